@@ -1,0 +1,1 @@
+"""Runnable examples of Apache Spark real-time mode."""

@@ -1,0 +1,1 @@
+"""The ad-attribution pipeline: one hop per module, put together by `pipeline`."""

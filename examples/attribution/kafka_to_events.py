@@ -1,0 +1,195 @@
+"""
+Decode the three source topics into typed events, and route what cannot be decoded to the reject topic.
+
+What arrives are JSON records of `ad-requests`, `ad-impressions` and `ad-callbacks`; what leaves is one record each, in
+`events` (typed JSON) or in `ad-rejected` (the raw bytes; reason, source position and length are headers).
+Real-time mode demands a total expression: no Python, and nothing that throws, or one bad row ends the query for good.
+"""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+
+from examples.attribution.correlation_rule import STEPS
+from examples.settings import EVENTS_TOPIC, REJECTED_TOPIC, Settings
+
+INPUT = StructType(
+    [
+        StructField("event_id", StringType()),
+        StructField("kind", StringType()),
+        StructField("event_ts", LongType()),
+        StructField("server_ts", LongType()),
+        StructField("transaction_id", StringType()),
+        StructField("request_ts", LongType()),
+        StructField("campaign_id", StringType()),
+        StructField("user_key", StringType()),
+        StructField("slots", ArrayType(StringType())),
+        StructField("slot_id", StringType()),
+        StructField("impression_id", StringType()),
+        StructField("creative_length_ms", LongType()),
+        StructField("advertiser_id", StringType()),
+        StructField("order_id", StringType()),
+        StructField("value_micros", LongType()),
+    ]
+)
+"""One source record; times in UTC milliseconds, `value_micros` in millionths of the currency unit."""
+
+EVENTS = StructType(
+    [
+        *INPUT.fields,
+        StructField("effective_ts", LongType()),
+        StructField("clock_skew", BooleanType()),
+        StructField("src", StringType()),
+        StructField("appended_at", LongType()),
+    ]
+)
+"""One accepted event: the source record, the time that counts, and its position and append time in the source topic."""
+
+KINDS_OF_TOPIC = {
+    "ad-requests": ("request",),
+    "ad-impressions": ("impression",),
+    "ad-callbacks": ("click", *STEPS, "conversion"),
+}
+EVERY_KIND = tuple(kind for kinds in KINDS_OF_TOPIC.values() for kind in kinds)
+IN_TRANSACTION = tuple(kind for kind in EVERY_KIND if kind != "conversion")
+ON_IMPRESSION = tuple(kind for kind in IN_TRANSACTION if kind != "request")
+KINDS_REQUIRING = {
+    "event_id": EVERY_KIND,
+    "event_ts": EVERY_KIND,
+    "server_ts": EVERY_KIND,
+    "transaction_id": IN_TRANSACTION,
+    "request_ts": IN_TRANSACTION,
+    "campaign_id": IN_TRANSACTION,
+    "slots": ("request",),
+    "impression_id": ON_IMPRESSION,
+    "slot_id": ("impression",),
+    "creative_length_ms": ("impression",),
+    "advertiser_id": ("conversion",),
+    "order_id": ("conversion",),
+    "value_micros": ("conversion",),
+}
+IDS = tuple(field.name for field in INPUT if isinstance(field.dataType, StringType) and field.name != "kind")
+NUMBERS = tuple(field.name for field in INPUT if isinstance(field.dataType, LongType))
+ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
+MOST_SLOTS = 16
+MOST_BYTES = 100_000
+MOST_RAW_BYTES = 1_000_000
+LARGEST_NUMBER = 10**15
+HEADERS = "array<struct<key:string,value:binary>>"
+
+
+def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
+    """
+    Turn Kafka source rows (read with `includeHeaders`) into Kafka sink rows: key, value, headers, topic.
+
+    Every input row gives exactly one output row: an `EVENTS` struct as JSON for `events`, keyed by transaction,
+    or the raw value for `ad-rejected`. Of the headers only the intended send time `t0` goes on.
+    """
+    decoded = _decode(records, settings)
+    rejected = F.col("reason").isNotNull()
+    event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
+    event_key = F.coalesce("event.transaction_id", "event.user_key", "event.order_id")
+    return decoded.withColumn("reason", _reject_reason(settings)).select(
+        F.when(rejected, F.substring("key", 1, 1024)).otherwise(event_key.cast("binary")).alias("key"),
+        F.when(rejected, F.substring("value", 1, MOST_RAW_BYTES)).otherwise(event.cast("binary")).alias("value"),
+        F.when(rejected, _reject_headers()).otherwise(_kept_headers()).alias("headers"),
+        F.when(rejected, settings.topic(REJECTED_TOPIC)).otherwise(settings.topic(EVENTS_TOPIC)).alias("topic"),
+    )
+
+
+def _decode(records: DataFrame, settings: Settings) -> DataFrame:
+    text = F.when(F.length("value") <= MOST_BYTES, F.col("value").cast("string"))
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
+    schema = StructType([*INPUT.fields, StructField("corrupt", StringType())])
+    position = F.concat_ws(":", "topic", "partition", F.lpad(F.col("offset").cast("string"), 12, "0"))
+    skew_ms = F.abs(_in_range("event_ts") - _in_range("server_ts"))
+    return (
+        records.withColumn("event", F.from_json(text, schema, options))
+        # from_json alone accepts {…}trailing, repeated fields and a number as a string, so the text is parsed as a
+        # variant too: as first of two elements, because an object with a tail is not an element of an array.
+        .withColumn("pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(',"end"]'))))
+        .withColumn("clock_skew", skew_ms > settings.windows.clock_skew_limit_ms)
+        .withColumn(
+            "effective_ts", F.when(F.col("clock_skew"), F.col("event.server_ts")).otherwise(F.col("event.event_ts"))
+        )
+        .withColumn("src", position)
+        .withColumn("appended_at", F.unix_millis("timestamp"))
+    )
+
+
+def _in_range(name: str) -> Column:
+    # Numbers beyond this cannot be times or amounts, and arithmetic on them would overflow and end the query.
+    value = F.col(f"event.{name}")
+    return F.when(value.between(0, LARGEST_NUMBER), value)
+
+
+def _reject_reason(settings: Settings) -> Column:
+    """Return the first reason to reject the row, or null for a good one."""
+    kind, text = F.col("event.kind"), F.col("value").cast("string")
+    checks = [
+        ("tombstone", F.col("value").isNull()),
+        ("oversized", F.length("value") > MOST_BYTES),
+        ("empty", F.length("value") == 0),
+        ("not_utf8", ~F.is_valid_utf8(text)),
+        ("not_json", ~_is_one_object()),
+        ("wrong_type", F.col("event.corrupt").isNotNull() | _is_wrong_type()),
+        ("missing:kind", kind.isNull()),
+        ("unknown_kind", ~_is_kind_of_topic(settings)),
+        *((f"missing:{name}", F.col(f"event.{name}").isNull() & kind.isin(*k)) for name, k in KINDS_REQUIRING.items()),
+        *((f"bad_id:{name}", ~F.col(f"event.{name}").rlike(ID_PATTERN)) for name in IDS),
+        ("bad_slots", ~_is_slots(F.col("event.slots"))),
+        *((f"bad_number:{name}", F.col(f"event.{name}").isNotNull() & _in_range(name).isNull()) for name in NUMBERS),
+        ("bad_number:creative_length_ms", F.col("event.creative_length_ms") > settings.windows.longest_creative_ms),
+        *(
+            (f"future:{name}", _age_ms(name) < -settings.windows.clock_skew_limit_ms)
+            for name in ("server_ts", "request_ts")
+        ),
+        *((f"expired:{name}", _age_ms(name) > settings.windows.horizon_ms) for name in ("server_ts", "request_ts")),
+    ]
+    return F.coalesce(*(F.when(check, F.lit(reason)) for reason, check in checks))
+
+
+def _is_one_object() -> Column:
+    schema = F.schema_of_variant(F.try_variant_get("pair", "$[0]", "variant"))
+    second, third = F.try_variant_get("pair", "$[1]", "string"), F.try_variant_get("pair", "$[2]", "variant")
+    return F.coalesce(schema.startswith("OBJECT<") & (second == "end") & third.isNull(), F.lit(False))
+
+
+def _is_wrong_type() -> Column:
+    def type_of(name: str) -> Column:
+        return F.schema_of_variant(F.try_variant_get("pair", f"$[0].{name}", "variant"))
+
+    strings = [~type_of(name).isin("STRING", "VOID") for name in ("kind", *IDS)]
+    slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
+    return reduce(lambda left, right: left | right, (F.coalesce(wrong, F.lit(False)) for wrong in (*strings, slots)))
+
+
+def _is_kind_of_topic(settings: Settings) -> Column:
+    pairs = ((settings.topic(topic), kinds) for topic, kinds in KINDS_OF_TOPIC.items())
+    matches = ((F.col("topic") == topic) & F.col("event.kind").isin(*kinds) for topic, kinds in pairs)
+    return reduce(lambda left, right: left | right, matches)
+
+
+def _is_slots(slots: Column) -> Column:
+    all_named = F.forall(slots, lambda slot: F.coalesce(slot.rlike(ID_PATTERN), F.lit(False)))
+    return F.size(slots).between(1, MOST_SLOTS) & all_named
+
+
+def _age_ms(name: str) -> Column:
+    return F.unix_millis("timestamp") - _in_range(name)
+
+
+def _reject_headers() -> Column:
+    values = {
+        "reason": F.col("reason"),
+        "src": F.col("src"),
+        "bytes": F.coalesce(F.length("value"), F.lit(0)).cast("string"),
+    }
+    return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
+
+
+def _kept_headers() -> Column:
+    headers = F.coalesce("headers", F.array().cast(HEADERS))
+    return F.filter(headers, lambda header: (header["key"] == "t0") & (F.length(header["value"]) <= 32))

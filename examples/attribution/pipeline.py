@@ -1,0 +1,231 @@
+"""
+Run the whole pipeline: broker, traffic, both queries in one session, a live view, and the reckoning at the end.
+
+What arrives are options; what leaves are a reconciliation, a latency table, and exit status 1 if they differ.
+Real-time mode demands what is in sight here: the trigger, the output mode, a checkpoint per query, and enough slots.
+"""
+
+import argparse
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from types import FrameType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.attribution.events_to_attributed import events_to_attributed
+from examples.attribution.kafka_to_events import kafka_to_events
+from examples.attribution.latency import Latency, boundary_gaps_ms, latencies
+from examples.attribution.ledger import Ledger, LedgerReader
+from examples.attribution.reconciliation import Reconciliation, reconcile
+from examples.attribution.topics import create_topics
+from examples.attribution.traffic import Sent, Traffic, send
+from examples.attribution.view import View, show_comparison, show_report
+from examples.services import connector, kafka_broker, standalone_cluster
+from examples.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, SOURCE_TOPICS, Settings
+from examples.spark_session import assert_real_time, build_session, preflight, raise_if_failed
+
+SOURCE = {"startingOffsets": "earliest", "includeHeaders": "true"}
+SINK = {
+    # Newer Java clients would wait 5 ms for company.
+    "kafka.linger.ms": "0",
+    # A rejected record is as large as its source allowed, and headers come on top.
+    "kafka.max.request.size": "4000000",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run has shown."""
+
+    settings: Settings
+    reconciliation: Reconciliation
+    latencies: list[Latency]
+    gaps_ms: dict[str, list[int]]
+    """How much longer than its interval each batch took, by query."""
+    sent: Sent
+    ledger: Ledger
+
+
+def run(settings: Settings, spark: SparkSession, bootstrap_servers: str, view: View, stop: threading.Event) -> Report:
+    """Send traffic through both queries until its time is over or `stop` is set, drain, and reconcile."""
+    with ExitStack() as stack:
+        partitions = create_topics(bootstrap_servers, settings)
+        reader = LedgerReader(bootstrap_servers, settings, partitions)
+        stack.callback(reader.close)
+        folder = settings.checkpoints or stack.enter_context(tempfile.TemporaryDirectory(prefix="checkpoints-"))
+        view.say("starting the queries")
+        queries = start_queries(settings, spark, bootstrap_servers, partitions, folder)
+        for query in queries:
+            stack.callback(query.stop)
+            if settings.trigger == "real-time":
+                assert_real_time(query)
+        sent = Sent()
+        with _sending(settings, bootstrap_servers, sent, stop) as sender:
+            measured_from = (sent.started_at + settings.warm_up_seconds) * 1000
+            while sender.is_alive():
+                _follow(
+                    reader, queries, view, "warming up" if time.time() * 1000 < measured_from else "measuring", sent
+                )
+        _drain(settings, reader, queries, view, sent)
+        gaps_ms = {query.name: _gaps_ms(query, settings) for query in queries}
+    books = reader.ledger
+    return Report(settings, reconcile(books, settings.windows), latencies(books, measured_from), gaps_ms, sent, books)
+
+
+def start_queries(
+    settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoints: str
+) -> list[StreamingQuery]:
+    """Start both queries after a check of their slots."""
+
+    def read(*topics: str) -> DataFrame:
+        source = spark.readStream.format("kafka").options(**SOURCE).option("kafka.bootstrap.servers", bootstrap_servers)
+        return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
+
+    streams = {
+        "kafka_to_events": kafka_to_events(read(*SOURCE_TOPICS), settings),
+        "events_to_attributed": events_to_attributed(read(EVENTS_TOPIC), settings),
+    }
+    source_partitions = {
+        "kafka_to_events": sum(partitions[topic] for topic in SOURCE_TOPICS),
+        "events_to_attributed": partitions[EVENTS_TOPIC],
+    }
+    preflight(spark, {name: (stream, source_partitions[name]) for name, stream in streams.items()})
+    queries = []
+    for name, stream in streams.items():
+        writer = stream.writeStream.format("kafka").options(**SINK).option("kafka.bootstrap.servers", bootstrap_servers)
+        if name == "events_to_attributed":  # the other query routes by its topic column
+            writer = writer.option("topic", settings.topic(ATTRIBUTED_TOPIC))
+        writer = writer.queryName(name).outputMode("update").option("checkpointLocation", f"{checkpoints}/{name}")
+        if settings.trigger == "real-time":
+            # The keyword is missing in the type hints of PySpark 4.3.0.
+            writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
+        else:
+            writer = writer.trigger(processingTime="0 seconds")
+        queries.append(writer.start())
+    return queries
+
+
+@contextmanager
+def _sending(
+    settings: Settings, bootstrap_servers: str, sent: Sent, stop: threading.Event
+) -> Iterator[threading.Thread]:
+    started_at = time.time()
+    # Ids of a second run on the same topics must not meet those of the first.
+    traffic = Traffic(settings, run_id=f"{int(started_at):x}", started_at=started_at)
+    records = traffic.records()
+    if settings.seconds:
+        end = settings.warm_up_seconds + settings.seconds
+        records = takewhile(lambda record: record.send_at < end, records)
+    sent.started_at = started_at
+    sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, sent, stop), daemon=True)
+    sender.start()
+    try:
+        yield sender
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        sender.join()
+
+
+def _follow(reader: LedgerReader, queries: list[StreamingQuery], view: View, phase: str, sent: Sent) -> None:
+    reader.poll(0.1)
+    raise_if_failed(queries)
+    view.show(phase, reader.ledger, sent)
+
+
+def _drain(settings: Settings, reader: LedgerReader, queries: list[StreamingQuery], view: View, sent: Sent) -> None:
+    deadline = time.monotonic() + settings.drain_seconds
+    quiet = 0
+    # The last record may change several results, and its own may be the first of them: so read until it is quiet.
+    while quiet < 10 and time.monotonic() < deadline:
+        _follow(reader, queries, view, "draining", sent)
+        quiet = quiet + 1 if reader.is_settled() else 0
+
+
+def _gaps_ms(query: StreamingQuery, settings: Settings) -> list[int]:
+    if settings.trigger != "real-time":
+        return []
+    return boundary_gaps_ms((p.durationMs["triggerExecution"] for p in query.recentProgress), settings.interval_seconds)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demonstration; return 0 if everything reconciles, 1 if not."""
+    settings, compare, cluster = _parse(arguments)
+    view, stop = View(), threading.Event()
+    with ExitStack() as stack:
+        stack.enter_context(view)
+        view.say("starting Kafka")
+        bootstrap_servers = stack.enter_context(kafka_broker())
+        if cluster:
+            view.say("starting a standalone cluster")
+            master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
+            settings = replace(settings, master=master)
+        view.say(f"starting Spark with Kafka connector {connector().version}")
+        spark = build_session(settings)
+        stack.callback(spark.stop)
+        _stop_on_interrupt(stop)
+        reports = [run(settings, spark, bootstrap_servers, view, stop)]
+        if compare and not stop.is_set():
+            other = replace(settings, trigger="micro-batch", topic_prefix=f"{settings.topic_prefix}micro-batch.")
+            reports.append(run(other, spark, bootstrap_servers, view, stop))
+    for report in reports:
+        show_report(report)
+    if len(reports) > 1:
+        show_comparison(*reports)
+    return 1 if any(report.reconciliation.differences for report in reports) else 0
+
+
+def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.attribution.pipeline",
+        description="Kafka -> Spark real-time mode -> Kafka, with traffic, reconciliation and latencies.",
+        epilog="example: python -m examples.attribution.pipeline --seconds 60 --rate 500 --compare 1",
+    )
+    default = Settings()
+    parser.add_argument("--seconds", type=float, default=default.seconds, help="measured traffic; 0: until Ctrl-C")
+    parser.add_argument("--warm-up-seconds", type=float, default=default.warm_up_seconds, help="traffic before that")
+    parser.add_argument("--rate", type=float, default=default.rate, help="records per second")
+    parser.add_argument("--arrivals", choices=("constant", "poisson"), default=default.arrivals)
+    parser.add_argument("--trigger", choices=("real-time", "micro-batch"), default=default.trigger)
+    parser.add_argument("--interval-seconds", type=int, default=default.interval_seconds, help="between commits, >= 5")
+    parser.add_argument("--time-scale", type=int, default=default.time_scale, help="divisor of all windows")
+    parser.add_argument("--seed", type=int, default=default.seed, help="of the traffic")
+    parser.add_argument("--topic-prefix", default=default.topic_prefix, help="to keep runs apart on one broker")
+    parser.add_argument(
+        "--checkpoints", default=default.checkpoints, help="folder that is kept, to go on after a crash"
+    )
+    parser.add_argument("--slots", type=int, default=default.slots, help="task slots of a local master or the cluster")
+    parser.add_argument("--master", default=default.master, help="such as spark://host:7077; empty: local")
+    parser.add_argument(
+        "--cluster", type=int, choices=(0, 1), default=0, help="1: start a standalone cluster and use it"
+    )
+    parser.add_argument("--compare", type=int, choices=(0, 1), default=0, help="1: run in micro-batch as well")
+    options = vars(parser.parse_args(arguments))
+    compare, cluster = bool(options.pop("compare")), bool(options.pop("cluster"))
+    try:
+        return Settings(**options), compare, cluster
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _stop_on_interrupt(stop: threading.Event) -> None:
+    # PySpark's own handler would cancel the running jobs, and with them the queries.
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    signal.signal(signal.SIGINT, handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""
+Run a Spark standalone cluster on this machine from the pip distribution: a master and workers as child processes.
+
+A number of workers arrives, the address of a master at which all of them have registered leaves.
+Real-time mode keeps every task of a query running at once, so what counts is the slots of the cluster together.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from examples.services.child import Child, free_ports, start_child, wait_until_ready
+from examples.services.java import java_home
+
+HOST = "127.0.0.1"
+WORKER_MEMORY = "2g"
+DAEMON_MEMORY = "256m"
+START_SECONDS = 60.0
+PROBE_SECONDS = 2.0
+CHECKOUT = Path(__file__).parents[2]
+
+
+def _spark_home() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("pyspark is not installed, so there is no Spark to start a cluster of; run `make setup`.")
+    return Path(spec.origin).parent
+
+
+def _environment() -> dict[str, str]:
+    """Drop the user's own SPARK_ settings, which may point the daemons at another installation or other ports."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+    python_path = os.pathsep.join(filter(None, [str(CHECKOUT), kept.get("PYTHONPATH")]))
+    return {
+        **kept,
+        "JAVA_HOME": str(java_home()),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": python_path,
+        "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
+        "SPARK_HOME": str(_spark_home()),
+        "SPARK_LOCAL_IP": HOST,
+    }
+
+
+def _alive_workers(web_port: int) -> int | None:
+    """Ask the master's own page; None while it does not answer."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_SECONDS) as page:
+            return int(json.load(page)["aliveworkers"])
+    except (OSError, ValueError):
+        return None
+
+
+def _start(name: str, folder: Path, *arguments: str) -> Child:
+    spark_class = str(_spark_home() / "bin" / "spark-class")
+    command = [spark_class, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, *arguments[1:]]
+    return start_child(name, command, log_path=folder / f"{name.replace(' ', '-')}.log", env=_environment())
+
+
+@contextmanager
+def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
+    """
+    Yield the URL of a master at which all workers have registered; all of them end with the block.
+
+    A worker offers `cores_per_worker` slots and 2 GiB of memory, whatever the machine has.
+    Executors take this interpreter for Python workers; what they need beyond Spark's own jars goes into `spark.jars`.
+    Raises RuntimeError with the end of a log when the cluster does not come up within 60 s.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="spark-rtm-cluster-"))
+    port, web_port, *worker_ports = free_ports(2 + workers)
+    url = f"spark://{HOST}:{port}"
+    with ExitStack() as ends:
+        ends.callback(shutil.rmtree, folder, ignore_errors=True)
+        master = _start("Spark master", folder, "master.Master", "--port", str(port), "--webui-port", str(web_port))
+        ends.callback(master.stop)
+        wait_until_ready(master, lambda: _alive_workers(web_port) is not None, START_SECONDS)
+        slots = ["--cores", str(cores_per_worker), "--memory", WORKER_MEMORY, "--work-dir", str(folder / "work")]
+        for number, worker_port in enumerate(worker_ports, start=1):
+            own = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
+            ends.callback(_start(f"Spark worker {number}", folder, *own).stop)
+        wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_SECONDS)
+        yield url

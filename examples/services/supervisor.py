@@ -1,0 +1,101 @@
+"""
+Run one command and end it, with all its children, when the process that asked for it is gone.
+
+A command line and a pipe on standard input arrive; the command's process id leaves on standard output.
+Real-time tests kill drivers and brokers without warning, and no server may outlive the run that started it.
+
+Started by `child.py` as a plain file with an isolated interpreter, so it imports the standard library only.
+"""
+
+import argparse
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+PARENT_CHECK_SECONDS = 1.0
+DRAIN_SECONDS = 10.0
+
+
+def _signal_group(leader: int, number: int) -> None:
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        # Gone already; macOS says "not permitted" of a group in which only a zombie is left.
+        return
+
+
+def _parent_is_gone(parent: int) -> bool:
+    """Wait for a word on the pipe, its end, or a new parent: a fork of the parent may hold the pipe open."""
+    while True:
+        readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
+        if readable:
+            return not os.read(0, 16)
+        if os.getppid() != parent:
+            return True
+
+
+def _end_when_told(child: subprocess.Popen[bytes], parent: int, stop_signal: int, grace_seconds: float) -> None:
+    if _parent_is_gone(parent):
+        _signal_group(child.pid, stop_signal)
+        try:
+            child.wait(grace_seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        else:
+            return
+    _signal_group(child.pid, signal.SIGKILL)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--stop-signal", type=int, required=True)
+    parser.add_argument("--grace-seconds", type=float, required=True)
+    parser.add_argument("--user", type=int)
+    parser.add_argument("--group", type=int)
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args()
+
+
+def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[bytes]:
+    with options.log.open("ab") as log:
+        try:
+            return subprocess.Popen(
+                options.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(inherited,),
+                process_group=0,
+                user=options.user,
+                group=options.group,
+                extra_groups=None if options.user is None else [],
+            )
+        except OSError as error:
+            log.write(f"{options.command[0]}: {error}\n".encode())
+            raise SystemExit(127) from error
+
+
+def main() -> int:
+    """Run the command until it ends or must end; return its exit status, negative for a signal."""
+    parent = os.getppid()
+    options = _options()
+    # Every descendant inherits the writing end, so the end of this pipe says that all of them are gone.
+    all_gone, inherited = os.pipe()
+    child = _start(options, inherited)
+    os.close(inherited)
+    print(child.pid, flush=True)
+    told = (child, parent, options.stop_signal, options.grace_seconds)
+    threading.Thread(target=_end_when_told, args=told, daemon=True).start()
+    status = child.wait()
+    _signal_group(child.pid, signal.SIGKILL)
+    select.select([all_gone], [], [], DRAIN_SECONDS)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

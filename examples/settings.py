@@ -1,0 +1,131 @@
+"""
+Every knob of the pipeline, with its unit, in one place.
+
+What arrives are command-line options and environment variables; what leaves are two frozen dataclasses.
+Real-time mode demands nothing here but honesty: the trigger interval is how often a query commits, not its latency.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+Trigger = Literal["real-time", "micro-batch"]
+
+SOURCE_TOPICS = ("ad-requests", "ad-impressions", "ad-callbacks")
+EVENTS_TOPIC = "events"
+REJECTED_TOPIC = "ad-rejected"
+ATTRIBUTED_TOPIC = "ad-attributed"
+TOPICS = (*SOURCE_TOPICS, EVENTS_TOPIC, REJECTED_TOPIC, ATTRIBUTED_TOPIC)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """
+    Correlation windows in milliseconds; both ends of every window are inside it.
+
+    The defaults are the customary ones of the trade; `scaled` shrinks all of them for demonstrations and tests.
+    """
+
+    request_to_impression_ms: int = 300_000
+    """An impression later than this after its request is `late_impression`; a slot stays open this long."""
+    impression_to_click_ms: int = 900_000
+    """A click later than this after its impression is `late_click`."""
+    playback_grace_ms: int = 300_000
+    """A playback step later than creative length plus this after its impression is `late_step`."""
+    hold_ms: int = 300_000
+    """How long an impression waits for a request that has not come yet, before it is an orphan."""
+    clock_skew_limit_ms: int = 300_000
+    """If the device clock and the collector clock differ by more than this, the collector's counts."""
+    skew_tolerance_ms: int = 2_000
+    """A child at most this much before its parent still counts as simultaneous."""
+    longest_creative_ms: int = 120_000
+    """A longer creative is rejected as `bad_number`: state must have an end."""
+
+    def scaled(self, time_scale: int) -> "Windows":
+        """Return the windows divided by `time_scale`, so that minutes pass as seconds."""
+        return replace(self, **{field.name: getattr(self, field.name) // time_scale for field in fields(self)})
+
+    @property
+    def horizon_ms(self) -> int:
+        """Return the greatest age, by its request's time, at which an event can still change a result."""
+        last_child_ms = max(self.impression_to_click_ms, self.longest_creative_ms + self.playback_grace_ms)
+        return self.request_to_impression_ms + last_child_ms + self.hold_ms + self.clock_skew_limit_ms
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of one pipeline run."""
+
+    seconds: float = 60
+    """Length of the measured traffic in seconds, after the warm-up; 0 runs until Ctrl-C."""
+    warm_up_seconds: float = 15
+    """Traffic before the measured part, in seconds; its rows reconcile but are left out of the latencies."""
+    rate: float = 500
+    """Records per second over all source topics."""
+    arrivals: Literal["constant", "poisson"] = "constant"
+    """Spacing of the intended send times."""
+    trigger: Trigger = "real-time"
+    """Execution mode of both queries."""
+    interval_seconds: int = 20
+    """Real-time trigger interval: how often a query commits. Rows leave at once, whatever it is; at least 5."""
+    partitions: int = 2
+    """Partitions of each topic. Real-time mode takes one slot per source partition."""
+    shuffle_partitions: int = 2
+    """State partitions of the stateful query; one slot each."""
+    slots: int = 12
+    """Task slots of a local master: 3 topics x 2 + (2 + 2), and two spare for batch jobs."""
+    time_scale: int = 60
+    """Divisor of all windows: at 60 a five-minute window is five seconds long."""
+    watermark_slack_ms: int = 120_000
+    """How far apart the partitions may be read during a catch-up before rows are dropped as late (not scaled)."""
+    master: str = ""
+    """Spark master URL; empty means local."""
+    topic_prefix: str = ""
+    """Prefix of every topic name, to keep several runs apart on one broker."""
+    checkpoints: str = ""
+    """Folder of the checkpoints; empty means a temporary one that is removed afterwards."""
+    seed: int = 7
+    """Seed of the traffic generator."""
+    duplicate_share: float = 0.05
+    """Share of records that repeat an earlier one, with the same event id."""
+    malformed_share: float = 0.02
+    """Share of records that cannot be decoded."""
+    late_share: float = 0.05
+    """Share of transactions with an impression, a click or a playback step after its window."""
+    out_of_order_share: float = 0.05
+    """Share of transactions whose request or impression is sent after what it caused."""
+    orphan_share: float = 0.05
+    """Share of transactions whose request or impressions are never sent."""
+    several_slots_share: float = 0.2
+    """Share of requests for two or three slots."""
+    several_impressions_share: float = 0.05
+    """Share of filled slots for which a second impression arrives."""
+    drain_seconds: float = 90
+    """Longest wait for the last results after the traffic has ended."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that would fail later, all at once."""
+        problems = [
+            f"{name} is {getattr(self, name)!r}; {rule}"
+            for name, is_wrong, rule in (
+                ("rate", self.rate <= 0, "records per second must be more than 0"),
+                ("seconds", self.seconds < 0, "use 0 for a run until Ctrl-C"),
+                ("warm_up_seconds", self.warm_up_seconds < 0, "use 0 for none"),
+                ("interval_seconds", self.interval_seconds < 5, "real-time mode refuses intervals below 5 seconds"),
+                ("time_scale", self.time_scale < 1, "windows would grow or vanish; use a whole number from 1"),
+                ("slots", self.slots < 1, "at least one task must be able to run"),
+            )
+            if is_wrong
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    @property
+    def windows(self) -> Windows:
+        """Return the correlation windows at this run's time scale."""
+        return Windows().scaled(self.time_scale)
+
+    def topic(self, name: str) -> str:
+        """Return the name of topic `name` in this run."""
+        if name not in TOPICS:
+            raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {TOPICS}")
+        return self.topic_prefix + name

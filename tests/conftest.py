@@ -1,0 +1,48 @@
+"""Nouns that tests share: one broker and one Spark session per run, topics and checkpoints per test."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from examples.attribution.topics import create_topics
+from examples.services import kafka_broker
+from examples.settings import TOPICS, Settings
+from examples.spark_session import build_session
+
+SLOTS = 12
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = build_session(Settings(slots=SLOTS))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_query_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "spark" in request.fixturenames:
+        for query in request.getfixturevalue("spark").streams.active:
+            query.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[str]:
+    with kafka_broker() as bootstrap_servers:
+        yield bootstrap_servers
+
+
+@pytest.fixture
+def settings(kafka: str) -> Iterator[Settings]:
+    """Settings of a run whose topics exist, are its own, and go away afterwards."""
+    own = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
+    create_topics(kafka, own)
+    yield own
+    deleted = AdminClient({"bootstrap.servers": kafka}).delete_topics([own.topic(name) for name in TOPICS])
+    for outcome in deleted.values():
+        outcome.result(30)

@@ -1,0 +1,66 @@
+"""Verbs that tests share."""
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but not re-exported to type checkers
+    AdminClient,
+    NewTopic,
+)
+
+T = TypeVar("T")
+
+PROBE_PAUSE_SECONDS = 0.05
+
+
+def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
+    """
+    Call `probe` until its answer is true and return that answer.
+
+    Raises AssertionError with `what` and the last answer when the deadline passes first.
+    """
+    deadline = time.monotonic() + deadline_seconds
+    pause = threading.Event()
+    while not (answer := probe()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"Not within {deadline_seconds:g} s: {what}; the last answer was {answer!r}")
+        pause.wait(PROBE_PAUSE_SECONDS)
+    return answer
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process with this id exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def new_topic(kafka: str, partitions: int) -> str:
+    """Create a topic with a name of its own and return the name."""
+    admin, name = AdminClient({"bootstrap.servers": kafka}), f"test-{uuid.uuid4().hex[:8]}"
+    admin.create_topics([NewTopic(name, partitions)])[name].result(30)
+    return name
+
+
+def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]]) -> None:
+    """Send (partition, value) records and wait until the broker has them."""
+    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "message.max.bytes": 2_000_000})
+    for partition, value in records:
+        producer.produce(topic, value, partition=partition)
+    assert producer.flush(30) == 0
+
+
+def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
+    """Return the number of records that a partition has had."""
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1])
+    finally:
+        consumer.close()

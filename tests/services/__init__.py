@@ -1,0 +1,1 @@
+"""Tests of the local services: real processes, real servers."""
