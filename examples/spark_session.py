@@ -47,7 +47,7 @@ CONFS = {
 """Session settings, each with its reason; `build_session` adds what depends on the run."""
 
 EXCHANGE = re.compile(r"^(?P<indent>[^A-Za-z]*)(?:\*\(\d+\) )?(?P<node>BroadcastExchange|Exchange) (?P<rest>.*)")
-EXCHANGE_PARTITIONS = re.compile(r"^\w+\(.*?(\d+)\), [A-Z_]+(?:, \[plan_id=\d+\])?$")
+EXCHANGE_PARTITIONS = re.compile(r"^\w+\(.*?(\d+)\), [A-Z_]+(?:, \w+=\w+)*(?:, \[plan_id=\d+\])?$")
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 

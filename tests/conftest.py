@@ -18,21 +18,27 @@ SLOTS = 12
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """Yield one session for all tests, with more slots than any query of a test needs."""
     session = build_session(Settings(slots=SLOTS))
     yield session
     session.stop()
 
 
 @pytest.fixture(autouse=True)
-def _no_query_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
+def _no_query_outlives_its_test() -> Iterator[None]:
     yield
-    if "spark" in request.fixturenames:
-        for query in request.getfixturevalue("spark").streams.active:
-            query.stop()
+    _stop_queries()
+
+
+def _stop_queries() -> None:
+    session = SparkSession.getActiveSession()
+    for query in session.streams.active if session else []:
+        query.stop()
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[str]:
+    """Yield the bootstrap servers of one broker for all tests."""
     with kafka_broker() as bootstrap_servers:
         yield bootstrap_servers
 
@@ -43,6 +49,7 @@ def settings(kafka: str) -> Iterator[Settings]:
     own = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
     create_topics(kafka, own)
     yield own
-    deleted = AdminClient({"bootstrap.servers": kafka}).delete_topics([own.topic(name) for name in TOPICS])
-    for outcome in deleted.values():
+    _stop_queries()
+    admin = AdminClient({"bootstrap.servers": kafka})
+    for outcome in admin.delete_topics([own.topic(name) for name in TOPICS]).values():
         outcome.result(30)

@@ -31,11 +31,13 @@ NO_BROKER = "127.0.0.1:1"
 
 
 def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+    """Return keys and values only: the sink would take the column `partition` for the target's partition."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    return source.option("subscribe", topic).option("startingOffsets", "earliest").load()
+    return source.option("subscribe", topic).option("startingOffsets", "earliest").load().select("key", "value")
 
 
 def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, *, real_time: bool = True) -> StreamingQuery:
+    """Start a query that is called like its checkpoint folder."""
     writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
     writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     if real_time:
@@ -75,7 +77,7 @@ def test_slots_are_the_sum_over_all_stages_of_the_stream(
 def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_error(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """This is what the engine does without the check: some partitions are never read, and the query stays active."""
+    """Without the check the engine does this: some partitions are never read, and the query stays active."""
     partitions = SLOTS + 2
     source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(partitions)])

@@ -1,7 +1,7 @@
 """
 The correlation rule in plain Python: which impression, click and playback step belong to which request.
 
-What arrives are the events of one transaction, in any order, with repeats; what leaves is a result per slot and per record.
+What arrives are the events of one transaction, in any order; what leaves is a result per slot and per record.
 Real-time mode demands an answer that depends on the set of events only, never on their arrival: the SQL form in
 `correlation_sql` is tested against this file.
 """

@@ -188,7 +188,7 @@ def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
     parser = argparse.ArgumentParser(
         prog="python -m examples.attribution.pipeline",
         description="Kafka -> Spark real-time mode -> Kafka, with traffic, reconciliation and latencies.",
-        epilog="example: python -m examples.attribution.pipeline --seconds 60 --rate 500 --compare 1",
+        epilog="example: python -m examples.attribution.pipeline --seconds 60 --rate 500 --compare",
     )
     default = Settings()
     parser.add_argument("--seconds", type=float, default=default.seconds, help="measured traffic; 0: until Ctrl-C")
@@ -210,7 +210,7 @@ def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
     )
     parser.add_argument("--compare", type=int, choices=(0, 1), default=0, help="1: run in micro-batch as well")
     options = vars(parser.parse_args(arguments))
-    compare, cluster = bool(options.pop("compare")), bool(options.pop("cluster"))
+    compare, cluster = options.pop("compare"), options.pop("cluster")
     try:
         return Settings(**options), compare, cluster
     except ValueError as error:

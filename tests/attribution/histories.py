@@ -46,7 +46,7 @@ def events(draw: st.DrawFn) -> Event:
 
 @st.composite
 def histories(draw: st.DrawFn, most: int = 7) -> list[Event]:
-    """Draw the events of a transaction in an order of arrival, some of them delivered twice; half have a good start."""
+    """Draw the events of a transaction in an order of arrival, one perhaps delivered twice; half have a good start."""
     drawn = draw(st.lists(events(), min_size=1, max_size=most))
     if draw(st.booleans()):
         request = replace(drawn[0], kind="request", event_id="r", effective_ts=T, server_ts=T, slots=("a",))

@@ -18,6 +18,7 @@ Codes = dict[str, str]
 
 
 def event(kind: str, event_id: str, at: int = T, server: int | None = None, **fields: Any) -> Event:
+    """Return an event whose collector clock agrees with its device clock unless `server` differs."""
     return Event(
         effective_ts=at,
         event_id=event_id,
@@ -33,15 +34,18 @@ def event(kind: str, event_id: str, at: int = T, server: int | None = None, **fi
 
 
 def request(event_id: str = "r", at: int = T, slots: tuple[str, ...] = ("s",), **fields: Any) -> Event:
+    """Return a request for one slot at time T."""
     return event("request", event_id, at, slots=slots, **fields)
 
 
 def impression(event_id: str = "i", at: int = T + SECOND, slot_id: str = "s", **fields: Any) -> Event:
+    """Return an impression of a 30-second creative, a second after the request."""
     values = {"impression_id": f"{event_id}-id", "creative_length_ms": 30 * SECOND, **fields}
     return event("impression", event_id, at, slot_id=slot_id, **values)
 
 
 def callback(kind: str, event_id: str, at: int, of: str = "i", **fields: Any) -> Event:
+    """Return a click or playback step of impression `of`."""
     return event(kind, event_id, at, impression_id=f"{of}-id", **fields)
 
 

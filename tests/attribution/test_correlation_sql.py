@@ -49,6 +49,7 @@ def judged(spark: SparkSession, many: list[list[Event]]) -> dict[tuple[int, int]
 
 
 def by_id(rows: list[Any]) -> Results:
+    """Return rows as results; no result id comes twice."""
     results = {row.result_id: Result(**row.asDict()) for row in rows}
     assert len(rows) == len(results)
     return results

@@ -1,0 +1,289 @@
+"""Decoding and rejecting: every kind of bad record, at rest and in real-time mode on the broker."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from examples.attribution.correlation_rule import STEPS
+from examples.attribution.kafka_to_events import (
+    EVENTS,
+    ID_PATTERN,
+    KINDS_REQUIRING,
+    MOST_BYTES,
+    MOST_RAW_BYTES,
+    kafka_to_events,
+)
+from examples.settings import SOURCE_TOPICS, Settings
+from examples.spark_session import assert_real_time, raise_if_failed
+from tests.helpers import eventually
+
+pytestmark = pytest.mark.spark
+
+NOW = 1_700_000_000_000
+HORIZON_MS = Settings().windows.horizon_ms
+SKEW_MS = Settings().windows.clock_skew_limit_ms
+SOURCE_ROW = """key binary, value binary, topic string, partition int, offset long, timestamp timestamp,
+    headers array<struct<key: string, value: binary>>"""
+COMMON = {"event_id": "e1", "event_ts": NOW, "server_ts": NOW}
+IN_TRANSACTION = {"transaction_id": "t1", "request_ts": NOW, "campaign_id": "c1"}
+GOOD: dict[str, tuple[str, dict[str, Any]]] = {
+    "request": ("ad-requests", {**COMMON, **IN_TRANSACTION, "slots": ["s1", "s2"]}),
+    "impression": (
+        "ad-impressions",
+        {**COMMON, **IN_TRANSACTION, "slot_id": "s1", "impression_id": "i1", "creative_length_ms": 500},
+    ),
+    **{kind: ("ad-callbacks", {**COMMON, **IN_TRANSACTION, "impression_id": "i1"}) for kind in ("click", *STEPS)},
+    "conversion": (
+        "ad-callbacks",
+        {**COMMON, "advertiser_id": "a1", "order_id": "o1", "value_micros": 5, "user_key": "u1"},
+    ),
+}
+
+
+def encoded(kind: str = "request", /, **changes: Any) -> bytes:
+    """Return a good record of this kind with `changes`; a change to `...` removes the field."""
+    fields = {"kind": kind, **GOOD[kind][1], **changes}
+    return json.dumps({name: value for name, value in fields.items() if value is not ...}).encode()
+
+
+Case = tuple[str, bytes | None, str]
+
+
+def bad_records() -> Iterator[Case]:
+    """Yield topic, value and the reason to expect."""
+    yield from (
+        ("ad-requests", None, "tombstone"),
+        ("ad-requests", b"", "empty"),
+        ("ad-requests", b"x" * (MOST_BYTES + 1), "oversized"),
+        ("ad-requests", b"\xff\xfe", "not_utf8"),
+        ("ad-requests", encoded()[:-1] + b"\xff}", "not_utf8"),
+        ("ad-requests", b"{bad", "not_json"),
+        ("ad-requests", encoded()[:-1], "not_json"),
+        ("ad-requests", encoded() + b"tail", "not_json"),
+        ("ad-requests", encoded() + b"}", "not_json"),
+        ("ad-requests", encoded() + b"," + encoded(), "not_json"),
+        ("ad-requests", encoded() + b',"end"', "not_json"),
+        ("ad-requests", b"[" + encoded() + b"]", "not_json"),
+        ("ad-requests", b"null", "not_json"),
+        ("ad-requests", b'"text"', "not_json"),
+        ("ad-requests", b"{'event_id':'e1'}", "not_json"),
+        ("ad-requests", b'{"event_id":"a","event_id":"b"}', "not_json"),
+        ("ad-requests", b"[" * 60_000, "not_json"),
+        ("ad-requests", b'{"a":' * 19_000, "not_json"),
+        ("ad-requests", b"9" * 5_000, "not_json"),
+        ("ad-requests", b"\xef\xbb\xbf" + encoded(), "not_json"),
+        ("ad-requests", encoded(event_ts=str(NOW)), "wrong_type"),
+        ("ad-requests", encoded(event_ts=1.5), "wrong_type"),
+        ("ad-requests", encoded(request_ts=2**70), "wrong_type"),
+        ("ad-requests", encoded(event_id=5), "wrong_type"),
+        ("ad-requests", encoded(event_id={"a": 1}), "wrong_type"),
+        ("ad-requests", encoded(campaign_id=True), "wrong_type"),
+        ("ad-requests", encoded(slots="s1"), "wrong_type"),
+        ("ad-requests", encoded(slots=["s1", 1]), "wrong_type"),
+        ("ad-requests", encoded(kind=["request"]), "wrong_type"),
+        ("ad-requests", encoded(kind=...), "missing:kind"),
+        ("ad-requests", encoded(kind="view"), "unknown_kind"),
+        ("ad-requests", encoded("click"), "unknown_kind"),
+        ("ad-requests", encoded(event_id="a/b"), "bad_id:event_id"),
+        ("ad-requests", encoded(event_id=""), "bad_id:event_id"),
+        ("ad-requests", encoded(event_id="e1\n"), "bad_id:event_id"),
+        ("ad-requests", encoded(event_id="e\u0000"), "bad_id:event_id"),
+        ("ad-requests", encoded(transaction_id="t" * 129), "bad_id:transaction_id"),
+        ("ad-requests", encoded(user_key="a b"), "bad_id:user_key"),
+        ("ad-requests", encoded(slots=[]), "bad_slots"),
+        ("ad-requests", encoded(slots=[None]), "bad_slots"),
+        ("ad-requests", encoded(slots=["a b"]), "bad_slots"),
+        ("ad-requests", encoded(slots=[f"s{n}" for n in range(17)]), "bad_slots"),
+        ("ad-requests", encoded(event_ts=-1), "bad_number:event_ts"),
+        ("ad-requests", encoded(event_ts=-(2**63), server_ts=2**63 - 1), "bad_number:event_ts"),
+        ("ad-impressions", encoded("impression", creative_length_ms=2_001), "bad_number:creative_length_ms"),
+        ("ad-callbacks", encoded("conversion", value_micros=-1), "bad_number:value_micros"),
+        ("ad-requests", encoded(request_ts=NOW + SKEW_MS + 1), "future:request_ts"),
+        ("ad-requests", encoded(server_ts=NOW + SKEW_MS + 1), "future:server_ts"),
+        ("ad-requests", encoded(request_ts=NOW - HORIZON_MS - 1), "expired:request_ts"),
+        ("ad-requests", encoded(server_ts=NOW - HORIZON_MS - 1), "expired:server_ts"),
+    )
+    for name, kinds in KINDS_REQUIRING.items():
+        for kind in kinds:
+            yield GOOD[kind][0], encoded(kind, **{name: ...}), f"missing:{name}"
+            yield GOOD[kind][0], encoded(kind, **{name: None}), f"missing:{name}"
+
+
+def good_records() -> Iterator[tuple[str, bytes]]:
+    """Yield topic and value of records that must pass."""
+    yield from ((topic, encoded(kind)) for kind, (topic, _) in GOOD.items())
+    yield from (
+        ("ad-requests", b" " + encoded() + b"\n"),
+        ("ad-requests", encoded(unknown="field", nested={"kind": 5, "event_id": []})),
+        ("ad-requests", encoded(event_id="e" * 128, user_key=None)),
+        ("ad-requests", encoded(slots=[f"s{n}" for n in range(16)])),
+        ("ad-requests", encoded(request_ts=NOW + SKEW_MS)),
+        ("ad-requests", encoded(request_ts=NOW - HORIZON_MS)),
+        ("ad-requests", encoded() + b" " * (MOST_BYTES - len(encoded()))),
+        ("ad-impressions", encoded("impression", creative_length_ms=2_000)),
+    )
+
+
+def source_rows(spark: SparkSession, records: list[tuple[str, bytes | None]]) -> DataFrame:
+    """Return rows as the Kafka source gives them, appended at NOW; the offset is the position in `records`."""
+    rows = [
+        (b"key", None if value is None else bytearray(value), topic, 0, n, [("t0", b"1"), ("junk", b"x")])
+        for n, (topic, value) in enumerate(records)
+    ]
+    schema = SOURCE_ROW.replace("timestamp timestamp,", "")
+    return spark.createDataFrame(rows, schema).withColumn("timestamp", F.timestamp_millis(F.lit(NOW)))
+
+
+def routed(spark: SparkSession, records: list[tuple[str, bytes | None]]) -> list[tuple[str, dict[str, bytes], Any]]:
+    """Return target topic, headers and value of each record, in order."""
+    rows = kafka_to_events(source_rows(spark, records), Settings()).collect()
+    assert len(records) == len(rows)
+    return [
+        (row.topic, {h.key: bytes(h.value) for h in row.headers}, None if row.value is None else bytes(row.value))
+        for row in rows
+    ]
+
+
+def test_every_bad_record_is_rejected_with_reason_raw_bytes_and_position(spark: SparkSession) -> None:
+    """Nothing bad passes, nothing is lost, and nothing ends the query."""
+    cases = list(bad_records())
+
+    found = routed(spark, [(topic, value) for topic, value, _ in cases])
+
+    for n, ((topic, value, reason), (target, headers, raw)) in enumerate(zip(cases, found, strict=True)):
+        position, length = f"{topic}:0:{n:012d}".encode(), str(len(value or b"")).encode()
+        expected = {"reason": reason.encode(), "src": position, "bytes": length}
+        assert ("ad-rejected", expected, value) == (target, headers, raw), (reason, value)
+
+
+def test_every_good_record_passes_with_its_fields_and_typed(spark: SparkSession) -> None:
+    """All kinds pass; unknown fields are dropped; of the headers only `t0` goes on."""
+    records = list(good_records())
+
+    found = routed(spark, records)
+
+    for n, ((topic, value), (target, headers, event)) in enumerate(zip(records, found, strict=True)):
+        sent = {k: v for k, v in json.loads(value).items() if k in EVENTS.names and v is not None}
+        added = {"effective_ts": NOW, "clock_skew": False, "src": f"{topic}:0:{n:012d}", "appended_at": NOW}
+        assert ("events", {"t0": b"1"}, {**sent, **added}) == (target, headers, json.loads(event)), value
+
+
+@pytest.mark.parametrize(
+    ("device_minus_server_ms", "skewed"),
+    [
+        pytest.param(SKEW_MS, False, id="exactly-at"),
+        pytest.param(SKEW_MS + 1, True, id="just-outside"),
+        pytest.param(-SKEW_MS, False, id="behind-exactly-at"),
+        pytest.param(-SKEW_MS - 1, True, id="behind-just-outside"),
+    ],
+)
+def test_the_collector_clock_counts_when_the_device_clock_is_far_off(
+    spark: SparkSession, device_minus_server_ms: int, skewed: bool
+) -> None:
+    """Beyond the limit `server_ts` becomes `effective_ts`, and the event says so."""
+    device = NOW + device_minus_server_ms
+
+    (_, _, event), *_ = routed(spark, [("ad-requests", encoded(event_ts=device))])
+
+    assert (NOW if skewed else device, skewed) == (json.loads(event)["effective_ts"], json.loads(event)["clock_skew"])
+
+
+def test_a_raw_value_beyond_a_megabyte_is_cut_and_its_length_kept(spark: SparkSession) -> None:
+    """The reject topic must take whatever a source topic has taken, compressed or not."""
+    value = b"x" * (3 * MOST_RAW_BYTES)
+
+    (target, headers, raw), *_ = routed(spark, [("ad-requests", value)])
+
+    assert ("ad-rejected", b"3000000", value[:MOST_RAW_BYTES]) == (target, headers["bytes"], raw)
+
+
+def test_random_bytes_never_end_the_query(spark: SparkSession) -> None:
+    """Thousands of damaged records all get exactly one route."""
+    source = random.Random(11)
+    records: list[tuple[str, bytes | None]] = []
+    for _ in range(4_000):
+        topic, fields = source.choice(list(GOOD.values()))
+        value = bytearray(json.dumps({"kind": "click", **fields}).encode())
+        for _ in range(source.randrange(1, 6)):
+            at = source.randrange(len(value))
+            value[at : at + source.randrange(3)] = source.randbytes(source.randrange(3))
+        records.append((topic, bytes(value)))
+
+    found = routed(spark, records)
+
+    assert {"events", "ad-rejected"} == {target for target, _, _ in found}
+    for (_, value), (target, _, raw) in zip(records, found, strict=True):
+        assert target == "events" or value == raw
+
+
+def test_the_id_pattern_leaves_no_room_for_the_separator_of_result_ids() -> None:
+    """Result ids join ids with a slash, so that no id may hold one."""
+    assert "/" not in ID_PATTERN
+
+
+def consumed(kafka: str, topics: dict[str, int], count: int) -> list[tuple[str, dict[str, bytes], bytes | None]]:
+    """Read `count` records of `topics` (name to partitions) from the start."""
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test", "fetch.message.max.bytes": 4_000_000})
+    consumer.assign([TopicPartition(topic, p, 0) for topic, partitions in topics.items() for p in range(partitions)])
+    found: list[tuple[str, dict[str, bytes], bytes | None]] = []
+
+    def poll() -> bool:
+        for message in consumer.consume(1_000, 0.2):
+            assert message.error() is None
+            headers: Any = message.headers() or []
+            found.append((message.topic() or "", dict(headers), message.value()))
+        return len(found) >= count
+
+    try:
+        eventually(poll, 60, f"{count} records")
+        return found
+    finally:
+        consumer.close()
+
+
+@pytest.mark.services
+def test_in_real_time_mode_bad_records_are_set_aside_and_good_ones_go_on(
+    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
+) -> None:
+    """One query over the three topics, on the broker: every record arrives once, where it belongs."""
+    now = json.loads(encoded())["server_ts"]
+    fresh = eventually(lambda: _broker_time(kafka, settings), 30, "the broker's clock")
+    cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
+    cases.append(("ad-requests", b"y" * 1_000_000, "oversized"))
+    goods = [("ad-requests", encoded()), ("ad-impressions", encoded("impression")), ("ad-callbacks", encoded("click"))]
+    producer = Producer({"bootstrap.servers": kafka, "message.max.bytes": 2_000_000})
+    for topic, value in [(t, v) for t, v, _ in cases] + goods:
+        moved = None if value is None else value.replace(str(now).encode(), str(fresh).encode())
+        producer.produce(settings.topic(topic), moved, b"key")
+    assert 0 == producer.flush(30)
+
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("includeHeaders", "true")
+    source = source.option("subscribe", ",".join(settings.topic(t) for t in SOURCE_TOPICS))
+    rows = kafka_to_events(source.option("startingOffsets", "earliest").load(), settings)
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
+    writer = writer.option("kafka.max.request.size", "4000000").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]  # missing in its hints
+
+    targets = {settings.topic(t): settings.partitions for t in ("events", "ad-rejected")}
+    found = consumed(kafka, targets, len(cases) + len(goods))
+    assert_real_time(query)
+    raise_if_failed([query])
+    rejected = sorted(h["reason"].decode() for topic, h, _ in found if topic == settings.topic("ad-rejected"))
+    assert sorted(reason for _, _, reason in cases) == rejected
+    kinds = sorted(json.loads(v or b"")["kind"] for topic, _, v in found if topic == settings.topic("events"))
+    assert ["click", "impression", "request"] == kinds
+
+
+def _broker_time(kafka: str, settings: Settings) -> int:
+    stamps: list[int] = []
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce(settings.topic("ad-attributed"), b"now", on_delivery=lambda _, m: stamps.append(m.timestamp()[1]))
+    producer.flush(30)
+    return stamps[0] if stamps else 0
