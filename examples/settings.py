@@ -57,8 +57,8 @@ class Settings:
 
     seconds: float = 60
     """Length of the measured traffic in seconds, after the warm-up; 0 runs until Ctrl-C."""
-    warm_up_seconds: float = 15
-    """Traffic before the measured part, in seconds; its rows reconcile but are left out of the latencies."""
+    warm_up_seconds: float = 20
+    """Traffic of growing rate before the measured part, in seconds; it reconciles but is left out of the latencies."""
     rate: float = 500
     """Records per second over all source topics."""
     arrivals: Literal["constant", "poisson"] = "constant"

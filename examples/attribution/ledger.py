@@ -18,8 +18,9 @@ from examples.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, REJECTED_TOPIC, SO
 CONSUMER = {
     "group.id": "ledger",
     "enable.auto.commit": False,
-    "fetch.wait.max.ms": 20,
-    "fetch.min.bytes": 1,
+    # Append times do not depend on the reader, so it may wait for company and spare the broker a fetch per record.
+    "fetch.wait.max.ms": 100,
+    "fetch.min.bytes": 100_000,
     "queued.max.messages.kbytes": 65_536,
 }
 # The broker may be away for a while; the client reconnects by itself.

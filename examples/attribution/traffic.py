@@ -22,6 +22,8 @@ from examples.attribution.kafka_to_events import MOST_BYTES
 from examples.settings import Settings
 
 CREATIVE_SECONDS = 30
+# A JVM that has not compiled its code yet would fall seconds behind at full rate, and the first batch with it.
+COLD_SHARE = 0.05
 PRODUCER = {
     "acks": "all",
     "enable.idempotence": True,
@@ -87,19 +89,30 @@ class Traffic:
         """Yield records for ever, in the order of their send times."""
         waiting: list[tuple[float, int, Draft, float]] = []
         mean_delay_ms = self._mean_delay_ms()
-        created, send_at = 0, 0.0
+        created = sent = 0
+        jitter = 0.0
         while True:
-            # Each transaction starts when the records before it will have been sent, so that the rate stays constant.
-            starts_ms = 1000 * created / self.settings.rate
+            # Each transaction starts when the records before it will have been sent, so that the schedule is kept.
+            starts_ms = 1000 * self._due(created)
             if not waiting or waiting[0][0] > starts_ms:
                 for draft in self._spoilt(self._transaction()):
                     heapq.heappush(waiting, (starts_ms + draft.send_ms, created, draft, starts_ms))
                     created += 1
                 continue
             _, _, draft, starts_ms = heapq.heappop(waiting)
-            yield self._record(draft, starts_ms - mean_delay_ms, send_at)
-            poisson = self.settings.arrivals == "poisson"
-            send_at += self.random.expovariate(self.settings.rate) if poisson else 1 / self.settings.rate
+            yield self._record(draft, starts_ms - mean_delay_ms, self._due(sent + jitter))
+            sent += 1
+            if self.settings.arrivals == "poisson":
+                jitter += self.random.expovariate(1) - 1
+
+    def _due(self, records: float) -> float:
+        # Seconds after which this many records are due: the rate grows linearly during the warm-up, then it is constant.
+        rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
+        first, slope = COLD_SHARE * rate, (1 - COLD_SHARE) * rate / max(warm_up, 1e-9)
+        in_warm_up = (first + rate) / 2 * warm_up
+        if records >= in_warm_up:
+            return warm_up + (records - in_warm_up) / rate
+        return ((first**2 + 2 * slope * max(records, 0)) ** 0.5 - first) / slope
 
     def _mean_delay_ms(self) -> float:
         other = Traffic(self.settings, self.run_id, self.started_at)
