@@ -57,15 +57,18 @@ class Settings:
 
     seconds: float = 60
     """Length of the measured traffic in seconds, after the warm-up; 0 runs until Ctrl-C."""
-    warm_up_seconds: float = 20
-    """Traffic of growing rate before the measured part, in seconds; it reconciles but is left out of the latencies."""
+    warm_up_seconds: float = 25
+    """Traffic of growing rate before the measured part, in seconds; it reconciles but is left out of the latencies.
+
+    Longer than the interval, because the first boundary of a cold JVM takes seconds.
+    """
     rate: float = 500
     """Records per second over all source topics."""
     arrivals: Literal["constant", "poisson"] = "constant"
     """Spacing of the intended send times."""
     trigger: Trigger = "real-time"
     """Execution mode of both queries."""
-    interval_seconds: int = 20
+    interval_seconds: int = 15
     """Real-time trigger interval: how often a query commits. Rows leave at once, whatever it is; at least 5."""
     partitions: int = 2
     """Partitions of each topic. Real-time mode takes one slot per source partition."""

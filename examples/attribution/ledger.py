@@ -67,6 +67,8 @@ class Ledger:
         """Records that a stage has not answered yet, by `stage topic:partition`: its lag."""
         self.delivered_again: Counter[str] = Counter()
         """Repeats that an at-least-once sink made, by topic."""
+        self.result_rows = 0
+        """Records of `ad-attributed`, every version of every result."""
         self.contradictions: list[str] = []
         """Results that came twice with the same version and different content."""
 
@@ -97,6 +99,7 @@ class Ledger:
 
     def add_result(self, result: dict[str, Any], appended_at: int) -> None:
         """Book a record of `ad-attributed`."""
+        self.result_rows += 1
         src, result_id = result["src"], result["result_id"]
         if src not in self.answered and result["kind"] != "slot":
             self.answered[src] = appended_at

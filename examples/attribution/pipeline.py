@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import FrameType
 
+from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -39,6 +40,9 @@ SINK = {
     # A rejected record is as large as its source allowed, and headers come on top.
     "kafka.max.request.size": "4000000",
 }
+
+
+QUIET_POLLS = 3
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def run(settings: Settings, spark: SparkSession, bootstrap_servers: str, view: V
             stack.callback(query.stop)
             if settings.trigger == "real-time":
                 assert_real_time(query)
-        sent = Sent()
+        sent = Sent(started_at=time.time())
         with _sending(settings, bootstrap_servers, sent, stop) as sender:
             measured_from = (sent.started_at + settings.warm_up_seconds) * 1000
             while sender.is_alive():
@@ -117,14 +121,12 @@ def start_queries(
 def _sending(
     settings: Settings, bootstrap_servers: str, sent: Sent, stop: threading.Event
 ) -> Iterator[threading.Thread]:
-    started_at = time.time()
     # Ids of a second run on the same topics must not meet those of the first.
-    traffic = Traffic(settings, run_id=f"{int(started_at):x}", started_at=started_at)
+    traffic = Traffic(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
     records = traffic.records()
     if settings.seconds:
         end = settings.warm_up_seconds + settings.seconds
         records = takewhile(lambda record: record.send_at < end, records)
-    sent.started_at = started_at
     sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, sent, stop), daemon=True)
     sender.start()
     try:
@@ -146,7 +148,7 @@ def _drain(settings: Settings, reader: LedgerReader, queries: list[StreamingQuer
     deadline = time.monotonic() + settings.drain_seconds
     quiet = 0
     # The last record may change several results, and its own may be the first of them: so read until it is quiet.
-    while quiet < 10 and time.monotonic() < deadline:
+    while quiet < QUIET_POLLS and time.monotonic() < deadline:
         _follow(reader, queries, view, "draining", sent)
         quiet = quiet + 1 if reader.is_settled() else 0
 
@@ -160,6 +162,19 @@ def _gaps_ms(query: StreamingQuery, settings: Settings) -> list[int]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration; return 0 if everything reconciles, 1 if not."""
     settings, compare, cluster = _parse(arguments)
+    try:
+        reports = _run_all(settings, compare=compare, cluster=cluster)
+    except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for report in reports:
+        show_report(report)
+    if len(reports) > 1:
+        show_comparison(*reports)
+    return 1 if any(report.reconciliation.differences for report in reports) else 0
+
+
+def _run_all(settings: Settings, *, compare: bool, cluster: bool) -> list[Report]:
     view, stop = View(), threading.Event()
     with ExitStack() as stack:
         stack.enter_context(view)
@@ -177,11 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if compare and not stop.is_set():
             other = replace(settings, trigger="micro-batch", topic_prefix=f"{settings.topic_prefix}micro-batch.")
             reports.append(run(other, spark, bootstrap_servers, view, stop))
-    for report in reports:
-        show_report(report)
-    if len(reports) > 1:
-        show_comparison(*reports)
-    return 1 if any(report.reconciliation.differences for report in reports) else 0
+    return reports
 
 
 def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
@@ -205,10 +216,8 @@ def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
     )
     parser.add_argument("--slots", type=int, default=default.slots, help="task slots of a local master or the cluster")
     parser.add_argument("--master", default=default.master, help="such as spark://host:7077; empty: local")
-    parser.add_argument(
-        "--cluster", type=int, choices=(0, 1), default=0, help="1: start a standalone cluster and use it"
-    )
-    parser.add_argument("--compare", type=int, choices=(0, 1), default=0, help="1: run in micro-batch as well")
+    parser.add_argument("--cluster", action="store_true", help="start a standalone cluster and run on it")
+    parser.add_argument("--compare", action="store_true", help="run in micro-batch as well; print the ratio")
     options = vars(parser.parse_args(arguments))
     compare, cluster = options.pop("compare"), options.pop("cluster")
     try:

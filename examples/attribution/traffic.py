@@ -24,6 +24,7 @@ from examples.settings import Settings
 CREATIVE_SECONDS = 30
 # A JVM that has not compiled its code yet would fall seconds behind at full rate, and the first batch with it.
 COLD_SHARE = 0.05
+FLUSH_SECONDS = 60
 PRODUCER = {
     "acks": "all",
     "enable.idempotence": True,
@@ -62,18 +63,20 @@ class Draft:
 
 @dataclass
 class Sent:
-    """What a sender has done so far; lags are milliseconds between intended and actual send."""
+    """What a sender has done so far; the measured part comes after the warm-up."""
 
+    started_at: float
+    """Epoch second of the first record's intended send time."""
     records: int = 0
     failed: int = 0
-    started_at: float = 0
-    last_sent_at: float = 0
+    measured_seconds: float = 0
     lags_ms: list[float] = field(default_factory=list)
+    """Milliseconds between intended and actual send of each record of the measured part."""
 
     @property
     def rate(self) -> float:
-        """Return the achieved rate in records per second."""
-        return self.records / max(self.last_sent_at - self.started_at, 1e-9)
+        """Return the achieved rate of the measured part, in records per second."""
+        return len(self.lags_ms) / self.measured_seconds if self.measured_seconds else 0.0
 
 
 class Traffic:
@@ -106,7 +109,7 @@ class Traffic:
                 jitter += self.random.expovariate(1) - 1
 
     def _due(self, records: float) -> float:
-        # Seconds after which this many records are due: the rate grows linearly during the warm-up, then it is constant.
+        # Seconds after which so many records are due: the rate grows linearly during the warm-up, then it is constant.
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
         first, slope = COLD_SHARE * rate, (1 - COLD_SHARE) * rate / max(warm_up, 1e-9)
         in_warm_up = (first + rate) / 2 * warm_up
@@ -268,20 +271,21 @@ def send(
     def delivered(error: KafkaError | None, _: Message) -> None:
         sent.failed += error is not None
 
-    start = time.monotonic()
-    epoch = time.time()
-    sent.started_at = epoch
+    # The schedule follows a clock that nobody sets.
+    start = time.monotonic() + sent.started_at - time.time()
     for record in records:
         wait = start + record.send_at - time.monotonic()
-        if (wait > 0 and stop.wait(wait)) or stop.is_set():
+        if stop.wait(wait) if wait > 0 else stop.is_set():
             break
-        headers: Headers = [("t0", str(int((epoch + record.send_at) * 1000))), ("label", record.label)]
+        headers: Headers = [("t0", str(int((sent.started_at + record.send_at) * 1000))), ("label", record.label)]
         producer.produce(settings.topic(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
         producer.poll(0)
         sent.records += 1
-        sent.last_sent_at = epoch + time.monotonic() - start
-        sent.lags_ms.append((time.monotonic() - start - record.send_at) * 1000)
-    sent.failed += producer.flush(60)
+        after_warm_up = time.monotonic() - start - settings.warm_up_seconds
+        if record.send_at >= settings.warm_up_seconds:
+            sent.lags_ms.append((after_warm_up - (record.send_at - settings.warm_up_seconds)) * 1000)
+            sent.measured_seconds = max(after_warm_up, 1 / settings.rate)
+    sent.failed += producer.flush(FLUSH_SECONDS)
 
 
 def _draft(topic: str, fields: Fields, event_ms: float, label: str) -> Draft:

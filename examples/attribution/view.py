@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LIVE_SECONDS = 1.0
 PLAIN_SECONDS = 5.0
 DIFFERENCES_SHOWN = 10
+PLAIN_WIDTH = 140
 
 
 class View:
@@ -51,7 +52,7 @@ class View:
 
     def say(self, text: str) -> None:
         """Print one line above the table."""
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, soft_wrap=True)
 
     def show(self, phase: str, ledger: Ledger, sent: Sent) -> None:
         """Show the state of the run, if the last time is long enough ago."""
@@ -69,16 +70,16 @@ def _plain_line(phase: str, ledger: Ledger, sent: Sent) -> str:
     end_to_end = [row for row in latencies(ledger) if row.hop == "end to end"]
     latency = f"p50 {end_to_end[0].p50} p99 {end_to_end[0].p99} ms" if end_to_end else "no result yet"
     return (
-        f"{time.time() - sent.started_at:5.0f} s {phase}: sent {sent.records} ({sent.rate:.0f}/s), "
+        f"{time.time() - sent.started_at:5.0f} s {phase}: sent {sent.records}, "
         f"results {len(ledger.results)}, rejected {len(ledger.rejects)}, "
         f"waiting {sum(ledger.waiting.values())}, {latency}"
     )
 
 
 def _live_table(phase: str, ledger: Ledger, sent: Sent) -> Group:
-    lag = statistics.quantiles(sent.lags_ms[-10_000:], n=100)[98] if len(sent.lags_ms) > 1 else 0
+    lag = _p99(sent.lags_ms[-10_000:])
     head = Text(
-        f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records} at {sent.rate:.0f}/s, "
+        f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
         f"producer lag p99 {lag:.1f} ms   Ctrl-C ends the traffic and reconciles",
         style="bold",
     )
@@ -106,43 +107,54 @@ def latency_table(rows: Sequence[Latency]) -> Table:
 
 def show_report(report: "Report") -> None:
     """Print reconciliation and latencies of one run."""
-    console, s, books = Console(), report.settings, report.reconciliation
+    console, s, sent = _console(), report.settings, report.sent
+    length = f"{s.seconds:g} s" if s.seconds else "until Ctrl-C"
     console.print(
-        f"\n{s.trigger} | {s.rate:g} records/s, {s.arrivals} | {s.seconds:g} s after {s.warm_up_seconds:g} s warm-up | "
-        f"Kafka connector {connector().version} | sent at {report.sent.rate:.1f}/s, "
-        f"producer lag p99 {_p99(report.sent.lags_ms):.1f} ms",
+        f"\n{s.trigger} on {s.master or f'local[{s.slots}]'} | {s.rate:g} records/s, {s.arrivals} | {length} after "
+        f"{s.warm_up_seconds:g} s warm-up | Kafka connector {connector().version} | achieved {sent.rate:.1f}/s, "
+        f"producer lag p99 {_p99(sent.lags_ms):.1f} ms, not delivered {sent.failed}",
         highlight=False,
+        soft_wrap=True,
     )
-    table = Table("reconciliation", "in", "became", box=None)
-    for family, codes in books.counts.items():
-        became = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
-        table.add_row(family, str(codes["in"]), became)
-    console.print(table)
-    again = ", ".join(f"{topic} {count}" for topic, count in report.ledger.delivered_again.items())
-    console.print(f"delivered again: {again or 'nothing'}", highlight=False)
-    for difference in books.differences[:DIFFERENCES_SHOWN]:
-        console.print(difference, style="red", highlight=False)
-    verdict = f"{len(books.differences)} differences from the replay of {books.results} results by the rule"
-    console.print(verdict, style="bold red" if books.differences else "bold green", highlight=False)
+    _show_reconciliation(console, report)
     console.print()
     console.print(latency_table(report.latencies))
     for name, gaps in report.gaps_ms.items():
         if gaps:
-            console.print(
-                f"batch boundary of {name}: {len(gaps)} boundaries, {min(gaps)} to {max(gaps)} ms beyond the interval",
-                highlight=False,
-            )
+            text = f"{len(gaps)} boundaries, a pause of {min(gaps)} to {max(gaps)} ms each"
+            console.print(f"batch boundary of {name}: {text}", highlight=False)
+
+
+def _show_reconciliation(console: Console, report: "Report") -> None:
+    table, books, ledger = Table("reconciliation", "in", "became", box=None), report.reconciliation, report.ledger
+    for family, codes in books.counts.items():
+        became = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
+        table.add_row(family, str(codes["in"]), became)
+    console.print(table)
+    again = ", ".join(f"{topic} {count}" for topic, count in sorted(ledger.delivered_again.items()))
+    console.print(f"written to ad-attributed: {ledger.result_rows} rows; written twice: {again or 'nothing'}")
+    for difference in books.differences[:DIFFERENCES_SHOWN]:
+        console.print(difference, style="red", highlight=False, soft_wrap=True)
+    verdict = f"{len(books.differences)} differences from the replay of {books.results} results by the rule"
+    console.print(verdict, style="bold red" if books.differences else "bold green", highlight=False)
 
 
 def show_comparison(real_time: "Report", micro_batch: "Report") -> None:
-    """Print the ratio of the two runs."""
-    console = Console()
+    """Print by how much the micro-batch run was slower."""
+    console = _console()
     table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
-    for fast, slow in zip(real_time.latencies, micro_batch.latencies, strict=True):
+    slow_rows = {row.hop: row for row in micro_batch.latencies}
+    for fast in real_time.latencies:
+        slow = slow_rows[fast.hop]
         pairs = ((slow.p50, fast.p50), (slow.p90, fast.p90), (slow.p99, fast.p99), (slow.max, fast.max))
         table.add_row(fast.hop, *(f"{s / max(f, 1):.1f}x" for s, f in pairs))
     console.print()
     console.print(table)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 
 
 def _p99(values: Sequence[float]) -> float:

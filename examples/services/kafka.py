@@ -84,7 +84,7 @@ class LocalKafka:
         draft = properties.with_suffix(".draft")
         draft.write_text(PROPERTIES.read_text().format(port=port, controller=controller, data=self.folder / "data"))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = _java_command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(draft))
+        command = _java_command("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(draft))
         with self.log_path.open("ab") as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:

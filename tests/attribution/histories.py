@@ -46,12 +46,13 @@ def events(draw: st.DrawFn) -> Event:
 
 @st.composite
 def histories(draw: st.DrawFn, most: int = 7) -> list[Event]:
-    """Draw the events of a transaction in an order of arrival, one perhaps delivered twice; half have a good start."""
+    """Draw the events of a transaction in an order of arrival, one perhaps twice; half have a good start."""
     drawn = draw(st.lists(events(), min_size=1, max_size=most))
     if draw(st.booleans()):
         request = replace(drawn[0], kind="request", event_id="r", effective_ts=T, server_ts=T, slots=("a",))
-        shown = replace(request, kind="impression", event_id="i", slot_id="a", impression_id="i1", creative_length_ms=30)
-        drawn += [replace(request, impression_id=None, slot_id=None), replace(shown, slots=())]
+        shown = replace(request, kind="impression", event_id="i", slot_id="a", impression_id="i1", slots=())
+        shown = replace(shown, creative_length_ms=30)
+        drawn += [replace(request, impression_id=None, slot_id=None), shown]
     own = [replace(event, src=f"topic:0:{n:03d}") for n, event in enumerate(drawn)]
     again = draw(st.lists(st.sampled_from(own), max_size=1))
     return list(draw(st.permutations(own + again)))

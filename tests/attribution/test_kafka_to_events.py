@@ -268,7 +268,7 @@ def test_in_real_time_mode_bad_records_are_set_aside_and_good_ones_go_on(
     source = source.option("subscribe", ",".join(settings.topic(t) for t in SOURCE_TOPICS))
     rows = kafka_to_events(source.option("startingOffsets", "earliest").load(), settings)
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
-    writer = writer.option("kafka.max.request.size", "4000000").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer = writer.option("kafka.max.request.size", "4000000").option("checkpointLocation", str(tmp_path / "c"))
     query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]  # missing in its hints
 
     targets = {settings.topic(t): settings.partitions for t in ("events", "ad-rejected")}
