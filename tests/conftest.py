@@ -1,5 +1,6 @@
 """Nouns that tests share: one broker and one Spark session per run, topics and checkpoints per test."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,12 +15,14 @@ from examples.settings import TOPICS, Settings
 from examples.spark_session import build_session
 
 SLOTS = 12
+# Tests start many JVMs for seconds each and measure nothing: quick compilation serves them better than a good one.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Yield one session for all tests, with more slots than any query of a test needs."""
-    session = build_session(Settings(slots=SLOTS))
+    session = build_session(Settings(slots=SLOTS), {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
     yield session
     session.stop()
 

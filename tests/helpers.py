@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but not re-exported to type checkers
-    AdminClient,
-    NewTopic,
-)
+from confluent_kafka.admin import AdminClient, NewTopic
 
 T = TypeVar("T")
 

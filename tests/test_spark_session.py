@@ -41,7 +41,8 @@ def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, *, real_
     writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
     writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     if real_time:
-        return writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]  # missing in its hints
+        query: StreamingQuery = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]  # not in its hints
+        return query
     return writer.trigger(processingTime="0 seconds").start()
 
 

@@ -8,15 +8,11 @@ Real-time mode demands topics that exist before the start: an unknown target blo
 from concurrent.futures import Future
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # they are public, but not re-exported to type checkers
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from examples.attribution.kafka_to_events import MOST_RAW_BYTES
 from examples.settings import REJECTED_TOPIC, TOPICS, Settings
+from examples.spark_session import wait_until
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 TIMEOUT_SECONDS = 30
@@ -43,9 +39,15 @@ def create_topics(bootstrap_servers: str, settings: Settings) -> dict[str, int]:
     if missing:
         for topic, created in admin.create_topics(missing, operation_timeout=TIMEOUT_SECONDS).items():
             _wait(created, f"topic {topic!r} could not be created; grant Create on it or create it yourself")
+    # A created topic reaches the broker's own metadata a moment later.
+    wait_until(lambda: _partitions(admin, settings).keys() >= set(TOPICS), TIMEOUT_SECONDS, "the created topics")
     _check_clock(admin, [settings.topic(name) for name in TOPICS])
+    return _partitions(admin, settings)
+
+
+def _partitions(admin: AdminClient, settings: Settings) -> dict[str, int]:
     found = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-    return {name: len(found[settings.topic(name)].partitions) for name in TOPICS}
+    return {name: len(found[settings.topic(name)].partitions) for name in TOPICS if settings.topic(name) in found}
 
 
 def _wait(created: Future[None], consequence: str) -> None:

@@ -8,6 +8,7 @@ Real-time mode demands an open loop to be measured: the sender follows its sched
 
 import heapq
 import json
+import math
 import random
 import threading
 import time
@@ -115,7 +116,7 @@ class Traffic:
         in_warm_up = (first + rate) / 2 * warm_up
         if records >= in_warm_up:
             return warm_up + (records - in_warm_up) / rate
-        return ((first**2 + 2 * slope * max(records, 0)) ** 0.5 - first) / slope
+        return (math.sqrt(first**2 + 2 * slope * max(records, 0)) - first) / slope
 
     def _mean_delay_ms(self) -> float:
         other = Traffic(self.settings, self.run_id, self.started_at)

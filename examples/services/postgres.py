@@ -24,7 +24,7 @@ from examples.services.postgres_programs import clean_environment, create_data, 
 START_SECONDS = 30.0
 # The shortest that the client library accepts.
 PROBE_SECONDS = 2
-OUTSIDE_PROBE_SECONDS = 5
+OUTSIDE_PROBE_SECONDS = 3
 PASSWORD_BYTES = 24
 
 
@@ -116,7 +116,7 @@ def postgres_server() -> Iterator[str]:
     """
     Yield the connection string of `POSTGRES_DSN`, else of a local server that ends with the block.
 
-    Raises RuntimeError when the named server refuses or does not answer within 5 s or the local server does not start.
+    Raises RuntimeError when the named server refuses or does not answer within 3 s or the local server does not start.
     """
     if outside := os.environ.get("POSTGRES_DSN"):
         _check_outside(outside)

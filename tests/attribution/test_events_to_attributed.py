@@ -39,7 +39,7 @@ class Hop:
         writer = writer.option("checkpointLocation", str(checkpoint))
         self.query: StreamingQuery
         if settings.trigger == "real-time":
-            self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+            self.query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
             assert_real_time(self.query)
         else:
             self.query = writer.trigger(processingTime="0 seconds").start()

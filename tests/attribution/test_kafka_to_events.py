@@ -167,7 +167,7 @@ def test_every_good_record_passes_with_its_fields_and_typed(spark: SparkSession)
     """All kinds pass; unknown fields are dropped; of the headers only `t0` goes on."""
     records = list(good_records())
 
-    found = routed(spark, records)
+    found = routed(spark, [*records])
 
     for n, ((topic, value), (target, headers, event)) in enumerate(zip(records, found, strict=True)):
         sent = {k: v for k, v in json.loads(value).items() if k in EVENTS.names and v is not None}
@@ -210,11 +210,11 @@ def test_random_bytes_never_end_the_query(spark: SparkSession) -> None:
     records: list[tuple[str, bytes | None]] = []
     for _ in range(4_000):
         topic, fields = source.choice(list(GOOD.values()))
-        value = bytearray(json.dumps({"kind": "click", **fields}).encode())
+        damaged = bytearray(json.dumps({"kind": "click", **fields}).encode())
         for _ in range(source.randrange(1, 6)):
-            at = source.randrange(len(value))
-            value[at : at + source.randrange(3)] = source.randbytes(source.randrange(3))
-        records.append((topic, bytes(value)))
+            at = source.randrange(len(damaged))
+            damaged[at : at + source.randrange(3)] = source.randbytes(source.randrange(3))
+        records.append((topic, bytes(damaged)))
 
     found = routed(spark, records)
 
@@ -269,7 +269,7 @@ def test_in_real_time_mode_bad_records_are_set_aside_and_good_ones_go_on(
     rows = kafka_to_events(source.option("startingOffsets", "earliest").load(), settings)
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
     writer = writer.option("kafka.max.request.size", "4000000").option("checkpointLocation", str(tmp_path / "c"))
-    query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]  # missing in its hints
+    query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]  # missing in its hints
 
     targets = {settings.topic(t): settings.partitions for t in ("events", "ad-rejected")}
     found = consumed(kafka, targets, len(cases) + len(goods))

@@ -68,6 +68,20 @@ def test_a_run_without_fault_reconciles_and_accounts_for_every_record() -> None:
 
 SLOT = f"t/{T}/slot/s"
 REQUEST, CONVERSION, BAD = "ad-requests:0:000000000000", "ad-callbacks:1:000000000000", "ad-callbacks:1:000000000001"
+
+
+def reject_the_conversion(ledger: Ledger) -> None:
+    """Route a good record to the rejects."""
+    ledger.events.pop(CONVERSION)
+    ledger.add_reject(CONVERSION, "bad", sources()[CONVERSION].value)
+
+
+def accept_the_malformed(ledger: Ledger) -> None:
+    """Route the malformed record to the events."""
+    ledger.rejects.clear()
+    ledger.add_event({"src": BAD, "kind": "click"}, 0, T)
+
+
 FAULTS: dict[str, tuple[Callable[[Ledger], object], str]] = {
     "lost-record": (lambda x: x.events.pop(REQUEST), f"{REQUEST} is lost"),
     "lost-reject": (lambda x: x.rejects.clear(), f"{BAD} is lost"),
@@ -81,14 +95,11 @@ FAULTS: dict[str, tuple[Callable[[Ledger], object], str]] = {
         "its raw bytes changed",
     ),
     "good-record-rejected": (
-        lambda x: (
-            x.events.pop(CONVERSION),
-            x.add_reject(CONVERSION, "bad", sources()[CONVERSION].value),
-        ),
+        reject_the_conversion,
         f"{CONVERSION} is normal, but was rejected as bad",
     ),
     "malformed-record-accepted": (
-        lambda x: (x.rejects.clear(), x.add_event({"src": BAD, "kind": "click"}, 0, T)),
+        accept_the_malformed,
         f"{BAD} is malformed, but was accepted",
     ),
     "missing-result": (lambda x: x.results.pop(SLOT), f"{SLOT} is missing; the rule says filled"),

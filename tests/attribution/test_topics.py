@@ -4,12 +4,7 @@ import uuid
 from dataclasses import replace
 
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but not re-exported to type checkers
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from examples.attribution.topics import create_topics
 from examples.settings import TOPICS, Settings

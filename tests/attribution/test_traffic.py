@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
@@ -16,13 +17,18 @@ from examples.attribution.traffic import COLD_SHARE, Record, Sent, Traffic, send
 from examples.settings import SOURCE_TOPICS, Settings
 from tests.helpers import eventually
 
-MANY = 30_000
+MANY = 20_000
 STARTED_AT = 1_700_000_000.0
 
 
-def records(count: int = MANY, **changes: Any) -> list[Record]:
+def records(count: int = MANY, /, **changes: Any) -> list[Record]:
     """Return the first records of a generator."""
-    return list(islice(Traffic(replace(Settings(), **changes), "run", STARTED_AT).records(), count))
+    return _records(count, tuple(changes.items()))
+
+
+@cache
+def _records(count: int, changes: tuple[tuple[str, Any], ...]) -> list[Record]:
+    return list(islice(Traffic(replace(Settings(), **dict(changes)), "run", STARTED_AT).records(), count))
 
 
 def fields(record: Record) -> dict[str, Any]:
@@ -41,8 +47,12 @@ def transactions(found: list[Record]) -> dict[str, list[Record]]:
 
 def test_the_same_seed_gives_the_same_records() -> None:
     """A run can be repeated exactly; another seed gives another run."""
-    assert records(2_000) == records(2_000)
-    assert records(2_000) != records(2_000, seed=8)
+    first, second, other = (
+        list(islice(Traffic(Settings(seed=seed), "run", STARTED_AT).records(), 2_000)) for seed in (7, 7, 8)
+    )
+
+    assert first == second
+    assert first != other
 
 
 def test_ids_of_two_runs_never_meet() -> None:
@@ -68,12 +78,12 @@ def test_the_share_of_spoilt_records_is_the_one_that_was_set(option: str, label:
 )
 def test_the_share_of_odd_transactions_is_the_one_that_was_set(option: str, label: str, share: float) -> None:
     """Late, out-of-order and orphan events are counted among all transactions."""
-    complete_before = (STARTED_AT + 35) * 1000  # later ones have not been sent to their ends
+    complete_before = (STARTED_AT + 20) * 1000  # later ones have not been sent to their ends
     all_found = transactions(records(warm_up_seconds=0, **{option: share}))
     found = {key: own for key, own in all_found.items() if fields(own[0])["request_ts"] < complete_before}
 
     odd = sum(any(record.label == label for record in own) for own in found.values())
-    assert odd / len(found) == pytest.approx(share, abs=0.03 if share else 0)
+    assert odd / len(found) == pytest.approx(share, abs=0.04 if share else 0)
 
 
 def test_a_duplicate_repeats_an_earlier_event_id_with_the_same_fields() -> None:
