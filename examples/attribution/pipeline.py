@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -171,6 +171,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show_report(report)
     if len(reports) > 1:
         show_comparison(*reports)
+    return exit_status(reports)
+
+
+def exit_status(reports: Iterable[Report]) -> int:
+    """Return 0 if every run equals its replay, 1 if one does not."""
     return 1 if any(report.reconciliation.differences for report in reports) else 0
 
 
