@@ -74,11 +74,10 @@ def run(settings: Settings, spark: SparkSession, bootstrap_servers: str, view: V
         sent = Sent(started_at=time.time())
         with _sending(settings, bootstrap_servers, sent, stop) as sender:
             measured_from = (sent.started_at + settings.warm_up_seconds) * 1000
+            view.watch(sent, measured_from)
             while sender.is_alive():
-                _follow(
-                    reader, queries, view, "warming up" if time.time() * 1000 < measured_from else "measuring", sent
-                )
-        _drain(settings, reader, queries, view, sent)
+                _follow(reader, queries, view)
+        _drain(settings, reader, queries, view)
         gaps_ms = {query.name: _gaps_ms(query, settings) for query in queries}
     books = reader.ledger
     return Report(settings, reconcile(books, settings.windows), latencies(books, measured_from), gaps_ms, sent, books)
@@ -138,18 +137,18 @@ def _sending(
         sender.join()
 
 
-def _follow(reader: LedgerReader, queries: list[StreamingQuery], view: View, phase: str, sent: Sent) -> None:
+def _follow(reader: LedgerReader, queries: list[StreamingQuery], view: View, *, draining: bool = False) -> None:
     reader.poll(0.1)
     raise_if_failed(queries)
-    view.show(phase, reader.ledger, sent)
+    view.show(reader.ledger, draining=draining)
 
 
-def _drain(settings: Settings, reader: LedgerReader, queries: list[StreamingQuery], view: View, sent: Sent) -> None:
+def _drain(settings: Settings, reader: LedgerReader, queries: list[StreamingQuery], view: View) -> None:
     deadline = time.monotonic() + settings.drain_seconds
     quiet = 0
     # The last record may change several results, and its own may be the first of them: so read until it is quiet.
     while quiet < QUIET_POLLS and time.monotonic() < deadline:
-        _follow(reader, queries, view, "draining", sent)
+        _follow(reader, queries, view, draining=True)
         quiet = quiet + 1 if reader.is_settled() else 0
 
 

@@ -34,6 +34,8 @@ PRODUCER = {
     "partitioner": "murmur2_random",
     "queue.buffering.max.messages": 1_000_000,
     "message.max.bytes": 2_000_000,
+    # Errors only: a broker that has just started makes the client warn while it retries.
+    "log_level": 3,
 }
 
 Fields = dict[str, Any]

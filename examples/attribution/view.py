@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LIVE_SECONDS = 1.0
 PLAIN_SECONDS = 5.0
 DIFFERENCES_SHOWN = 10
+PAUSES_SHOWN = 12
 PLAIN_WIDTH = 140
 
 
@@ -38,6 +39,7 @@ class View:
         self.console = console or Console()
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._shown_at = 0.0
+        self._sent, self._measured_from = Sent(started_at=time.time()), 0.0
 
     def __enter__(self) -> "View":
         """Take over the terminal."""
@@ -54,20 +56,27 @@ class View:
         """Print one line above the table."""
         self.console.print(text, highlight=False, soft_wrap=True)
 
-    def show(self, phase: str, ledger: Ledger, sent: Sent) -> None:
+    def watch(self, sent: Sent, measured_from: float) -> None:
+        """Take the counts of a sender, and the UTC milliseconds from which its records are measured."""
+        self._sent, self._measured_from = sent, measured_from
+
+    def show(self, ledger: Ledger, *, draining: bool = False) -> None:
         """Show the state of the run, if the last time is long enough ago."""
         period = LIVE_SECONDS if self.console.is_terminal else PLAIN_SECONDS
         if time.monotonic() - self._shown_at < period:
             return
         self._shown_at = time.monotonic()
+        is_cold = time.time() * 1000 < self._measured_from
+        phase = "draining" if draining else "warming up" if is_cold else "measuring"
+        rows = latencies(ledger, 0 if is_cold else self._measured_from)
         if self.console.is_terminal:
-            self._live.update(_live_table(phase, ledger, sent), refresh=True)
+            self._live.update(_live_table(phase, ledger, self._sent, rows), refresh=True)
         else:
-            self.say(_plain_line(phase, ledger, sent))
+            self.say(_plain_line(phase, ledger, self._sent, rows))
 
 
-def _plain_line(phase: str, ledger: Ledger, sent: Sent) -> str:
-    end_to_end = [row for row in latencies(ledger) if row.hop == "end to end"]
+def _plain_line(phase: str, ledger: Ledger, sent: Sent, rows: Sequence[Latency]) -> str:
+    end_to_end = [row for row in rows if row.hop == "end to end"]
     latency = f"p50 {end_to_end[0].p50} p99 {end_to_end[0].p99} ms" if end_to_end else "no result yet"
     return (
         f"{time.time() - sent.started_at:5.0f} s {phase}: sent {sent.records}, "
@@ -76,7 +85,7 @@ def _plain_line(phase: str, ledger: Ledger, sent: Sent) -> str:
     )
 
 
-def _live_table(phase: str, ledger: Ledger, sent: Sent) -> Group:
+def _live_table(phase: str, ledger: Ledger, sent: Sent, rows: Sequence[Latency]) -> Group:
     lag = _p99(sent.lags_ms[-10_000:])
     head = Text(
         f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
@@ -93,7 +102,7 @@ def _live_table(phase: str, ledger: Ledger, sent: Sent) -> Group:
     for reason, count in sorted(Counter(reason for reason, _ in ledger.rejects.values()).items()):
         reasons.add_row(reason, str(count))
     sides = Table.grid(padding=(0, 3))
-    sides.add_row(Group(latency_table(latencies(ledger)), Text(), waiting, Text(), reasons), codes)
+    sides.add_row(Group(latency_table(rows), Text(), waiting, Text(), reasons), codes)
     return Group(head, Text(), sides)
 
 
@@ -121,8 +130,8 @@ def show_report(report: "Report") -> None:
     console.print(latency_table(report.latencies))
     for name, gaps in report.gaps_ms.items():
         if gaps:
-            text = f"{len(gaps)} boundaries, a pause of {min(gaps)} to {max(gaps)} ms each"
-            console.print(f"batch boundary of {name}: {text}", highlight=False)
+            pauses = ", ".join(map(str, gaps[-PAUSES_SHOWN:]))
+            console.print(f"batch boundary of {name}: pauses of {pauses} ms", highlight=False, soft_wrap=True)
 
 
 def _show_reconciliation(console: Console, report: "Report") -> None:

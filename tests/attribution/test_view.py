@@ -2,12 +2,19 @@
 
 import io
 import time
+from collections import Counter
+from typing import Literal
 
+import pytest
 from rich.console import Console
 
+from examples.attribution.latency import Latency
 from examples.attribution.ledger import Ledger, SourceRecord
+from examples.attribution.pipeline import Report
+from examples.attribution.reconciliation import Reconciliation
 from examples.attribution.traffic import Sent
-from examples.attribution.view import View
+from examples.attribution.view import View, show_comparison, show_report
+from examples.settings import Settings
 
 
 def shown(ledger: Ledger, *, terminal: bool) -> str:
@@ -16,8 +23,9 @@ def shown(ledger: Ledger, *, terminal: bool) -> str:
     sent = Sent(started_at=time.time(), records=2, measured_seconds=1, lags_ms=[0.5, 0.7])
     with View(Console(file=text, force_terminal=terminal, width=140, height=50)) as view:
         view.say("starting")
-        view.show("measuring", ledger, sent)
-        view.show("never shown: too soon", ledger, sent)
+        view.watch(sent, measured_from=0)
+        view.show(ledger)
+        view.show(ledger, draining=True)  # too soon to be shown
     return text.getvalue()
 
 
@@ -54,3 +62,28 @@ def test_on_a_terminal_a_table_shows_lag_codes_reasons_and_latencies() -> None:
 
     facts = ("kafka_to_events ad-requests:0", "accepted", "not_json", "events_to_attributed", "measuring", "Ctrl-C")
     assert [] == [fact for fact in facts if fact not in text]
+
+
+def report(trigger: Literal["real-time", "micro-batch"], milliseconds: int, differences: list[str]) -> Report:
+    """Return a report with one latency in every column."""
+    row = Latency("end to end", 1, *(milliseconds,) * 4)
+    books = Reconciliation({"slots": Counter({"in": 2, "filled": 1, "pending": 1})}, differences, 2)
+    return Report(
+        Settings(trigger=trigger), books, [row], {"kafka_to_events": [250, 90]}, Sent(started_at=0), two_records()
+    )
+
+
+def test_the_report_shows_counts_verdict_latencies_and_pauses(capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything that a run has shown is on the last screen."""
+    show_report(report("real-time", 12, ["result x is missing"]))
+
+    text = capsys.readouterr().out
+    for fact in ("filled 1, pending 1", "result x is missing", "1 differences", "12", "pauses of 250, 90 ms"):
+        assert fact in text
+
+
+def test_the_comparison_is_the_ratio_of_the_same_hop(capsys: pytest.CaptureFixture[str]) -> None:
+    """Micro-batch over real-time, column by column; a latency of zero counts as one millisecond."""
+    show_comparison(report("real-time", 0, []), report("micro-batch", 450, []))
+
+    assert 4 == capsys.readouterr().out.count("450.0x")
