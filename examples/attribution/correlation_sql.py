@@ -92,7 +92,8 @@ def _results(history: Column, windows: Windows) -> Column:
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
     # A lambda variable is evaluated once; an expression used inside a lambda is evaluated for each of its elements.
-    return F.element_at(F.transform(F.array(value), body), 1)
+    # An aggregate over nothing binds its start to the variable, and unlike transform does not copy what `body` gives.
+    return F.aggregate(F.array(), value, lambda start, _: start, body)
 
 
 def _first_per(events: Column, key: Callable[[Column], Column]) -> Column:
