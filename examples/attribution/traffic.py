@@ -284,10 +284,10 @@ def send(
         producer.produce(settings.topic(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
         producer.poll(0)
         sent.records += 1
-        after_warm_up = time.monotonic() - start - settings.warm_up_seconds
+        sent_at = time.monotonic() - start
         if record.send_at >= settings.warm_up_seconds:
-            sent.lags_ms.append((after_warm_up - (record.send_at - settings.warm_up_seconds)) * 1000)
-            sent.measured_seconds = max(after_warm_up, 1 / settings.rate)
+            sent.lags_ms.append((sent_at - record.send_at) * 1000)
+            sent.measured_seconds = max(sent_at - settings.warm_up_seconds, 1 / settings.rate)
     sent.failed += producer.flush(FLUSH_SECONDS)
 
 
