@@ -25,23 +25,29 @@ DEAF_SERVER = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); " + WAIT_FOR_EVER
 )
 PARENT = """
-import os, sys, threading
+import socket, sys, threading
 from pathlib import Path
 from examples.services.child import start_child
 
 child = start_child("server", [sys.executable, "-c", sys.argv[2]], log_path=Path(sys.argv[1]))
 print(child.pid, flush=True)
-if sys.argv[3:] == ["fork"]:
-    print(os.fork(), flush=True)
+if sys.argv[3:]:
+    with socket.socket(fileno=int(sys.argv[3])) as friend:
+        socket.send_fds(friend, [b"lifeline"], [child.supervisor.stdin.fileno()])
 threading.Event().wait()
 """
 
 
 @contextmanager
-def _running_parent(log_path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", PARENT, str(log_path), SERVER, *options]
+def _running_parent(log_path: Path, *friends: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PARENT, str(log_path), SERVER, *map(str, friends)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        pass_fds=friends,
     ) as parent:
         try:
             yield parent
@@ -78,19 +84,19 @@ def test_parent_that_ends_takes_the_server_with_it(tmp_path: Path, end: signal.S
         eventually(lambda: not is_alive(grandchild), 15, "the server's child has ended")
 
 
-def test_killed_parent_with_a_fork_takes_the_server_with_it(tmp_path: Path) -> None:
-    """A fork of the run that is left behind does not keep its servers up."""
-    log_path = tmp_path / "log"
-    with _running_parent(log_path, "fork") as parent:
-        server, fork = _read_pid(parent), _read_pid(parent)
+def test_killed_parent_whose_pipe_is_still_held_takes_the_server_with_it(tmp_path: Path) -> None:
+    """A process that inherited the pipe, as a fork of the run does, does not keep the servers up."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, _running_parent(tmp_path / "log", theirs.fileno()) as parent:
+        server = _read_pid(parent)
+        _, [lifeline], _, _ = socket.recv_fds(ours, 16, 1)
 
         parent.send_signal(signal.SIGKILL)
 
         try:
             eventually(lambda: not is_alive(server), 15, "the server has ended")
-            assert is_alive(fork)
         finally:
-            os.kill(fork, signal.SIGKILL)
+            os.close(lifeline)
 
 
 def test_stopped_server_is_gone_with_its_children(tmp_path: Path) -> None:
