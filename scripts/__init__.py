@@ -1,0 +1,1 @@
+"""Command lines of the pack; `skills.py` is the one that people call."""

@@ -1,0 +1,1 @@
+"""What `skills.py` calls: generated parts, checks of the pack, and the linter."""

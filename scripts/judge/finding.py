@@ -1,0 +1,78 @@
+"""
+One finding of the judge, and its four renderings.
+
+What arrives are findings of `validate` or `lint`; what leaves is text for people, JSON for programs, annotations for
+GitHub, or SARIF. Real-time mode demands nothing here, but every finding names the engine for which it holds.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+OSS, DATABRICKS = "oss-4.3", "databricks"
+ENGINES = (OSS, DATABRICKS)
+STYLES = ("text", "json", "github", "sarif")
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One problem at one line."""
+
+    path: str
+    """Path as it was given, with forward slashes."""
+    line: int
+    """Line of the file, from 1."""
+    rule: str
+    """Identifier of the rule, such as `output-mode`."""
+    message: str
+    """What was found and its consequence."""
+    fix: str
+    """What to write instead."""
+    severity: str = "error"
+    """`error` or `warning`."""
+    engine: tuple[str, ...] = ENGINES
+    """The engines for which it holds."""
+
+
+def render(findings: Iterable[Finding], style: str = "text") -> str:
+    """Return `findings`, sorted and each once, in one of `STYLES`; no findings as text are the empty string."""
+    ordered = sorted(set(findings))
+    if style == "text":
+        return "\n".join(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}" for f in ordered)
+    if style == "json":
+        return json.dumps([asdict(finding) for finding in ordered], indent=2)
+    if style == "github":
+        return "\n".join(_annotation(finding) for finding in ordered)
+    if style == "sarif":
+        return json.dumps(_sarif(ordered), indent=2)
+    raise ValueError(f"no findings can be printed in style {style!r}; use one of {', '.join(STYLES)}")
+
+
+def _annotation(finding: Finding) -> str:
+    place = f"file={_escaped(finding.path, ':,')},line={finding.line},title={_escaped(finding.rule, ':,')}"
+    return f"::{finding.severity} {place}::{_escaped(f'{finding.message}; {finding.fix}')}"
+
+
+def _escaped(text: str, further: str = "") -> str:
+    for character in "%\r\n" + further:  # the percent sign first, as the others become percent signs
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
+
+
+def _sarif(findings: list[Finding]) -> dict[str, object]:
+    rules = [{"id": rule} for rule in sorted({finding.rule for finding in findings})]
+    driver = {"name": "spark-real-time-mode", "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_sarif_result(finding) for finding in findings]}
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _sarif_result(finding: Finding) -> dict[str, object]:
+    place = {"artifactLocation": {"uri": finding.path}, "region": {"startLine": max(1, finding.line)}}
+    return {
+        "ruleId": finding.rule,
+        "level": finding.severity,
+        "message": {"text": f"{finding.message}; {finding.fix}"},
+        "locations": [{"physicalLocation": place}],
+        "properties": {"engine": list(finding.engine)},
+    }

@@ -1,0 +1,46 @@
+"""
+Durations as Spark reads them.
+
+What arrives is the text of a trigger; what leaves are milliseconds or the reason why Spark refuses the text.
+Real-time mode demands a text, with its unit spelled out, of at least the minimum batch duration.
+"""
+
+import re
+
+MINIMUM_MS = 5000
+PART = re.compile(r"([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s+([a-z]+)\s*")
+UNITS_MS = {
+    "microsecond": 0.001,
+    "millisecond": 1,
+    "second": 1000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
+}
+TIME_CONF = re.compile(r"(-?\d+)\s*(us|ms|s|m|min|h|d)?")
+TIME_CONF_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def interval_ms(text: str) -> float | str:
+    """Return the length of a trigger interval in milliseconds, or what is wrong with its text."""
+    rest = re.sub(r"^interval\s+", "", text.strip().lower())
+    total, position = 0.0, 0
+    while position < len(rest):
+        part = PART.match(rest, position)
+        if not part:
+            return "is not a number followed by a blank and a unit"
+        unit = part[3].removesuffix("s")
+        if unit in {"month", "year"}:
+            return "counts months or years, whose length varies"
+        if unit not in UNITS_MS:
+            return f"has the unit {part[3]!r}, which Spark does not know"
+        total += float(part[1] + part[2]) * UNITS_MS[unit]
+        position = part.end()
+    return total if rest else "is empty"
+
+
+def time_conf_ms(text: str) -> float | None:
+    """Return the milliseconds of a setting such as `500ms` or `1s`, or None."""
+    parts = TIME_CONF.fullmatch(text.strip().lower())
+    return float(parts[1]) * TIME_CONF_MS[parts[2]] if parts else None

@@ -1,0 +1,66 @@
+"""
+Sentences of a page, with the headings above them.
+
+What arrives is a sentence, a list item or a table row; what leaves is whether it is about real-time mode, and whether
+it denies. Real-time mode demands care: a page may name every mistake as long as it calls it one.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+TOPIC = re.compile(
+    r"\breal[- ]?time (?:mode|trigger|quer(?:y|ies)|stream(?:s|ing)? mode|pipelines?|jobs?)\b|"
+    r"\brtm\b|\brealTime\b|realTimeMode",
+    re.IGNORECASE,
+)
+NEGATION = re.compile(
+    r"\b(?:not|n't|no|never|without|cannot|can't|don'?t|disable[ds]?|disabling|turn(?:ed|ing)? off|"
+    r"off|avoid|unsupported|incompatible|refuse[sd]?|reject(?:s|ed)?|"
+    r"false|wrong|myth|remove|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|"
+    r"errors?|must be off|nor|neither|stop|only micro-batch|"
+    r"differs?|different|versus|vs\.?|compared?|replaces?|replaced|previous|earlier|predecessor|"
+    r"lacks?|none|prevent|contradicts?|stale|conflicts?|unless|n/a)\b|n't\b|:\s*(?:no|off|false)\b",
+    re.IGNORECASE,
+)
+ANOTHER_CLUSTER = re.compile(
+    r"\bmicro-?batch|\bbatch\b|\bwarehouses?\b|\bdefault trigger|\b(?:packs?|pages?|people|others?|"
+    r"blogs?|some|many) claim|\bclaims? that\b",
+    re.IGNORECASE,
+)
+OTHER_TOPIC = re.compile(
+    r"\b(?:micro-?batch|batch|warehouses?|continuous|availableNow|processingTime|alternatives?|"
+    r"default trigger|analytics|"
+    r"ETL|ingestion|backfill|other (?:modes|triggers)|sql)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, list item or table row with the headings above it."""
+
+    line: int
+    text: str
+    headings: tuple[str, ...] = ()
+
+    @property
+    def is_about(self) -> bool:
+        """Tell whether the sentence, or a heading above it that no nearer one narrows, is about real-time mode."""
+        for text in (self.text, *reversed(self.headings)):
+            if TOPIC.search(text):
+                return True
+            if OTHER_TOPIC.search(text):
+                return False
+        return False
+
+    @property
+    def is_negated(self) -> bool:
+        """Tell whether the sentence denies, warns or compares."""
+        return bool(NEGATION.search(self.text) or ANOTHER_CLUSTER.search(self.text))
+
+
+@dataclass
+class Page:
+    """The prose of a page."""
+
+    sentences: list[Sentence] = field(default_factory=list)

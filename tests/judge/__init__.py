@@ -1,0 +1,1 @@
+"""Tests of the judge: what it reads, writes, checks and copies."""

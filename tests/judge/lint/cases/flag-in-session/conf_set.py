@@ -1,0 +1,1 @@
+spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")  # expect: flag-in-session

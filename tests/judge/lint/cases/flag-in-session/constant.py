@@ -1,0 +1,2 @@
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+spark.conf.set(FLAG, True)  # expect: flag-in-session

@@ -1,0 +1,1 @@
+spark.conf.set("spark.databricks.streaming.realTimeMode.streamStreamJoin.enabled", "true")

@@ -1,0 +1,1 @@
+from pyspark.sql.streaming import ForeachWriter  # expect: foreach-writer-import

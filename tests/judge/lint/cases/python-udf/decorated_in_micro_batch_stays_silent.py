@@ -1,0 +1,13 @@
+"""Works without real-time mode."""
+
+from pyspark.sql import functions as F
+
+
+@F.udf("string")
+def clean(value):
+    return value
+
+
+events = spark.readStream.format("kafka").option("subscribe", "events").load()
+stream = events.withColumn("value", clean("value"))
+stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

@@ -1,0 +1,3 @@
+events = spark.readStream.format("kafka").option("subscribe", "events").load()
+writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
+writer.trigger(realTime="  ").start()  # expect: trigger-duration

@@ -1,0 +1,7 @@
+class Job:
+    def __init__(self):
+        self.trigger = {"realTime": True}
+
+    def run(self, stream):
+        writer = stream.writeStream.format("console").outputMode("update")
+        return writer.trigger(**self.trigger).start()  # expect: trigger-duration

@@ -1,0 +1,3 @@
+def animate(timeline):
+    """Play a real-time animation."""
+    timeline.trigger(realTime=True)

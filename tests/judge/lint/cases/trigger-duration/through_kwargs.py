@@ -1,0 +1,7 @@
+def start(writer, **trigger):
+    return writer.trigger(**trigger).start()  # expect: trigger-duration
+
+
+events = spark.readStream.format("kafka").option("subscribe", "events").load()
+writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
+start(writer, realTime=True)

@@ -1,0 +1,2 @@
+def start(writer, interval):
+    return writer.outputMode("update").trigger(realTime=interval).start()

@@ -1,0 +1,2 @@
+frame.write.option("realtime", "true").save("/realtime")
+client.option("realTime", "true")
