@@ -1,9 +1,11 @@
 """Nouns that tests share: one broker and one Spark session per run, topics and checkpoints per test."""
 
+import contextlib
 import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -14,15 +16,25 @@ from examples.services import kafka_broker
 from examples.settings import TOPICS, Settings
 from examples.spark_session import build_session
 
+ROOT = Path(__file__).resolve().parents[1]
 SLOTS = 12
 # Tests start many JVMs for seconds each and measure nothing: quick compilation serves them better than a good one.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which Spark runs, so that the relative checkpoints of the pages stay out of the repository."""
+    return tmp_path_factory.mktemp("workplace")
+
+
+@pytest.fixture(scope="session")
+def spark(workplace: Path) -> Iterator[SparkSession]:
     """Yield one session for all tests, with more slots than any query of a test needs."""
-    session = build_session(Settings(slots=SLOTS), {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
+    # Python workers start in the same folder and must find the repository's modules from there.
+    os.environ["PYTHONPATH"] = str(ROOT)
+    with contextlib.chdir(workplace):
+        session = build_session(Settings(slots=SLOTS), {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
     yield session
     session.stop()
 

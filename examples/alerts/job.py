@@ -1,0 +1,150 @@
+"""
+Run one job from Kafka to Kafka until Ctrl-C.
+
+What arrives are a job, options and the address in `KAFKA_BOOTSTRAP_SERVERS`; what leaves is a running query.
+Real-time mode demands what `start` does: topics that exist, enough slots, output mode update, a checkpoint.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import FrameType
+
+from confluent_kafka import KafkaException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.alerts.topics import partitions_of
+from examples.settings import Settings
+from examples.spark_session import assert_real_time, build_session, preflight, raise_if_failed
+
+SINK = {
+    # Newer Java clients would wait 5 ms for company.
+    "kafka.linger.ms": "0",
+    # A rejected record is as large as its source allowed, and headers come on top.
+    "kafka.max.request.size": "4000000",
+    # A target topic that has vanished would otherwise block its partition for a minute before the query ends.
+    "kafka.max.block.ms": "10000",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line decides."""
+
+    bootstrap_servers: str
+    """Of the Kafka cluster; from the environment."""
+    topic_prefix: str = ""
+    """Put before every topic's name, to keep runs apart on one cluster."""
+    checkpoints: str = "checkpoints"
+    """Folder of the checkpoints; on a cluster one that all executors reach."""
+    interval_seconds: int = 300
+    """How often the query commits, and at most how much is repeated after a stop. Rows leave at once."""
+    partitions: int = 2
+    """Partitions of topics that do not exist yet."""
+    slots: int = 8
+    """Task slots of a local master."""
+    master: str = ""
+    """Spark master URL; empty means local."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a module says about its job; `build` returns Kafka sink rows with plain topic names."""
+
+    name: str
+    summary: str
+    reads: tuple[str, ...]
+    """The streamed topic, then topics that are read as tables."""
+    writes: tuple[str, ...]
+    build: Callable[[SparkSession, Options], DataFrame]
+
+
+def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
+    """Return the rows of a topic as they come, on the first start from its beginning."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
+    return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
+
+
+def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
+    """Create missing topics, check the slots, and start the job's query."""
+    names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
+    partitions = partitions_of(options.bootstrap_servers, names, options.partitions)
+    stream = job.build(spark, options).withColumn("topic", F.concat(F.lit(options.topic_prefix), "topic"))
+    preflight(spark, {job.name: (stream, partitions[names[0]])})
+    writer = stream.writeStream.format("kafka").options(**SINK)
+    writer = writer.option("kafka.bootstrap.servers", options.bootstrap_servers)
+    writer = writer.option("checkpointLocation", f"{options.checkpoints}/{job.name}")
+    writer = writer.queryName(job.name).outputMode("update")
+    # The keyword is missing in the type hints of PySpark 4.3.0.
+    return writer.trigger(realTime=f"{options.interval_seconds} seconds").start()  # type: ignore[call-overload, no-any-return]
+
+
+def run(job: Job, arguments: Sequence[str] | None = None) -> int:
+    """Run the job until Ctrl-C; return 0 then, and 1 with one line on stderr if it fails."""
+    options = _parse(job, arguments)
+    stop = threading.Event()
+    try:
+        with ExitStack() as stack:
+            settings = Settings(slots=options.slots, master=options.master)
+            spark = build_session(settings, {"spark.app.name": job.name})
+            stack.callback(spark.stop)
+            _stop_on_interrupt(stop)
+            query = start(job, spark, options)
+            stack.callback(query.stop)
+            assert_real_time(query)
+            print(f"{job.name} runs in real-time mode: {job.reads[0]} -> {', '.join(job.writes)}; Ctrl-C stops it")
+            _follow(query, stop)
+    except KeyboardInterrupt:
+        return 0
+    except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _follow(query: StreamingQuery, stop: threading.Event) -> None:
+    shown = -1
+    while not stop.wait(0.2):
+        raise_if_failed([query])
+        progress = query.lastProgress
+        if progress and progress.batchId > shown:
+            shown = progress.batchId
+            late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
+            warning = f"; {late} rows were too late for the watermark and are lost" if late else ""
+            print(f"batch {shown} is committed: {progress.numInputRows} rows{warning}", flush=True)
+
+
+def _stop_on_interrupt(stop: threading.Event) -> None:
+    # PySpark's own handler would cancel the running jobs, and with them the query.
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGTERM, handle)
+
+
+def _parse(job: Job, arguments: Sequence[str] | None) -> Options:
+    command = f"python -m examples.alerts.{job.name}"
+    example = f"example: KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:9092 {command} --interval-seconds 60"
+    parser = argparse.ArgumentParser(prog=command, description=job.summary, epilog=example)
+    parser.add_argument("--topic-prefix", default=Options.topic_prefix, help="to keep runs apart on one cluster")
+    parser.add_argument("--checkpoints", default=Options.checkpoints, help="folder, kept to go on where it stopped")
+    parser.add_argument("--interval-seconds", type=int, default=Options.interval_seconds, help="between commits, >= 5")
+    parser.add_argument("--partitions", type=int, default=Options.partitions, help="of topics that are missing")
+    parser.add_argument("--slots", type=int, default=Options.slots, help="task slots of a local master")
+    parser.add_argument("--master", default=Options.master, help="such as spark://host:7077; empty: local")
+    options = vars(parser.parse_args(arguments))
+    servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
+    if not servers:
+        parser.error(
+            "KAFKA_BOOTSTRAP_SERVERS is not set, so there is nothing to read; export the address of your cluster, "
+            "or run `make services` in another shell and paste what it prints"
+        )
+    return Options(bootstrap_servers=servers, **options)

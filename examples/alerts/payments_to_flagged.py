@@ -1,0 +1,90 @@
+"""
+Flag card payments by the rules of their country, within milliseconds.
+
+Records of `payments` arrive, and rules from `payment-rules`, the newest per country; each payment leaves with the names
+of its flags for `payments-flagged`, without any for `payments-passed`, or unread for `payments-rejected`.
+Real-time mode demands that the rules are broadcast; the topic of the rules is read anew at the start of every batch.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+
+from examples.alerts.decoding import decode, route
+from examples.alerts.job import Job, Options, read_stream, run
+from examples.attribution.kafka_to_events import ID_PATTERN
+
+PAYMENTS = StructType(
+    [
+        StructField("payment_id", StringType(), nullable=False),
+        StructField("card", StringType(), nullable=False),
+        StructField("country", StringType(), nullable=False),
+        StructField("amount_cents", LongType(), nullable=False),
+    ]
+)
+"""One payment; `card` is a token, never a card number."""
+
+RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
+"""The value of one rule; its key is the country. Without a limit, or unreadable, it lets no payment pass."""
+
+FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
+"""A flagged payment; `flags` are names joined by commas."""
+
+FLAGS = """concat_ws(',',
+    if(rule.blocked, 'country_blocked', if(rule.limit_cents is null, 'no_rule', null)),
+    if(record.amount_cents > rule.limit_cents, 'over_limit', null))"""
+
+
+def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
+    """Turn Kafka source rows of payments and of rules into Kafka sink rows; each payment gives exactly one."""
+    checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("payment_id", "card")}
+    decoded = decode(payments, PAYMENTS, checks)
+    newest = F.broadcast(newest_rules(rules))
+    flagged = decoded.join(newest, F.col("record.country") == F.col("rule_country"), "left").withColumn(
+        "flags", F.expr(FLAGS)
+    )
+    fields = (F.col(f"record.{name}") for name in PAYMENTS.names)
+    return route(
+        flagged,
+        "payments-rejected",
+        key=F.col("record.card"),
+        value=F.to_json(F.struct(*fields, "flags")),
+        topic=F.when(F.col("flags") == "", "payments-passed").otherwise("payments-flagged"),
+    )
+
+
+def newest_rules(rules: DataFrame) -> DataFrame:
+    """Return one row per country: `rule_country` and `rule`; a tombstone takes the rule away."""
+    newest = rules.groupBy("key").agg(F.max_by("value", "offset").alias("value"))
+    rule = F.from_json(F.col("value").cast("string"), RULES)
+    return newest.where("value is not null").select(
+        F.col("key").cast("string").alias("rule_country"), rule.alias("rule")
+    )
+
+
+def build(spark: SparkSession, options: Options) -> DataFrame:
+    """Read the payments as they come and the rules as a table, and flag the payments."""
+    table = spark.read.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
+    rules = table.option("subscribe", f"{options.topic_prefix}payment-rules").load()
+    return payments_to_flagged(read_stream(spark, options, "payments"), rules)
+
+
+JOB = Job(
+    name="payments_to_flagged",
+    summary="Flag card payments by the rules of their country: payments + payment-rules -> payments-flagged.",
+    reads=("payments", "payment-rules"),
+    writes=("payments-flagged", "payments-passed", "payments-rejected"),
+    build=build,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Flag payments until Ctrl-C."""
+    return run(JOB, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

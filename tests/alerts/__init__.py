@@ -1,0 +1,1 @@
+"""Tests of the operational jobs, on a real broker."""

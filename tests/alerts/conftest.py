@@ -1,0 +1,25 @@
+"""Nouns of these tests: options of a run whose topics are its own."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from examples.alerts.job import Options
+
+
+@pytest.fixture
+def options(kafka: str, tmp_path: Path) -> Iterator[Options]:
+    """Options whose interval is longer than the test, so that whatever comes out has not waited for a commit."""
+    own = Options(kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoints=str(tmp_path), interval_seconds=300)
+    yield own
+    session = SparkSession.getActiveSession()
+    for query in session.streams.active if session else []:
+        query.stop()
+    admin = AdminClient({"bootstrap.servers": kafka})
+    topics = [name for name in admin.list_topics(timeout=10).topics if name.startswith(own.topic_prefix)]
+    for outcome in admin.delete_topics(topics).values() if topics else []:
+        outcome.result(30)

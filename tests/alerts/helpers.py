@@ -1,0 +1,75 @@
+"""Verbs of these tests: send to a job's topics, and read what came out."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from examples.alerts.job import Job, Options
+from examples.alerts.topics import partitions_of
+from tests.helpers import eventually
+
+BROKEN: dict[str, bytes | None] = {
+    "tombstone": None,
+    "empty": b"",
+    "oversized": b"x" * 100_001,
+    "not_utf8": b'{"a":"\xff"}',
+    "not_json": b"{bad",
+}
+"""What no job can read, by the reason that it must give."""
+
+
+class Output(NamedTuple):
+    """A record that a job wrote; `topic` is its plain name."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: dict[str, bytes]
+
+    def fields(self) -> Any:
+        """Return the value as JSON."""
+        return json.loads(self.value or b"")
+
+
+def encoded(fields: dict[str, Any], **changes: Any) -> bytes:
+    """Return `fields` as JSON with `changes`; a change to `...` removes the field."""
+    return json.dumps({k: v for k, v in (fields | changes).items() if v is not ...}).encode()
+
+
+def create(job: Job, options: Options) -> None:
+    """Create the topics of a job, so that records can be there before it starts."""
+    names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
+    partitions_of(options.bootstrap_servers, names, options.partitions)
+
+
+def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+    """Send (key, value) records to one partition, in order, and wait until the broker has them."""
+    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
+    for key, value in records:
+        producer.produce(options.topic_prefix + topic, value, key, partition=0)
+    assert 0 == producer.flush(30)
+
+
+def received(options: Options, job: Job, count: int, deadline_seconds: float = 60) -> list[Output]:
+    """Read the job's targets from the start until there are `count` records, sorted by their source position."""
+    consumer = Consumer({"bootstrap.servers": options.bootstrap_servers, "group.id": "test"})
+    consumer.assign(
+        [TopicPartition(options.topic_prefix + name, p, 0) for name in job.writes for p in range(options.partitions)]
+    )
+    found: list[Output] = []
+
+    def poll() -> bool:
+        for message in consumer.consume(1_000, 0.2):
+            assert message.error() is None
+            headers: Any = message.headers() or []
+            topic = (message.topic() or "").removeprefix(options.topic_prefix)
+            found.append(Output(topic, message.key(), message.value(), dict(headers)))
+        return len(found) >= count
+
+    try:
+        eventually(poll, deadline_seconds, f"{count} records from {job.name}")
+        return sorted(found, key=lambda output: (output.headers["src"], output.topic))
+    finally:
+        consumer.close()

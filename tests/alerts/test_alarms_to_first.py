@@ -1,0 +1,70 @@
+"""Device alarms: the first goes on, its repeats do not, and nothing else is held back."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.alerts.alarms_to_first import ALARMS, JOB, LATENESS_MS, REPEAT_MS, SKEW_MS
+from examples.alerts.job import Options, start
+from examples.spark_session import assert_real_time, raise_if_failed
+from tests.alerts.helpers import BROKEN, create, encoded, received, send
+from tests.helpers import eventually
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+SLACK_MS = 60_000
+
+
+def alarm(raised_ts: int | None, **changes: Any) -> bytes:
+    """Return an alarm of device d1 with `changes`."""
+    fields = {"device_id": "d1", "code": "smoke", "raised_ts": raised_ts, "severity": "high"}
+    return encoded(fields, **changes)
+
+
+def held_back(query: StreamingQuery) -> tuple[int, int]:
+    """Return how many rows were too late for the watermark, and how many were repeats."""
+    states = [state for progress in query.recentProgress for state in progress.stateOperators]
+    late = sum(state.numRowsDroppedByWatermark for state in states)
+    return late, sum(state.customMetrics["numDroppedDuplicateRows"] for state in states)
+
+
+def test_only_the_first_alarm_of_a_stretch_goes_on_and_every_bad_record_is_set_aside(
+    spark: SparkSession, options: Options
+) -> None:
+    """Repeats end here; other devices, other codes and other stretches do not; equal bad records are no repeats."""
+    now = int(time.time() * 1000)
+    start_of_stretch = now - now % REPEAT_MS
+    first = alarm(start_of_stretch)
+    firsts = [
+        first,
+        alarm(start_of_stretch, device_id="d2"),
+        alarm(start_of_stretch, code="water"),
+        alarm(start_of_stretch - 1),
+    ]
+    repeats = [first, alarm(start_of_stretch + 1), alarm(now, severity="low")]
+    bad = {
+        **BROKEN,
+        "missing:raised_ts": alarm(None),
+        "bad_id:device_id": alarm(now, device_id="d|1"),
+        "late": alarm(now - LATENESS_MS - SLACK_MS),
+        "future": alarm(now + SKEW_MS + SLACK_MS),
+    }
+    twice = [value for value in bad.values() for _ in range(2)]
+    create(JOB, options)
+    send(options, "alarms", [(b"k", value) for value in [*firsts[:3], *repeats, *twice, *firsts[3:]]])
+
+    query = start(JOB, spark, replace(options, interval_seconds=5))
+
+    found = received(options, JOB, len(firsts) + len(twice))
+    assert_real_time(query)
+    assert sorted(firsts) == sorted(encoded(o.fields()) for o in found if o.topic == "alarms-first")
+    assert {frozenset(ALARMS.names)} == {frozenset(o.fields()) for o in found if o.topic == "alarms-first"}
+    rejected = [(o.headers["reason"].decode(), o.value) for o in found if o.topic == "alarms-rejected"]
+    assert [(reason, value) for reason, value in bad.items() for _ in range(2)] == rejected
+    eventually(lambda: held_back(query)[1] == len(repeats), 60, "the commit of the repeats")
+    raise_if_failed([query])
+    assert (0, len(repeats)) == held_back(query)

@@ -1,0 +1,83 @@
+"""The jobs as commands: help, refusals, and Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.alerts import alarms_to_first, logs_to_leaks, payments_to_flagged
+from examples.alerts.job import Job, Options, start
+from examples.spark_session import NotEnoughSlotsError
+from tests.alerts.helpers import create, encoded, received, send
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+JOBS = [alarms_to_first.JOB, logs_to_leaks.JOB, payments_to_flagged.JOB]
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 150
+
+
+def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
+    """Start a job as a user would."""
+    words = [sys.executable, "-m", f"examples.alerts.{job.name}", *options]
+    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
+    return subprocess.Popen(words, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_help_names_the_topics_and_the_only_thing_that_is_needed(job: Job) -> None:
+    """Whoever reads the help can run the job."""
+    with command(job, "--help") as process:
+        printed, _ = process.communicate(timeout=60)
+
+    assert 0 == process.returncode
+    needed = (job.reads[0], job.writes[0], "KAFKA_BOOTSTRAP_SERVERS", "--interval-seconds")
+    assert [] == [name for name in needed if name not in "".join(printed.split())]
+
+
+def test_without_an_address_a_job_says_where_to_get_one() -> None:
+    """Nothing starts, and the message names the variable and the remedy."""
+    with command(JOBS[0]) as process:
+        _, printed = process.communicate(timeout=60)
+
+    assert 2 == process.returncode
+    assert "KAFKA_BOOTSTRAP_SERVERS is not set" in printed
+    assert "make services" in printed
+
+
+@pytest.mark.timeout(240)
+def test_ctrl_c_ends_a_job_with_status_zero_and_without_a_stack_trace(options: Options, tmp_path: Path) -> None:
+    """A running job answers records until it is stopped, and says in one line what it does."""
+    job = logs_to_leaks.JOB
+    create(job, options)
+    send(options, "logs", [(b"k", encoded({"service": "a", "message": "to a@b.nl"}))])
+    arguments = ("--topic-prefix", options.topic_prefix, "--checkpoints", str(tmp_path), "--slots", "2")
+
+    with command(job, *arguments, kafka=options.bootstrap_servers) as process:
+        try:
+            found = received(options, job, 2, START_SECONDS)
+            os.kill(process.pid, signal.SIGINT)
+            printed, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+
+    assert ["leaks", "logs-masked"] == [output.topic for output in found]
+    line = "logs_to_leaks runs in real-time mode: logs -> leaks, logs-masked, logs-rejected; Ctrl-C stops it"
+    assert (0, [line], "") == (process.returncode, printed.splitlines(), errors.partition("Traceback")[1])
+
+
+def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options: Options) -> None:
+    """Partitions that would starve without an error never start to."""
+    with pytest.raises(NotEnoughSlotsError, match="logs_to_leaks 13"):
+        start(logs_to_leaks.JOB, spark, replace(options, partitions=13))
+
+
+def test_an_absent_broker_is_named_before_the_start(spark: SparkSession) -> None:
+    """Spark would wait without an error."""
+    with pytest.raises(RuntimeError, match="no broker answers"):
+        start(logs_to_leaks.JOB, spark, Options("127.0.0.1:1"))

@@ -1,0 +1,67 @@
+"""Personal data in log lines: what is found, what is not, and that no alert repeats it."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.alerts.job import Options, start
+from examples.alerts.logs_to_leaks import JOB, LEAKS, MOST_LEAKS
+from examples.spark_session import assert_real_time, raise_if_failed
+from tests.alerts.helpers import BROKEN, create, encoded, received, send
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+GOOD: dict[str, Any] = {"service": "checkout", "level": "INFO", "message": "done"}
+CARD, IBAN = "4111 1111 1111 1111", "NL91ABNA0417164300"
+LINES = {
+    "mail to ann.b+c@mail.example.org sent": ("mail to [email] sent", "email", 1),
+    f"card {CARD} declined": ("card [card] declined", "card", 1),
+    "card 4111111111111111": ("card [card]", "card", 1),
+    "card 3782-822463-10005.": ("card [card].", "card", 1),
+    f"order 1234 {CARD}": ("order 1234 [card]", "card", 1),
+    "card 4111 1111 1111 1112": ("card 4111 1111 1111 1112", "", 0),
+    "at 1700000000000 took 4111111111111111000000 ns": ("at 1700000000000 took 4111111111111111000000 ns", "", 0),
+    f"to {IBAN}, from GB82WEST12345698765432": ("to [iban], from [iban]", "iban", 2),
+    "to NL91ABNA0417164301": ("to NL91ABNA0417164301", "", 0),
+    f"{IBAN} a@b.nl {CARD} a@b.nl": ("[iban] [email] [card] [email]", "card,email,iban", 3),
+    "from a@b.nl to xa@b.nl": ("from [email] to [email]", "email", 2),
+    "@home 12:00 a@b": ("@home 12:00 a@b", "", 0),
+    "": ("", "", 0),
+    " ".join(f"u{n}@b.nl" for n in range(MOST_LEAKS + 1)): ("[withheld]", "email", MOST_LEAKS + 1),
+    # A pattern that tries every length from every place would need minutes for one of these.
+    **{line: (line, "", 0) for line in ("a" * 99_000, "1" * 99_000, "4111 " * 19_800)},
+}
+"""Message: how it goes on, which kinds it holds, and how many different ones."""
+
+
+def test_personal_data_is_masked_and_raises_an_alert_that_does_not_hold_it(
+    spark: SparkSession, options: Options
+) -> None:
+    """Each line goes on once; a line with a leak gives one alert more, with the same source position."""
+    cases = [(encoded(GOOD, message=line, user="ann@b.nl"), *expected) for line, expected in LINES.items()]
+    bad = {
+        **BROKEN,
+        "wrong_type": encoded(GOOD, message={"a": 1}),
+        "missing:service": encoded(GOOD, service=...),
+        "missing:message": encoded(GOOD, message=None),
+        "bad_service": encoded(GOOD, service="card-4111"),
+        "bad_level": encoded(GOOD, level="ann"),
+    }
+    create(JOB, options)
+    send(options, "logs", [(b"k", value) for value, *_ in cases] + [(b"k", value) for value in bad.values()])
+
+    query = start(JOB, spark, options)
+
+    alerts = [expected for _, *expected in cases if expected[2]]
+    found = received(options, JOB, len(cases) + len(alerts) + len(bad))
+    assert_real_time(query)
+    raise_if_failed([query])
+    masked = [{**GOOD, "message": message} for _, message, *_ in cases]
+    assert masked == [o.fields() for o in found if o.topic == "logs-masked"]
+    expected = [dict(zip(LEAKS.names, ("checkout", *alert[1:]), strict=True)) for alert in alerts]
+    assert expected == [o.fields() for o in found if o.topic == "leaks"]
+    rejected = [(o.headers["reason"].decode(), o.value) for o in found if o.topic == "logs-rejected"]
+    assert [*bad.items()] == rejected
+    good = [str([o.key, o.value, o.headers]) for o in found if o.topic != "logs-rejected"]
+    assert [] == [text for text in good for leak in ("ann", "@", CARD, IBAN) if leak in text and "@home" not in text]

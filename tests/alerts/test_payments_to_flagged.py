@@ -1,0 +1,95 @@
+"""Payments and their rules: flags, refusals, and rules that change while the job runs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.alerts.job import Options, start
+from examples.alerts.payments_to_flagged import FLAGGED, JOB
+from examples.spark_session import assert_real_time, raise_if_failed
+from tests.alerts.helpers import BROKEN, create, encoded, received, send
+from tests.helpers import eventually
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+GOOD: dict[str, Any] = {"payment_id": "p1", "card": "c1", "country": "NL", "amount_cents": 100_00}
+RULES = [
+    (b"NL", b'{"limit_cents":1}'),
+    (b"NL", b'{"limit_cents":10000}'),
+    (b"XX", b'{"limit_cents":500,"blocked":true}'),
+    (b"DE", b'{"limit_cents":500}'),
+    (b"DE", None),
+    (b"FR", b"{bad"),
+    (None, b"{}"),
+    (b"\xff", b"{}"),
+]
+
+
+def test_payments_are_flagged_by_the_newest_rule_of_their_country(spark: SparkSession, options: Options) -> None:
+    """Each payment leaves once, before any commit; where no rule can be read, that is the flag."""
+    cases: list[tuple[bytes, str, str]] = [
+        (encoded(GOOD), "payments-passed", ""),
+        (encoded(GOOD, amount_cents=100_01), "payments-flagged", "over_limit"),
+        (encoded(GOOD, country="XX", amount_cents=500), "payments-flagged", "country_blocked"),
+        (encoded(GOOD, country="XX", amount_cents=501), "payments-flagged", "country_blocked,over_limit"),
+        (encoded(GOOD, country="DE"), "payments-flagged", "no_rule"),
+        (encoded(GOOD, country="FR"), "payments-flagged", "no_rule"),
+        (encoded(GOOD, country="nl"), "payments-flagged", "no_rule"),
+        (encoded(GOOD, unknown={"card": 1}), "payments-passed", ""),
+    ]
+    create(JOB, options)
+    send(options, "payment-rules", RULES)
+    send(options, "payments", [(b"k", value) for value, _, _ in cases])
+
+    query = start(JOB, spark, options)
+
+    found = received(options, JOB, len(cases))
+    assert_real_time(query)
+    assert [(topic, b"c1", flags) for _, topic, flags in cases] == [
+        (o.topic, o.key, o.fields()["flags"]) for o in found
+    ]
+    assert {frozenset(FLAGGED.names)} == {frozenset(o.fields()) for o in found}
+    assert query.lastProgress is None
+
+
+def test_a_payment_that_cannot_be_read_is_set_aside_and_the_next_one_is_flagged(
+    spark: SparkSession, options: Options
+) -> None:
+    """Every bad record keeps its bytes and says why; none ends the query."""
+    cases = {
+        **BROKEN,
+        "wrong_type": encoded(GOOD, card=5),
+        "bad_number": encoded(GOOD, amount_cents=-1),
+        "bad_id:card": encoded(GOOD, card="a b"),
+        **{f"missing:{name}": encoded(GOOD, **{name: ...}) for name in GOOD},
+    }
+    create(JOB, options)
+    send(options, "payment-rules", RULES)
+    send(options, "payments", [(b"k", value) for value in cases.values()] + [(b"k", encoded(GOOD))])
+
+    query = start(JOB, spark, options)
+
+    *rejected, last = received(options, JOB, len(cases) + 1)
+    raise_if_failed([query])
+    assert "payments-passed" == last.topic
+    expected = [("payments-rejected", b"k", value, reason) for reason, value in cases.items()]
+    assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
+
+
+def test_a_new_rule_counts_from_the_next_batch_on(spark: SparkSession, options: Options) -> None:
+    """The topic of the rules is read at the start of every batch, without a restart."""
+    create(JOB, options)
+    send(options, "payment-rules", RULES)
+    query = start(JOB, spark, replace(options, interval_seconds=2))
+    send(options, "payments", [(b"k", encoded(GOOD))])
+    (before,) = received(options, JOB, 1)
+
+    send(options, "payment-rules", [(b"NL", b'{"limit_cents":1}')])
+    changed_in = query.lastProgress.batchId if query.lastProgress else -1
+    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= changed_in + 2, 30, "the next batch")
+    send(options, "payments", [(b"k", encoded(GOOD))])
+
+    after = received(options, JOB, 2)[-1]
+    assert ("payments-passed", "payments-flagged") == (before.topic, after.topic)

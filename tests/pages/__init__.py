@@ -1,0 +1,1 @@
+"""Tests of the pages: what they say runs, is refused or is found as they say."""

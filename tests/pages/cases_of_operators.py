@@ -1,0 +1,191 @@
+"""
+What real-time mode of OSS 4.3.0 does with operators of streams, joins and state.
+
+Cases leave, one for each row of the tables of operators.
+Real-time mode demands operators of its allowlist. It checks the physical plan, so the names are those of Spark's nodes.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tests.pages.bench import Bench
+from tests.pages.cases_of_sources import ALL
+from tests.pages.outcomes import fails, runs, together
+
+# Spark gives this name to most refusals that concern every mode of streaming; the message says which one it is.
+LEGACY = "at start: `_LEGACY_ERROR_TEMP_3102`"
+BEFORE_UNION = "at start: `STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED`"
+NAMED = ("a 1 Ann", "a 1 Ann", "a 4 Ann", "z 9 Zoe")
+COUNTS = ("a 1", "b 1", "a 2", "a 3", "z 1")
+DISTINCT = ("a 1", "b 2", "a 4", "z 9")
+NO_MERGE = "later: not allowed: `SortExec`, `SortMergeJoinExec`"
+EXPLODED = "rows lateral view explode(array(n, 0)) as m"
+SUBQUERIES = "select k, (select max(name) from names) from rows where k in (select k from names) and n > 1"
+
+
+def _unknown_size(bench: Bench) -> DataFrame:
+    return bench.spark.createDataFrame([("a", "Ann"), ("z", "Zoe")], "k string, name string")
+
+
+def _with_itself(bench: Bench) -> DataFrame:
+    rows = bench.rows()
+    return rows.union(rows)
+
+
+def _joined_streams(bench: Bench, how: str) -> DataFrame:
+    left, right = bench.timed().alias("l"), bench.timed().alias("r")
+    return left.join(right, F.expr("l.k = r.k and l.at = r.at"), how).select("l.k")
+
+
+def _one_name(bench: Bench) -> DataFrame:
+    return bench.names().where("k = 'a'")
+
+
+def _windows(bench: Bench, length: str, step: str) -> DataFrame:
+    counted = bench.timed().where("n > 3").groupBy("k", F.window("at", length, step)).count()
+    return counted.selectExpr("k", "minute(window.start)", "count")
+
+
+def _aggregates(bench: Bench, *expressions: str) -> DataFrame:
+    return bench.rows().groupBy("k").agg(*map(F.expr, expressions))
+
+
+STATELESS = (
+    together(
+        runs("`select`, `where`, `withColumn`", lambda b: b.rows().where("n > 4").withColumn("m", F.col("n")), "z 9 9"),
+        runs("`explode`, `lateral view`", lambda b: b.sql(f"select k, m from {EXPLODED} where m > 3"), "a 4", "z 9"),
+        runs("`unpivot`", lambda b: b.rows().where("n > 4").unpivot("k", ["n"], "what", "m"), "z n 9"),
+    ),
+    runs("`observe`", lambda b: b.rows().observe("seen", F.count("*").alias("rows")), *ALL),
+    runs("`union` of two sources", lambda b: b.rows().union(b.rows()), *ALL, *ALL),
+    runs("`repartition(n)`, `repartition(n, column)`", lambda b: b.rows().repartition(2).repartition(1, "k"), *ALL),
+    fails("`union` of a stream with itself", "later: `IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED`", _with_itself),
+    fails("`union` with a static table", LEGACY, lambda b: b.rows().union(b.sql("select 'a', 1"))),
+    fails("`coalesce(n)`", "later: not allowed: `CoalesceExec`", lambda b: b.rows().coalesce(1)),
+    fails(
+        "`repartitionByRange`",
+        "later: not allowed: `ShuffleExchangeExec`",
+        lambda b: b.rows().repartitionByRange(2, "k"),
+    ),
+    together(
+        fails("`orderBy`", LEGACY, lambda b: b.rows().orderBy("k")),
+        fails("`limit`", LEGACY, lambda b: b.rows().limit(2)),
+        fails("`sample`", LEGACY, lambda b: b.rows().sample(0.5)),
+    ),
+    fails(
+        "window function, such as `row_number() over ...`",
+        "at start: `NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING`",
+        lambda b: b.sql("select row_number() over (order by n) from rows"),
+    ),
+)
+
+JOINS = (
+    runs("`join(broadcast(static))`", lambda b: b.rows().join(F.broadcast(b.names()), "k"), *NAMED),
+    together(
+        runs("the same, `left`", lambda b: b.rows().join(F.broadcast(b.names()), "k", "left"), *NAMED, "b 2 -"),
+        runs(
+            "`left_semi`", lambda b: b.rows().join(F.broadcast(b.names()), "k", "left_semi"), "a 1", "a 1", "a 4", "z 9"
+        ),
+        runs("`left_anti`", lambda b: b.rows().join(F.broadcast(_one_name(b)), "k", "left_anti"), "b 2", "z 9"),
+    ),
+    runs(
+        "the same, static side on the left, `right`",
+        lambda b: F.broadcast(_one_name(b)).join(b.rows().where("n > 1"), "k", "right"),
+        *("b - 2", "a Ann 4", "z - 9"),
+    ),
+    runs("without hint, static side known to be small", lambda b: b.rows().join(b.names(), "k"), *NAMED),
+    runs("static table in a subquery: scalar, `in`", lambda b: b.sql(SUBQUERIES), "a Zoe", "z Zoe"),
+    together(
+        fails("without hint, static side of unknown size", NO_MERGE, lambda b: b.rows().join(_unknown_size(b), "k")),
+        fails("hint `merge`", NO_MERGE, lambda b: b.rows().join(b.names().hint("merge"), "k")),
+    ),
+    fails(
+        "hint `shuffle_hash`",
+        "later: not allowed: `ShuffledHashJoinExec`",
+        lambda b: b.rows().join(b.names().hint("shuffle_hash"), "k"),
+    ),
+    fails(
+        "`crossJoin`, broadcast join without an equality",
+        "later: not allowed: `BroadcastNestedLoopJoinExec`",
+        lambda b: b.rows().crossJoin(b.names()),
+    ),
+    fails("`full` with a static table", LEGACY, lambda b: b.rows().join(F.broadcast(b.names()), "k", "full")),
+    fails(
+        "stream-stream join, inner",
+        "later: not allowed: `StreamingSymmetricHashJoinExec`",
+        lambda b: _joined_streams(b, "inner"),
+    ),
+    fails("stream-stream join, outer", LEGACY, lambda b: _joined_streams(b, "left")),
+)
+
+STATEFUL = (
+    runs("`groupBy(k).count()`, a result after each row", lambda b: b.rows().groupBy("k").count(), *COUNTS),
+    together(
+        runs(
+            "`sum`, `avg`, `min`, `max`",
+            lambda b: _aggregates(b, "sum(n)", "avg(n)", "min(n)", "max(n)"),
+            *("a 1 1.0 1 1", "b 2 2.0 2 2", "a 2 1.0 1 1", "a 6 2.0 1 4", "z 9 9.0 9 9"),
+        ),
+        runs(
+            "`min_by`, `max_by`, `first`, `last`",
+            lambda b: _aggregates(b, "min_by(n, n)", "max_by(n, n)", "first(n)", "last(n)"),
+            *("a 1 1 1 1", "b 2 2 2 2", "a 1 1 1 1", "a 1 4 1 4", "z 9 9 9 9"),
+        ),
+        runs(
+            "`collect_list`, `collect_set`",
+            lambda b: _aggregates(b, "collect_list(n)", "size(collect_set(n))"),
+            *("a [1] 1", "b [2] 1", "a [1, 1] 1", "a [1, 1, 4] 2", "z [9] 1"),
+        ),
+        runs(
+            "`approx_count_distinct`, `percentile_approx`",
+            lambda b: _aggregates(b, "approx_count_distinct(n)", "percentile_approx(n, 0.5)"),
+            *("a 1 1", "b 1 2", "a 1 1", "a 2 1", "z 1 9"),
+        ),
+    ),
+    together(
+        runs("aggregation without keys", lambda b: b.rows().groupBy().agg(F.max("k")), "a", "b", "b", "b", "z"),
+        runs("`having`", lambda b: b.rows().groupBy("k").count().where("count > 2 or k = 'z'"), "a 3", "z 1"),
+        runs("`cube`, `rollup`", lambda b: b.rows().where("n > 4").rollup("k").count(), "z 1", "- 1"),
+    ),
+    together(
+        runs("`window`, tumbling", lambda b: _windows(b, "5 minutes", "5 minutes"), "a 0 1", "z 5 1"),
+        runs("sliding", lambda b: _windows(b, "4 minutes", "2 minutes"), "a 2 1", "a 4 1", "z 6 1", "z 8 1"),
+    ),
+    runs("`dropDuplicates(columns)`", lambda b: b.rows().dropDuplicates(["k", "n"]), *DISTINCT),
+    runs(
+        "`dropDuplicates` with the event-time column",
+        lambda b: b.timed().dropDuplicates(["k", "at"]).select("k", "n"),
+        *DISTINCT,
+    ),
+    together(
+        runs(
+            "`dropDuplicates`, then `groupBy`",
+            lambda b: b.rows().dropDuplicates(["k", "n"]).groupBy("k").count(),
+            *("a 1", "b 1", "a 2", "z 1"),
+        ),
+        runs(
+            "`union`, then `groupBy`",
+            lambda b: b.rows().union(b.rows()).where("k = 'z'").groupBy("k").count(),
+            *("z 1", "z 2"),
+        ),
+    ),
+    fails(
+        "`dropDuplicatesWithinWatermark`",
+        "later: not allowed: `StreamingDeduplicateWithinWatermarkExec`",
+        lambda b: b.timed().dropDuplicatesWithinWatermark(["k"]),
+    ),
+    together(
+        fails("`groupBy`, then `union`", BEFORE_UNION, lambda b: b.rows().groupBy("k").count().union(b.rows())),
+        fails("`dropDuplicates`, then `union`", BEFORE_UNION, lambda b: b.rows().dropDuplicates(["k"]).union(b.rows())),
+    ),
+    together(
+        fails("`groupBy` of a `groupBy`", LEGACY, lambda b: b.rows().groupBy("k").count().groupBy("count").count()),
+        fails("`count(distinct n)`", LEGACY, lambda b: _aggregates(b, "count(distinct n)")),
+    ),
+    fails("`pivot`", "at start: `_LEGACY_ERROR_TEMP_3063`", lambda b: b.rows().groupBy("k").pivot("n").count()),
+    fails(
+        "`session_window`",
+        "at start: `STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION`",
+        lambda b: b.timed().groupBy(F.session_window("at", "5 minutes"), "k").count(),
+    ),
+)

@@ -1,0 +1,64 @@
+"""
+Find the code blocks of the pages and their fates.
+
+The pages of the pack arrive; examples leave, one for each fenced block, with page, line and fate.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from pytest_examples import CodeExample
+
+from scripts.judge import markdown, pack
+
+Fate = Literal["run", "raises", "excerpt", "requires", "other"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A fenced block of a page."""
+
+    page: str
+    fence: markdown.Fence
+
+    @property
+    def fate(self) -> Fate:
+        """What must happen to the code; `other` is what is not Python."""
+        if not self.fence.is_python:
+            return "other"
+        declared: list[Fate] = [fate for fate in ("excerpt", "raises", "requires") if fate in self.fence.options]
+        return declared[0] if declared else "run"
+
+    @property
+    def starts_query(self) -> bool:
+        """Whether the code starts a streaming query."""
+        return ".start(" in self.fence.code or ".toTable(" in self.fence.code
+
+    @property
+    def mode(self) -> str:
+        """The execution mode that the started query must prove."""
+        return self.fence.options.get("mode", "real-time")
+
+    def __str__(self) -> str:
+        """Name the block as editors do, so that a failed test leads to its line."""
+        return f"{self.page}:{self.fence.line}"
+
+    def with_code(self, code: str) -> "Example":
+        """Return the same block with other code."""
+        return replace(self, fence=replace(self.fence, code=code))
+
+    def as_code_example(self) -> CodeExample:
+        """Return the block in the form that pytest-examples runs."""
+        path = pack.ROOT / self.page
+        example: CodeExample = CodeExample.create(self.fence.code, path=path, start_line=self.fence.line)
+        return example
+
+
+def examples_of(path: Path, root: Path = pack.ROOT) -> list[Example]:
+    """Return the blocks of a page in their order."""
+    name = pack.relative(root, path)
+    return [Example(name, fence) for fence in markdown.fences(path.read_text(encoding="utf-8"))]
+
+
+EXAMPLES = [example for path in pack.pages(pack.ROOT) for example in examples_of(path)]

@@ -1,0 +1,108 @@
+"""
+Start the same query in each execution mode, and tell what it has written and committed.
+
+A job arrives; a started query, records and positions leave.
+Real-time mode is one of four here, so that tests can hold them side by side.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.spark_session import wait_until
+from tests.helpers import end_offset, eventually, produce
+
+Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
+MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")
+# How many more commits than the next one cover a record that is out: an epoch may have ended while it travelled.
+COMMITS_LATER = {"continuous": 1, "real-time": 0}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A query that can be started in every mode: where it reads, writes and keeps its position."""
+
+    spark: SparkSession
+    kafka: str
+    source: str
+    target: str
+    checkpoint: Path
+    shape: str = "stateless"
+    output_mode: str = "update"
+    starting_offsets: str = "earliest"
+
+
+def shaped(job: Job) -> DataFrame:
+    """Return the stream of a job, with key and value for the sink."""
+    source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
+    records = source.option("subscribe", job.source).option("startingOffsets", job.starting_offsets).load()
+    stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
+    match job.shape:
+        case "counted":
+            return stream.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
+        case "repartitioned":
+            return stream.repartition(2)
+        case "timed":
+            return stream.withColumn("value", F.current_timestamp().cast("string"))
+        case "through Python":
+            return stream.withColumn("value", F.udf(str.upper)("value"))
+        case _:
+            return stream
+
+
+def start(job: Job, mode: Mode, interval: str = "2 seconds") -> StreamingQuery:
+    """Start a job in a mode; `interval` is how often the two long-running modes and async progress commit."""
+    writer = shaped(job).writeStream.outputMode(job.output_mode).option("checkpointLocation", str(job.checkpoint))
+    writer = writer.queryName(f"{mode} {job.shape}")
+    if job.shape == "foreachBatch":
+        writer = writer.foreachBatch(lambda rows, _: rows.foreach(print))
+    else:
+        writer = writer.format("kafka").option("kafka.bootstrap.servers", job.kafka).option("topic", job.target)
+    match mode:
+        case "real-time":
+            query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
+            return query
+        case "continuous":
+            return writer.trigger(continuous=interval).start()
+        case "async progress":
+            milliseconds = str(1000 * int(interval.split(maxsplit=1)[0]))
+            writer = writer.option("asyncProgressTrackingCheckpointIntervalMs", milliseconds)
+            writer = writer.option("asyncProgressTrackingEnabled", "true")
+    return writer.trigger(processingTime="0 seconds").start()
+
+
+def send(job: Job, *values: str) -> None:
+    """Send values to the source of a job."""
+    produce(job.kafka, job.source, [(0, value.encode()) for value in values])
+
+
+def written(job: Job) -> list[str]:
+    """Return what the target of a job holds, in its order."""
+    count = eventually(lambda: end_offset(job.kafka, job.target) + 1, 10, "the end of the target") - 1
+    consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
+    consumer.assign([TopicPartition(job.target, 0, 0)])
+    records = consumer.consume(count, 10) if count else []
+    consumer.close()
+    return [(record.value() or b"").decode() for record in records]
+
+
+def run_until(job: Job, mode: Mode, count: int, interval: str = "2 seconds") -> list[str]:
+    """Run a job until its target holds `count` records and a commit covers them, stop it, and return the records."""
+    committed = newest(job.checkpoint / "commits")
+    query = start(job, mode, interval)
+    wait_until(lambda: len(written(job)) >= count, 60, f"{count} records", [query])
+    if mode in COMMITS_LATER:
+        committed = newest(job.checkpoint / "commits") + COMMITS_LATER[mode]
+    wait_until(lambda: newest(job.checkpoint / "commits") > committed, 60, "a commit", [query])
+    query.stop()
+    return written(job)
+
+
+def newest(log: Path) -> int:
+    """Return the number of the newest entry of an offset or commit log, or -1."""
+    return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)

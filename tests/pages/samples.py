@@ -1,0 +1,86 @@
+"""
+Topics that the pages use, and records to feed to those that a fence reads.
+
+Pages name topics as a reader would; these exist on the broker of the tests.
+What is not listed does not exist, so that a page can also show what an unknown topic does.
+"""
+
+import itertools
+import json
+import time
+from dataclasses import replace
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from examples.attribution.traffic import Traffic
+from examples.settings import SOURCE_TOPICS, TOPICS, Settings
+
+PARTITIONS = 2
+# Nobody feeds these: what arrives in one of them was written by a query.
+TARGETS = (
+    "alerts",
+    "payments-checked",
+    "payments-rejected",
+    "payments-totals",
+    "clicks-enriched",
+    "clicks-rejected",
+    "clicks-counted",
+    "copy",
+)
+APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
+
+Sample = tuple[str, bytes]
+
+
+def _json(key: str, **fields: object) -> Sample:
+    return key, json.dumps(fields).encode()
+
+
+def _samples() -> dict[str, list[Sample]]:
+    now = int(time.time() * 1000)
+    traffic = Traffic(replace(Settings(), warm_up_seconds=0), "pages", time.time())
+    ads: dict[str, list[Sample]] = {topic: [] for topic in SOURCE_TOPICS}
+    for record in itertools.islice(traffic.records(), 200):
+        ads[record.topic].append((record.key, record.value or b""))
+    return ads | {
+        "clicks": [
+            _json(f"u{n % 3}", click_id=f"k{n}", user_id=f"u{n % 3}", ad_id=f"a{n % 2}", ts=now + n) for n in range(8)
+        ],
+        "impressions": [_json(f"u{n % 3}", user_id=f"u{n % 3}", ad_id=f"a{n % 2}", ts=now + n) for n in range(8)],
+        "payments": [
+            _json(
+                f"c{n % 3}",
+                payment_id=f"p{n}",
+                card=f"c{n % 3}",
+                amount=50.0 * n,
+                amount_cents=5_000 * n,
+                country="NL",
+                ts=now + n,
+            )
+            for n in range(8)
+        ],
+        "payment-rules": [_json("NL", limit_cents=10_000)],
+    }
+
+
+SAMPLES = _samples()
+SOURCES = tuple(SAMPLES)
+ALL_TOPICS = tuple(dict.fromkeys([*SOURCES, *TOPICS, *TARGETS]))
+
+
+def create_page_topics(kafka: str) -> None:
+    """Create all topics of the pages."""
+    wanted = [NewTopic(name, PARTITIONS, config=APPEND_TIME) for name in ALL_TOPICS]
+    admin = AdminClient({"bootstrap.servers": kafka})
+    for created in admin.create_topics(wanted).values():
+        created.result(30)
+
+
+def feed(kafka: str, topics: list[str]) -> None:
+    """Send the samples of some topics once, spread over their partitions."""
+    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+    for topic in topics:
+        for number, (key, value) in enumerate(SAMPLES[topic]):
+            producer.produce(topic, value, key, partition=number % PARTITIONS)
+    assert 0 == producer.flush(30)

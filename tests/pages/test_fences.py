@@ -1,0 +1,151 @@
+"""Every code block of the pages is found, and does what its fate says."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pyspark
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+from pytest_examples import EvalExample, find_examples
+
+from examples.services import java_home
+from scripts.judge import markdown, pack
+from scripts.judge.excerpt import excerpt
+from tests.pages.examples import EXAMPLES, Example
+from tests.pages.running import Place, check_example
+
+PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir"}
+
+
+def _with(*fates: str) -> list[Example]:
+    return [example for example in EXAMPLES if example.fate in fates]
+
+
+@pytest.mark.parametrize("path", pack.pages(pack.ROOT), ids=lambda path: pack.relative(pack.ROOT, path))
+def test_page_read_by_another_parser_has_the_same_fences(path: Path) -> None:
+    """No fence is missed, however it is written: a CommonMark parser finds the same ones."""
+    text = path.read_text(encoding="utf-8")
+
+    found = [(fence.line, fence.info) for fence in markdown.fences(text)]
+
+    tokens = MarkdownIt().parse(re.sub(r"\A---\n.*?\n---\n", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL))
+    assert [(t.map[0] + 1, t.info.strip()) for t in tokens if t.type == "fence" and t.map] == found
+
+
+def test_python_fence_known_to_pytest_examples_is_known_here() -> None:
+    """What the library would run is a part of what runs here."""
+    ours = {(example.page, example.fence.line) for example in EXAMPLES if example.fence.is_python}
+
+    theirs = {(pack.relative(pack.ROOT, e.path), e.start_line) for e in find_examples(*pack.pages(pack.ROOT))}
+
+    assert set() == theirs - ours
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("example", _with("run", "raises"), ids=str)
+def test_python_fence_does_what_its_fate_says(example: Example, eval_example: EvalExample, place: Place) -> None:
+    """Code without options runs; code with `raises` fails with exactly that condition, at the start or later."""
+    check_example(example, eval_example, place)
+
+
+@pytest.mark.parametrize("example", _with("excerpt"), ids=str)
+def test_excerpt_equals_the_module(example: Example) -> None:
+    """A page shows the code that runs."""
+    assert excerpt(pack.ROOT, example.fence.options["excerpt"]) == example.fence.code
+
+
+@pytest.mark.parametrize("example", _with("run", "raises", "requires"), ids=str)
+def test_python_fence_binds_its_own_names(example: Example) -> None:
+    """A reader who copies a block copies no unbound name, no unused import and no syntax error."""
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length=120", "--select=F,E9,E501,I"]
+    command += ["--config=builtins=['spark']", "--target-version=py311", "-"]
+
+    checked = subprocess.run(command, input=example.fence.code, text=True, capture_output=True, check=False, timeout=30)
+
+    assert 0 == checked.returncode, checked.stdout
+
+
+@pytest.mark.parametrize("example", _with("other"), ids=str)
+def test_fence_in_another_language_is_right(example: Example, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Commands exist, data parses, Scala compiles, and what is none of these says that it is text."""
+    CHECKERS[example.fence.language](example, request, tmp_path)
+
+
+def _check_shell(example: Example, *_: object) -> None:
+    for line in example.fence.code.replace("\\\n", " ").splitlines():
+        words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
+        if not words:
+            continue
+        program = Path(words[0]).name
+        assert program in PROGRAMS, f"{example}: nothing here knows the program {program!r}"
+        if program == "make":
+            targets = set(re.findall(r"^([a-z-]+):", (pack.ROOT / "Makefile").read_text(), re.MULTILINE))
+            assert set() == set(words[1:]) - targets, f"{example}: {line}"
+        if program == "python" and "-m" in words:
+            words[1:3] = [words[2].replace(".", "/") + suffix for suffix in (".py", "/__main__.py")][:1]
+        if program == "python":
+            _check_python_command(example, words)
+
+
+def _check_python_command(example: Example, words: list[str]) -> None:
+    script = pack.ROOT / words[1]
+    package = script.with_suffix("") / "__main__.py"
+    assert script.is_file() or package.is_file(), f"{example}: there is no {words[1]}"
+    if script.name == "skills.py":
+        command = [sys.executable, str(script), *words[2:3], "--help"]
+        assert 0 == subprocess.run(command, capture_output=True, check=False, timeout=60).returncode, (
+            f"{example}: {words}"
+        )
+
+
+def _check_json(example: Example, *_: object) -> None:
+    assert json.loads(example.fence.code)
+
+
+def _check_yaml(example: Example, *_: object) -> None:
+    assert yaml.safe_load(example.fence.code)
+
+
+def _check_toml(example: Example, *_: object) -> None:
+    assert tomllib.loads(example.fence.code)
+
+
+def _check_sql(example: Example, request: pytest.FixtureRequest, _: Path) -> None:
+    parser = request.getfixturevalue("spark")._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - not public
+    for statement in filter(str.strip, example.fence.code.split(";\n")):
+        assert parser.parsePlan(statement.rstrip().rstrip(";")) is not None
+
+
+def _check_scala(example: Example, _: pytest.FixtureRequest, folder: Path) -> None:
+    source = folder / "Page.scala"
+    source.write_text(example.fence.code)
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    command = [str(java_home() / "bin/java"), "-cp", str(jars), "scala.tools.nsc.Main", "-usejavacp", "-d", str(folder)]
+    compiled = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False, timeout=110)
+    assert 0 == compiled.returncode, compiled.stdout + compiled.stderr
+
+
+def _check_nothing(example: Example, *_: object) -> None:
+    assert example.fence.code.strip(), f"{example} is empty"
+
+
+CHECKERS: dict[str, Callable[..., None]] = {
+    "bash": _check_shell,
+    "json": _check_json,
+    "yaml": _check_yaml,
+    "toml": _check_toml,
+    "sql": _check_sql,
+    "scala": _check_scala,
+    "text": _check_nothing,
+    "markdown": _check_nothing,
+    "mermaid": _check_nothing,
+}

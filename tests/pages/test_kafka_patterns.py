@@ -1,0 +1,232 @@
+"""What the page on Kafka patterns says and no fence of it can show."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.spark_session import assert_real_time
+from tests.helpers import end_offset, eventually, new_topic, produce
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+SOURCE = "array(struct('src' as key, cast(concat_ws(':', topic, partition, offset) as binary) as value)) as headers"
+Record = tuple[str, dict[str, str]]
+
+
+def read(spark: SparkSession, kafka: str, **options: str) -> DataFrame:
+    """Return the rows of a Kafka source from the beginning of its topics."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
+    return source.option("startingOffsets", "earliest").options(**options).load()
+
+
+def start(
+    stream: DataFrame, kafka: str, checkpoint: Path, interval: str = "5 minutes", **options: str
+) -> StreamingQuery:
+    """Start a query that routes by its topic column."""
+    writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
+    writer = writer.option("checkpointLocation", str(checkpoint)).options(**options)
+    return writer.trigger(realTime=interval).start()  # type: ignore[call-overload, no-any-return]
+
+
+def written(kafka: str, topic: str, count: int) -> list[Record]:
+    """Wait for `count` records of partition 0 and return values with headers, in their order."""
+    eventually(lambda: end_offset(kafka, topic) >= count, 40, f"{count} records in {topic}")
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        messages = consumer.consume(count, 20)
+    finally:
+        consumer.close()
+    found: list[Record] = []
+    for message in messages:
+        headers: Any = message.headers() or []
+        found.append(((message.value() or b"").decode(), {name: value.decode() for name, value in headers}))
+    return found
+
+
+def committed_after(query: StreamingQuery, batches: int) -> Any:
+    """Wait until `batches` more have been committed, and return the last one's progress."""
+    first = query.lastProgress.batchId if query.lastProgress else -1
+    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= first + batches, 40, "the next commit")
+    return query.lastProgress
+
+
+def numbers(start: int, end: int, partition: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield numbered records."""
+    return ((partition, str(n).encode()) for n in range(start, end))
+
+
+LENIENT = {
+    "trailing": ('{"id":"a"}tail', "a"),
+    "repeated": ('{"id":"a","id":"b"}', "b"),
+    "single-quotes": ("{'id':'a'}", "a"),
+    "object-for-string": ('{"id":{"x":1}}', '{"x":1}'),
+    "number-for-string": ('{"id":1}', "1"),
+}
+
+
+@pytest.mark.parametrize(("text", "accepted"), LENIENT.values(), ids=LENIENT)
+def test_what_from_json_lets_pass_is_not_one_strict_object(spark: SparkSession, text: str, accepted: str) -> None:
+    """The corrupt-record column stays null, and the field has a value that nobody sent."""
+    row = spark.range(1).select(
+        F.from_json(F.lit(text), "id string, corrupt string", {"columnNameOfCorruptRecord": "corrupt"}).alias("j")
+    )
+
+    found = row.select("j.id", "j.corrupt").collect()
+
+    assert [(accepted, None)] == [tuple(r) for r in found]
+
+
+def test_a_stopped_query_repeats_what_it_had_not_committed(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Nothing is lost, each row of the open batch comes twice, and its source position tells the copies."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
+    produce(kafka, source, numbers(0, 20))
+    query = start(rows, kafka, tmp_path)
+    written(kafka, target, 20)
+    assert_real_time(query)
+
+    query.stop()
+    query = start(rows, kafka, tmp_path)
+
+    found = written(kafka, target, 40)
+    assert {f"{source}:0:{n}": 2 for n in range(20)} == Counter(headers["src"] for _, headers in found)
+
+
+def test_one_row_without_a_topic_ends_the_query_for_all_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A restart meets it again; with a total expression the whole open batch is written again."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    produce(kafka, source, numbers(0, 10))
+    partial = read(spark, kafka, subscribe=source).selectExpr("value", f"if(value = '5', null, '{target}') as topic")
+
+    for _ in range(2):
+        query = start(partial, kafka, tmp_path)
+        eventually(query.exception, 40, "the failure")
+        assert "null topic" in str(query.exception())
+
+    before = end_offset(kafka, target)
+    start(read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic"), kafka, tmp_path)
+    found = written(kafka, target, before + 10)[before:]
+    assert [str(n) for n in range(10)] == [value for value, _ in found]
+
+
+def test_two_copies_of_a_query_write_each_row_twice_and_one_may_end(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """A reader that keeps the first row per source position misses nothing while one copy is down."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
+    first, second = (start(rows, kafka, tmp_path / name) for name in ("first", "second"))
+    produce(kafka, source, numbers(0, 10))
+    found = written(kafka, target, 20)
+    assert {2} == set(Counter(headers["src"] for _, headers in found).values())
+
+    first.stop()
+    produce(kafka, source, numbers(10, 20))
+
+    found = written(kafka, target, 30)
+    assert_real_time(second)
+    assert {f"{source}:0:{n}" for n in range(20)} == {headers["src"] for _, headers in found}
+
+
+def test_new_partitions_and_topics_are_read_from_the_next_batch_on(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """Both start at their first record, whatever was sent before the query noticed them; headers and keys pass."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    pattern = read(spark, kafka, subscribePattern=f"{source}.*", includeHeaders="true")
+    rows = pattern.selectExpr(
+        "concat(topic, ':', partition) as value", "headers", "0 as partition", f"'{target}' as topic"
+    )
+    query = start(rows, kafka, tmp_path, "2 seconds")
+    produce(kafka, source, numbers(0, 1))
+    written(kafka, target, 1)
+
+    admin, later = AdminClient({"bootstrap.servers": kafka}), f"{source}-later"
+    admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
+    admin.create_topics([NewTopic(later, 1)])[later].result(30)
+    eventually(lambda: len(admin.list_topics(timeout=10).topics[source].partitions) == 2, 30, "the new partition")
+    produce(kafka, source, numbers(0, 3, partition=1))
+    produce(kafka, later, numbers(0, 3))
+
+    found = written(kafka, target, 7)
+    progress = committed_after(query, 1)
+    assert {f"{source}:0": 1, f"{source}:1": 3, f"{later}:0": 3} == Counter(value for value, _ in found)
+    assert {source: {"0": 1, "1": 3}, later: {"0": 3}} == json.loads(progress.sources[0].endOffset)
+
+
+def test_one_topic_loaded_twice_is_read_twice(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A union of two loads is no union with itself for the engine; and the option `topic` wins over the column."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    both = read(spark, kafka, subscribe=source).union(read(spark, kafka, subscribe=source))
+    produce(kafka, source, numbers(0, 3))
+
+    start(both.selectExpr("value", "'nowhere' as topic"), kafka, tmp_path, topic=target)
+
+    assert {"0": 2, "1": 2, "2": 2} == Counter(value for value, _ in written(kafka, target, 6))
+
+
+def test_progress_tells_the_lag_at_a_commit_by_its_metrics_only(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """`latestOffset` is where the batch began; the metrics hold what is behind, and no consumer group is visible."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    rows = read(spark, kafka, subscribe=source, **{"kafka.group.id": f"{source}-group"})
+    query = start(rows.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "5 seconds")
+    assert_real_time(query)
+    produce(kafka, source, numbers(0, 50))
+    written(kafka, target, 50)
+
+    (progress,) = committed_after(query, 1).sources
+
+    assert ({source: {"0": 0}}, {source: {"0": 50}}) == (
+        json.loads(progress.latestOffset),
+        json.loads(progress.endOffset),
+    )
+    assert "0" == progress.metrics["maxOffsetsBehindLatest"]
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": f"{source}-group"})
+    (committed,) = consumer.committed([TopicPartition(source, 0)], timeout=30)
+    consumer.close()
+    assert OFFSET_INVALID == committed.offset
+
+
+DEFAULTS = {
+    "producer.ProducerConfig": {
+        "linger.ms": "0",
+        "acks": "all",
+        "enable.idempotence": "true",
+        "max.block.ms": "60000",
+        "delivery.timeout.ms": "120000",
+        "max.request.size": "1048576",
+    },
+    "consumer.ConsumerConfig": {"fetch.min.bytes": "1", "fetch.max.wait.ms": "500"},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_client_defaults_are_those_of_the_table(spark: SparkSession, name: str) -> None:
+    """The connector's own Kafka client says so."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    described = loader.loadClass(f"org.apache.kafka.clients.{name}").getMethod("configDef", None).invoke(None, None)
+
+    found = described.defaultValues()
+
+    assert DEFAULTS[name] == {key: str(found.get(key)).lower() for key in DEFAULTS[name]}
+
+
+def test_avro_is_not_part_of_pyspark(spark: SparkSession) -> None:
+    """The function is there and says which package it lacks."""
+    with pytest.raises(AnalysisException) as refused:
+        spark.sql("select from_avro(x'00', '{}', map())")
+
+    assert "AVRO_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE" == refused.value.getCondition()

@@ -1,0 +1,139 @@
+"""The page on latency: what progress events hold, whose clocks run, and what a batch boundary costs."""
+
+import itertools
+import json
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.attribution.latency import boundary_gaps_ms
+from examples.spark_session import raise_if_failed, wait_until
+from tests.helpers import end_offset, eventually, new_topic
+from tests.pages.jobs import Job, send, start, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
+
+INTERVAL_SECONDS = 2
+UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
+
+
+@pytest.fixture
+def job(spark: SparkSession, kafka: str, tmp_path: Path) -> Job:
+    """Return a job with two topics and a checkpoint of its own."""
+    return Job(spark, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
+
+
+def start_values(job: Job, values: DataFrame, interval: str = "2 seconds") -> StreamingQuery:
+    """Start a real-time query that writes the column `value`."""
+    writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", job.kafka).option("topic", job.target)
+    writer = writer.option("checkpointLocation", str(job.checkpoint)).outputMode("update")
+    query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
+    return query
+
+
+def records(job: Job) -> DataFrame:
+    """Return the source of a job as it comes."""
+    source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
+    return source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
+
+
+def has_written(job: Job, count: int) -> bool:
+    """Tell whether the target of a job holds `count` records."""
+    return end_offset(job.kafka, job.target) >= count
+
+
+def test_progress_comes_after_the_rows_and_holds_no_latency(job: Job) -> None:
+    """Rows are out before the batch ends; its event tells durations of the batch, and nothing about a row."""
+    send(job, "a")
+    query = start(job, "real-time", "5 seconds")
+
+    wait_until(lambda: written(job), 60, "a record", [query])
+
+    assert query.lastProgress is None
+    eventually(lambda: query.lastProgress, 60, "the end of the batch")
+    progress = json.loads(query.recentProgress[0].json)
+    assert set() == {"rtmMetrics", "latencies"} & set(progress)
+    assert {"walCommit", "commitOffsets", "addBatch", "queryPlanning", "triggerExecution"} <= set(
+        progress["durationMs"]
+    )
+    assert {"avgOffsetsBehindLatest", "maxOffsetsBehindLatest"} <= set(progress["sources"][0]["metrics"])
+
+
+def test_clock_of_the_batch_stands_still_and_the_clock_of_the_machine_runs(job: Job) -> None:
+    """Two rows of one batch have the same current_timestamp, so it cannot measure either of them."""
+    clocks = (
+        "concat_ws(' ', unix_millis(current_timestamp()), reflect('java.lang.System', 'currentTimeMillis')) as value"
+    )
+    query = start_values(job, records(job).selectExpr(clocks), "1 hour")
+    for count in (1, 2):
+        send(job, "a")
+        wait_until(partial(has_written, job, count), 60, f"{count} records", [query])
+
+    (batch, first), (same_batch, second) = (value.split() for value in written(job))
+
+    assert batch == same_batch
+    assert int(batch) <= int(first) < int(second)
+
+
+@pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])
+def test_records_tell_whose_clock_their_time_is(
+    spark: SparkSession, kafka: str, tmp_path: Path, clock: str, kind: int
+) -> None:
+    """The time of a record is the broker's only if its topic says so; timestampType is the proof."""
+    source = new_topic(kafka, 1) + clock
+    admin = AdminClient({"bootstrap.servers": kafka})
+    admin.create_topics([NewTopic(source, 1, config={"message.timestamp.type": clock})])[source].result(30)
+    job = Job(spark, kafka, source, new_topic(kafka, 1), tmp_path / "checkpoint")
+    send(job, "a")
+
+    query = start_values(job, records(job).selectExpr("cast(timestampType as string) as value"))
+
+    wait_until(lambda: written(job), 60, "a record", [query])
+    assert [str(kind)] == written(job)
+
+
+def test_row_that_comes_between_two_batches_waits_for_the_next_one(job: Job) -> None:
+    """The boundary is the tail: what is appended after a batch has ended leaves when the next one runs."""
+    newest = records(job).groupBy(F.lit("all").alias("key")).agg(F.max(F.unix_millis("timestamp")).alias("at"))
+    query = start_values(job, newest.selectExpr("cast(at as string) as value"))
+
+    def send_and_look() -> list[tuple[int, float]]:
+        for _ in range(8):
+            send(job, "a")
+        raise_if_failed([query])
+        return between_batches(job, query)
+
+    waited = eventually(send_and_look, 120, "a row between two batches")
+
+    assert all(out_at >= next_start for out_at, next_start in waited)
+    assert all(out_at >= appended_at for appended_at, out_at in times(job))
+    executions = [progress.durationMs["triggerExecution"] for progress in query.recentProgress]
+    assert all(gap > 0 for gap in boundary_gaps_ms(executions, INTERVAL_SECONDS))
+
+
+def between_batches(job: Job, query: StreamingQuery) -> list[tuple[int, float]]:
+    """Return, for rows appended after the tasks of a batch, when they came out and when the next batch began."""
+    batches = [(datetime.fromisoformat(p.timestamp).timestamp() * 1000, p.durationMs) for p in query.recentProgress]
+    results = times(job) if len(batches) > 2 else []
+    return [
+        (out_at, next_start)
+        for (begin, took), (next_start, _) in itertools.pairwise(batches)
+        for appended_at, out_at in results
+        if begin + sum(took[phase] for phase in UNTIL_TASKS_END) <= appended_at < next_start
+    ]
+
+
+def times(job: Job) -> list[tuple[int, int]]:
+    """Return, for each result, when its input and when itself was appended."""
+    consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
+    consumer.assign([TopicPartition(job.target, 0, 0)])
+    results = consumer.consume(end_offset(job.kafka, job.target), 10)
+    consumer.close()
+    return [(int(result.value() or b"0"), result.timestamp()[1]) for result in results]

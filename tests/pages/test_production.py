@@ -1,0 +1,159 @@
+"""The page on production: its job and its command are right, and what it says of restarts and progress holds."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.attribution.events_to_attributed import events_to_attributed
+from examples.attribution.kafka_to_events import kafka_to_events
+from examples.services import java_home
+from examples.settings import SOURCE_TOPICS, Settings
+from examples.spark_session import preflight, wait_until
+from scripts.judge import markdown, pack
+from scripts.judge.lint.definitions import definition_problems
+from tests.helpers import end_offset, new_topic, produce
+
+PAGE = pack.ROOT / "references" / "production.md"
+CORES_OF_A_WORKER = 8
+
+
+def fence(language: str) -> str:
+    """Return the first code block of the page in a language."""
+    found = markdown.fences(PAGE.read_text(encoding="utf-8"))
+    return next(one.code for one in found if one.language == language)
+
+
+def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program beside this Python, as an activated environment would."""
+    programs = Path(sys.executable).parent
+    own = {"JAVA_HOME": str(java_home()), "PYTHONPATH": ".", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    command = [str(programs / "spark-submit"), *arguments]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    return subprocess.run(
+        command, cwd=pack.ROOT, env=kept | own, text=True, capture_output=True, check=False, timeout=100
+    )
+
+
+@pytest.mark.spark
+def test_job_of_the_page_has_slots_for_the_queries_it_starts(spark: SparkSession) -> None:
+    """The bundle starts on fixed workers, with the flag, and with more slots than both queries of the pipeline need."""
+    text = fence("yaml")
+    job = next(iter(yaml.safe_load(text)["resources"]["jobs"].values()))
+    cluster = job["job_clusters"][0]["new_cluster"]
+    source = (
+        spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "any")
+    )
+    settings = Settings()
+    stream = source.option("includeHeaders", "true").load()
+    streams = {
+        "kafka_to_events": (kafka_to_events(stream, settings), len(SOURCE_TOPICS) * settings.partitions),
+        "events_to_attributed": (events_to_attributed(stream, settings), settings.partitions),
+    }
+
+    assert [] == definition_problems(text, is_json=False)
+    assert "true" == cluster["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
+    assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
+    assert 10 == preflight(spark, streams) <= cluster["num_workers"] * CORES_OF_A_WORKER
+    assert "UNPAUSED" == job["continuous"]["pause_status"]
+
+
+@pytest.mark.spark
+def test_command_of_the_page_starts_the_pipeline() -> None:
+    """The options are known to spark-submit, and the module finds its package and takes the options after it."""
+    line = fence("bash").replace("\\\n", " ").splitlines()[-1]
+    before, options = line.split("spark-submit ")[1].split("examples/attribution/pipeline.py")
+    arguments = before.replace('--jars "$JARS"', "").split()
+
+    started = spark_submit(*arguments, "examples/attribution/pipeline.py", *options.split(), "--help")
+
+    assert 0 == started.returncode, started.stderr
+    assert "python -m examples.attribution.pipeline" in started.stdout
+
+
+@pytest.mark.spark
+def test_driver_in_python_stays_outside_of_a_standalone_cluster() -> None:
+    """Standalone has no cluster mode for Python, so whoever runs spark-submit also restarts it."""
+    submitted = spark_submit(
+        "--master", "spark://host:7077", "--deploy-mode", "cluster", "examples/attribution/pipeline.py"
+    )
+
+    assert 0 != submitted.returncode
+    assert "Cluster deploy mode is currently not supported for python applications" in submitted.stderr
+
+
+def start(
+    spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, **trigger: str
+) -> StreamingQuery:
+    """Count by value, from one topic to another."""
+    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
+    counted = stream.option("startingOffsets", "earliest").load().groupBy("value").count()
+    text = counted.select(F.concat_ws(" ", F.col("value").cast("string"), "count").alias("value"))
+    writer = text.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
+    writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint))
+    query: StreamingQuery = writer.trigger(**trigger).start()
+    return query
+
+
+def has_committed_a_row(query: StreamingQuery) -> bool:
+    """Tell whether a finished batch of this run has read something."""
+    return any(progress.numInputRows for progress in query.recentProgress)
+
+
+def newest(kafka: str, topic: str) -> str:
+    """Return the last value of a topic with one partition."""
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
+    try:
+        consumer.assign([TopicPartition(topic, 0, end_offset(kafka, topic) - 1)])
+        record = consumer.poll(10)
+        assert record is not None
+        return (record.value() or b"").decode()
+    finally:
+        consumer.close()
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """One checkpoint serves real-time, micro-batch and real-time again; other shuffle partitions change nothing."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    session, moved = spark.newSession(), tmp_path / "moved"
+
+    counts = []
+    for shuffle_partitions, trigger in (
+        ("2", {"realTime": "2 seconds"}),
+        ("3", {"processingTime": "0 seconds"}),
+        ("3", {"realTime": "2 seconds"}),
+    ):
+        session.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
+        query = start(session, kafka, source, target, moved, **trigger)
+        produce(kafka, source, [(0, b"a")])
+        wait_until(partial(has_committed_a_row, query), 60, "a committed record", [query])
+        counts.append((newest(kafka, target), query.recentProgress[-1].stateOperators[0].numShufflePartitions))
+        query.stop()
+
+    assert [("a 1", 2), ("a 2", 2), ("a 3", 2)] == counts
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_progress_is_silent_while_records_leave(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Inside a five-minute batch results are out and no progress event exists, so an alarm cannot be built on it."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    produce(kafka, source, [(0, b"a")])
+
+    query = start(spark, kafka, source, target, tmp_path / "silent", realTime="5 minutes")
+
+    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
+    assert query.lastProgress is None
+    assert "Processing new data" == query.status["message"]
