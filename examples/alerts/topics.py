@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.attribution.kafka_to_events import MOST_RAW_BYTES
+from examples.decoding import MOST_RAW_BYTES
 from examples.spark_session import wait_until
 
 TIMEOUT_SECONDS = 10

@@ -13,6 +13,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
 from examples.attribution.correlation_rule import STEPS
+from examples.decoding import (
+    LARGEST_NUMBER,
+    MOST_KEY_BYTES,
+    MOST_RAW_BYTES,
+    first_reason,
+    parse,
+    reasons_of_form,
+    reject_headers,
+    type_of,
+)
 from examples.settings import EVENTS_TOPIC, REJECTED_TOPIC, Settings
 
 INPUT = StructType(
@@ -74,9 +84,6 @@ IDS = tuple(field.name for field in INPUT if isinstance(field.dataType, StringTy
 NUMBERS = tuple(field.name for field in INPUT if isinstance(field.dataType, LongType))
 ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
 MOST_SLOTS = 16
-MOST_BYTES = 100_000
-MOST_RAW_BYTES = 1_000_000
-LARGEST_NUMBER = 10**15
 HEADERS = "array<struct<key:string,value:binary>>"
 
 
@@ -92,78 +99,51 @@ def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
     event_key = F.coalesce("event.transaction_id", "event.user_key", "event.order_id")
     return decoded.withColumn("reason", _reject_reason(settings)).select(
-        F.when(rejected, F.substring("key", 1, 1024)).otherwise(event_key.cast("binary")).alias("key"),
+        F.when(rejected, F.substring("key", 1, MOST_KEY_BYTES)).otherwise(event_key.cast("binary")).alias("key"),
         F.when(rejected, F.substring("value", 1, MOST_RAW_BYTES)).otherwise(event.cast("binary")).alias("value"),
-        F.when(rejected, _reject_headers()).otherwise(_kept_headers()).alias("headers"),
+        F.when(rejected, reject_headers()).otherwise(_kept_headers()).alias("headers"),
         F.when(rejected, settings.topic(REJECTED_TOPIC)).otherwise(settings.topic(EVENTS_TOPIC)).alias("topic"),
     )
 
 
 def _decode(records: DataFrame, settings: Settings) -> DataFrame:
-    text = F.when(F.length("value") <= MOST_BYTES, F.col("value").cast("string"))
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
-    schema = StructType([*INPUT.fields, StructField("corrupt", StringType())])
-    position = F.concat_ws(":", "topic", "partition", F.lpad(F.col("offset").cast("string"), 12, "0"))
     skew_ms = F.abs(_in_range("event_ts") - _in_range("server_ts"))
     return (
-        records.withColumn("event", F.from_json(text, schema, options))
-        # from_json alone accepts {…}trailing, repeated fields and a number as a string, so the text is parsed as a
-        # variant too: as first of two elements, because an object with a tail is not an element of an array.
-        .withColumn("pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(',"end"]'))))
+        parse(records, INPUT, "event")
         .withColumn("clock_skew", skew_ms > settings.windows.clock_skew_limit_ms)
         .withColumn(
             "effective_ts", F.when(F.col("clock_skew"), F.col("event.server_ts")).otherwise(F.col("event.event_ts"))
         )
-        .withColumn("src", position)
         .withColumn("appended_at", F.unix_millis("timestamp"))
     )
 
 
 def _in_range(name: str) -> Column:
-    # Numbers beyond this cannot be times or amounts, and arithmetic on them would overflow and end the query.
     value = F.col(f"event.{name}")
     return F.when(value.between(0, LARGEST_NUMBER), value)
 
 
 def _reject_reason(settings: Settings) -> Column:
     """Return the first reason to reject the row, or null for a good one."""
-    kind, text = F.col("event.kind"), F.col("value").cast("string")
-    checks = [
-        ("tombstone", F.col("value").isNull()),
-        ("oversized", F.length("value") > MOST_BYTES),
-        ("empty", F.length("value") == 0),
-        ("not_utf8", ~F.is_valid_utf8(text)),
-        ("not_json", ~_is_one_object()),
-        ("wrong_type", F.col("event.corrupt").isNotNull() | _is_wrong_type()),
-        ("missing:kind", kind.isNull()),
-        ("unknown_kind", ~_is_kind_of_topic(settings)),
-        *((f"missing:{name}", F.col(f"event.{name}").isNull() & kind.isin(*k)) for name, k in KINDS_REQUIRING.items()),
-        *((f"bad_id:{name}", ~F.col(f"event.{name}").rlike(ID_PATTERN)) for name in IDS),
-        ("bad_slots", ~_is_slots(F.col("event.slots"))),
-        *((f"bad_number:{name}", F.col(f"event.{name}").isNotNull() & _in_range(name).isNull()) for name in NUMBERS),
-        ("bad_number:creative_length_ms", F.col("event.creative_length_ms") > settings.windows.longest_creative_ms),
-        *(
-            (f"future:{name}", _age_ms(name) < -settings.windows.clock_skew_limit_ms)
-            for name in ("server_ts", "request_ts")
-        ),
-        *((f"expired:{name}", _age_ms(name) > settings.windows.horizon_ms) for name in ("server_ts", "request_ts")),
-    ]
-    return F.coalesce(*(F.when(check, F.lit(reason)) for reason, check in checks))
-
-
-def _is_one_object() -> Column:
-    schema = F.schema_of_variant(F.try_variant_get("pair", "$[0]", "variant"))
-    second, third = F.try_variant_get("pair", "$[1]", "string"), F.try_variant_get("pair", "$[2]", "variant")
-    return F.coalesce(schema.startswith("OBJECT<") & (second == "end") & third.isNull(), F.lit(False))
-
-
-def _is_wrong_type() -> Column:
-    def type_of(name: str) -> Column:
-        return F.schema_of_variant(F.try_variant_get("pair", f"$[0].{name}", "variant"))
-
-    strings = [~type_of(name).isin("STRING", "VOID") for name in ("kind", *IDS)]
-    slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
-    return reduce(lambda left, right: left | right, (F.coalesce(wrong, F.lit(False)) for wrong in (*strings, slots)))
+    kind, windows = F.col("event.kind"), settings.windows
+    has_wrong_slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
+    reasons = {
+        **reasons_of_form("event", ("kind", *IDS), has_wrong_slots),
+        "missing:kind": kind.isNull(),
+        "unknown_kind": ~_is_kind_of_topic(settings),
+        **{f"missing:{name}": F.col(f"event.{name}").isNull() & kind.isin(*k) for name, k in KINDS_REQUIRING.items()},
+        **{f"bad_id:{name}": ~F.col(f"event.{name}").rlike(ID_PATTERN) for name in IDS},
+        "bad_slots": ~_is_slots(F.col("event.slots")),
+        **{f"bad_number:{name}": F.col(f"event.{name}").isNotNull() & _in_range(name).isNull() for name in NUMBERS},
+    }
+    is_too_long = F.col("event.creative_length_ms") > windows.longest_creative_ms
+    ages = {name: F.unix_millis("timestamp") - _in_range(name) for name in ("server_ts", "request_ts")}
+    return F.coalesce(
+        first_reason(reasons),
+        F.when(is_too_long, F.lit("bad_number:creative_length_ms")),
+        *(F.when(age < -windows.clock_skew_limit_ms, F.lit(f"future:{name}")) for name, age in ages.items()),
+        *(F.when(age > windows.horizon_ms, F.lit(f"expired:{name}")) for name, age in ages.items()),
+    )
 
 
 def _is_kind_of_topic(settings: Settings) -> Column:
@@ -175,19 +155,6 @@ def _is_kind_of_topic(settings: Settings) -> Column:
 def _is_slots(slots: Column) -> Column:
     all_named = F.forall(slots, lambda slot: F.coalesce(slot.rlike(ID_PATTERN), F.lit(False)))
     return F.size(slots).between(1, MOST_SLOTS) & all_named
-
-
-def _age_ms(name: str) -> Column:
-    return F.unix_millis("timestamp") - _in_range(name)
-
-
-def _reject_headers() -> Column:
-    values = {
-        "reason": F.col("reason"),
-        "src": F.col("src"),
-        "bytes": F.coalesce(F.length("value"), F.lit(0)).cast("string"),
-    }
-    return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
 
 
 def _kept_headers() -> Column:

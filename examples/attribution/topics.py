@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from examples.attribution.kafka_to_events import MOST_RAW_BYTES
+from examples.decoding import MOST_RAW_BYTES
 from examples.settings import REJECTED_TOPIC, TOPICS, Settings
 from examples.spark_session import wait_until
 

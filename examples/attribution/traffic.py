@@ -19,7 +19,7 @@ from typing import Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from examples.attribution.correlation_rule import STEPS
-from examples.attribution.kafka_to_events import MOST_BYTES
+from examples.decoding import MOST_BYTES
 from examples.settings import Settings
 
 CREATIVE_SECONDS = 30

@@ -12,14 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation_rule import STEPS
-from examples.attribution.kafka_to_events import (
-    EVENTS,
-    ID_PATTERN,
-    KINDS_REQUIRING,
-    MOST_BYTES,
-    MOST_RAW_BYTES,
-    kafka_to_events,
-)
+from examples.attribution.kafka_to_events import EVENTS, ID_PATTERN, KINDS_REQUIRING, kafka_to_events
+from examples.decoding import MOST_BYTES, MOST_RAW_BYTES
 from examples.settings import SOURCE_TOPICS, Settings
 from examples.spark_session import assert_real_time, raise_if_failed
 from tests.helpers import eventually

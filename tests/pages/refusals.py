@@ -9,7 +9,7 @@ import contextlib
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyspark
@@ -20,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from scripts.judge import markdown, pack
 from tests.helpers import eventually
 from tests.pages.examples import EXAMPLES, Example
-from tests.pages.running import Place
+from tests.pages.running import Place, fresh_session
 from tests.pages.samples import feed
 
 PAGES = sorted((pack.ROOT / "references").glob("errors*.md"))
@@ -104,18 +104,6 @@ def failure(
             return next((found for query in queries if (found := query.exception())), None)
 
         return "later", eventually(ended, DEADLINE_SECONDS, "a failure of the query") or AssertionError("none")
-
-
-@contextlib.contextmanager
-def fresh_session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield a session with settings of its own and the engine's own limit on the interval; stop its queries."""
-    session = spark.newSession()
-    session.conf.unset("spark.sql.streaming.realTimeMode.minBatchDuration")
-    try:
-        yield session
-    finally:
-        for query in session.streams.active:
-            query.stop()
 
 
 def template(condition: str) -> str:

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
 from examples.spark_session import CONDITION, QueryFailedError, assert_real_time, raise_if_failed
+from scripts.judge.lint import lint_text
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 
@@ -44,7 +45,7 @@ class Place:
 def check_example(example: Example, runner: EvalExample, place: Place) -> None:
     """Run an example with the fate `run` or `raises`, and prove that it did what it should."""
     shutil.rmtree(place.folder / "checkpoints", ignore_errors=True)
-    with _fresh_session(place.spark) as session:
+    with fresh_session(place.spark) as session:
         expected = example.fence.options.get("raises")
         if expected:
             raised = _raised_name(example, runner, place, session)
@@ -58,6 +59,18 @@ def check_example(example: Example, runner: EvalExample, place: Place) -> None:
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the page's line
             # Without its cause: pytest cannot draw the frames of code that stands in no file.
             raise AssertionError(f"{example} failed with {name_of(error)}: {error}{_advice(example)}") from None
+
+
+@contextlib.contextmanager
+def fresh_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """Yield a session whose settings and views are its own, with the engine's own limit on the interval."""
+    session = spark.newSession()
+    session.conf.unset("spark.sql.streaming.realTimeMode.minBatchDuration")
+    try:
+        yield session
+    finally:
+        for query in session.streams.active:
+            query.stop()
 
 
 def name_of(error: BaseException) -> str:
@@ -125,20 +138,6 @@ def _written(place: Place) -> int:
     return sum(end.result(10).offset for end in admin.list_offsets(wanted, request_timeout=10).values())
 
 
-@contextlib.contextmanager
-def _fresh_session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield a session whose settings and views are its own, with the engine's own limit on the interval."""
-    session = spark.newSession()
-    session.conf.unset("spark.sql.streaming.realTimeMode.minBatchDuration")
-    try:
-        yield session
-    finally:
-        for query in session.streams.active:
-            query.stop()
-
-
 def _advice(example: Example) -> str:
-    from scripts.judge.lint import lint_text
-
     findings = lint_text(f"```python\n{example.fence.code}```\n", example.page)
     return "".join(f"\n  {example.page}: {finding.message}; {finding.fix}" for finding in findings)

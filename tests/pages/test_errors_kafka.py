@@ -11,8 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.judge import markdown, pack
 from tests.helpers import end_offset, eventually, new_topic, produce
-from tests.pages.refusals import failure, fresh_session
-from tests.pages.running import Place
+from tests.pages.refusals import failure
+from tests.pages.running import Place, fresh_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from scripts.judge import pack
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.pipelined import PROVOKED
-from tests.pages.refusals import fresh_session, template
-from tests.pages.running import Place, name_of
+from tests.pages.refusals import template
+from tests.pages.running import Place, fresh_session, name_of
 from tests.pages.samples import feed
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -33,10 +33,9 @@ def test_wrong_advice_fails_with_the_reason(
 ) -> None:
     """A code block of a page that ran no longer passes when a hard rule is broken in it."""
     example = _first(lambda example: right in example.fence.code and 'realTime="5 minutes"' in example.fence.code)
-
+    spoilt = example.with_code(example.fence.code.replace(right, wrong))
     with pytest.raises(AssertionError) as failure:
-        wrong_example = example.with_code(example.fence.code.replace(right, wrong))
-        check_example(wrong_example, eval_example, replace(place, deadline_seconds=15))
+        check_example(spoilt, eval_example, replace(place, deadline_seconds=15))
 
     assert said in str(failure.value)
 
