@@ -12,6 +12,10 @@ COMPARE ?=
 MASTER ?=
 CLUSTER ?=
 
+# What `make bench-sink` passes on.
+EFFORT ?= 1
+KEEP ?=
+
 # What `make test` passes on, for instance: make test TESTS="tests/services -k kafka"
 TESTS ?=
 
@@ -48,10 +52,10 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages demo services test check format clean
+.PHONY: help setup packages demo bench-sink services generate validate test check format clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/installed packages ## create .venv, find or install Java, fetch the Kafka packages (demo and test do it too)
 
@@ -75,14 +79,28 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@$(call install,dev)
 	@touch $@
 
+$(VENV)/installed-bench: $(VENV)/installed
+	@echo "Python packages for the charts: installing into $(VENV)"
+	@$(call install,bench)
+	@touch $@
+
 packages: $(VENV)/installed
 	@$(PY) -m examples.services.packages
 
 demo: setup ## run the pipeline; SECONDS=60 RATE=500 TRIGGER=real-time|micro-batch COMPARE=1 MASTER=spark://... CLUSTER=1
 	@$(PY) -m examples.attribution.pipeline $(DEMO_OPTIONS)
 
+bench-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; KEEP=1 updates references/measured, EFFORT=0.2 is a quick look
+	@$(PY) -m examples.benchmarks.sink --effort $(EFFORT) $(if $(filter-out 0,$(KEEP)),--keep)
+
 services: setup ## keep a Kafka broker and a PostgreSQL server up and print their addresses until Ctrl-C
 	@$(PY) -m examples.services
+
+generate: $(VENV)/installed ## write the excerpts, tables and the manifest anew
+	@$(PY) scripts/skills.py generate
+
+validate: $(VENV)/installed-dev ## check pages, links, manifest, skill and advice; silence means success
+	@$(PY) scripts/skills.py validate
 
 test: check packages ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part
 	$(PY) -m pytest $(TESTS)
@@ -97,5 +115,5 @@ format: $(VENV)/installed-dev ## rewrite the code in the common format
 	$(VENV)/bin/ruff format $(CODE)
 
 clean: ## remove .venv and what tools left behind; the fetched Kafka packages stay in the user's cache
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find examples tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,5 @@
 """
-Run the whole pipeline: broker, traffic, both queries in one session, a live view, and the reckoning at the end.
+Run the whole pipeline: servers, traffic, both queries in one session, a live view, and the reckoning at the end.
 
 What arrives are options; what leaves are a reconciliation, a latency table, and exit status 1 if they differ.
 Real-time mode demands what is in sight here: the trigger, the output mode, a checkpoint per query, and enough slots.
@@ -17,10 +17,13 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import FrameType
 
+import psycopg
 from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.attribution.attributed_table import stored_results
+from examples.attribution.attributed_to_postgres import Follower, attributed_to_postgres
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.kafka_to_events import kafka_to_events
 from examples.attribution.latency import Latency, boundary_gaps_ms, latencies
@@ -29,8 +32,9 @@ from examples.attribution.reconciliation import Reconciliation, reconcile
 from examples.attribution.topics import create_topics
 from examples.attribution.traffic import Sent, Traffic, send
 from examples.attribution.view import View, show_comparison, show_report
-from examples.services import connector, kafka_broker, standalone_cluster
+from examples.services import connector, kafka_broker, postgres_server, standalone_cluster
 from examples.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, SOURCE_TOPICS, Settings
+from examples.sinks.metrics import Metrics
 from examples.spark_session import assert_real_time, build_session, preflight, raise_if_failed
 
 SOURCE = {"startingOffsets": "earliest", "includeHeaders": "true"}
@@ -56,14 +60,21 @@ class Report:
     """How much longer than its interval each batch took, by query."""
     sent: Sent
     ledger: Ledger
+    sink: Metrics
+    """What the PostgreSQL sink counted."""
 
 
-def run(settings: Settings, spark: SparkSession, bootstrap_servers: str, view: View, stop: threading.Event) -> Report:
+def run(
+    settings: Settings, spark: SparkSession, bootstrap_servers: str, dsn: str, view: View, stop: threading.Event
+) -> Report:
     """Send traffic through both queries until its time is over or `stop` is set, drain, and reconcile."""
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings)
         reader = LedgerReader(bootstrap_servers, settings, partitions)
         stack.callback(reader.close)
+        follower = stack.enter_context(
+            attributed_to_postgres(bootstrap_servers, dsn, settings, partitions[ATTRIBUTED_TOPIC])
+        )
         folder = settings.checkpoints or stack.enter_context(tempfile.TemporaryDirectory(prefix="checkpoints-"))
         view.say("starting the queries")
         queries = start_queries(settings, spark, bootstrap_servers, partitions, folder)
@@ -76,11 +87,14 @@ def run(settings: Settings, spark: SparkSession, bootstrap_servers: str, view: V
             measured_from = (sent.started_at + settings.warm_up_seconds) * 1000
             view.watch(sent, measured_from)
             while sender.is_alive():
-                _follow(reader, queries, view)
-        _drain(settings, reader, queries, view)
+                _follow(reader, follower, queries, view)
+        _drain(settings, reader, follower, queries, view)
+        follower.finish()
         gaps_ms = {query.name: _gaps_ms(query, settings) for query in queries}
     books = reader.ledger
-    return Report(settings, reconcile(books, settings.windows), latencies(books, measured_from), gaps_ms, sent, books)
+    reconciliation = reconcile(books, settings.windows, stored_results(dsn, settings))
+    measured = latencies(books, measured_from)
+    return Report(settings, reconciliation, measured, gaps_ms, sent, books, follower.metrics)
 
 
 def start_queries(
@@ -137,18 +151,23 @@ def _sending(
         sender.join()
 
 
-def _follow(reader: LedgerReader, queries: list[StreamingQuery], view: View, *, draining: bool = False) -> None:
+def _follow(
+    reader: LedgerReader, follower: Follower, queries: list[StreamingQuery], view: View, *, draining: bool = False
+) -> None:
     reader.poll(0.1)
     raise_if_failed(queries)
+    follower.raise_if_failed()
     view.show(reader.ledger, draining=draining)
 
 
-def _drain(settings: Settings, reader: LedgerReader, queries: list[StreamingQuery], view: View) -> None:
+def _drain(
+    settings: Settings, reader: LedgerReader, follower: Follower, queries: list[StreamingQuery], view: View
+) -> None:
     deadline = time.monotonic() + settings.drain_seconds
     quiet = 0
     # The last record may change several results, and its own may be the first of them: so read until it is quiet.
     while quiet < QUIET_POLLS and time.monotonic() < deadline:
-        _follow(reader, queries, view, draining=True)
+        _follow(reader, follower, queries, view, draining=True)
         quiet = quiet + 1 if reader.is_settled() else 0
 
 
@@ -163,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings, compare, cluster = _parse(arguments)
     try:
         reports = _run_all(settings, compare=compare, cluster=cluster)
-    except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
+    except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for report in reports:
@@ -182,8 +201,9 @@ def _run_all(settings: Settings, *, compare: bool, cluster: bool) -> list[Report
     view, stop = View(), threading.Event()
     with ExitStack() as stack:
         stack.enter_context(view)
-        view.say("starting Kafka")
+        view.say("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
+        dsn = stack.enter_context(postgres_server())
         if cluster:
             view.say("starting a standalone cluster")
             master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
@@ -192,17 +212,17 @@ def _run_all(settings: Settings, *, compare: bool, cluster: bool) -> list[Report
         spark = build_session(settings)
         stack.callback(spark.stop)
         _stop_on_interrupt(stop)
-        reports = [run(settings, spark, bootstrap_servers, view, stop)]
+        reports = [run(settings, spark, bootstrap_servers, dsn, view, stop)]
         if compare and not stop.is_set():
             other = replace(settings, trigger="micro-batch", topic_prefix=f"{settings.topic_prefix}micro-batch.")
-            reports.append(run(other, spark, bootstrap_servers, view, stop))
+            reports.append(run(other, spark, bootstrap_servers, dsn, view, stop))
     return reports
 
 
 def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
     parser = argparse.ArgumentParser(
         prog="python -m examples.attribution.pipeline",
-        description="Kafka -> Spark real-time mode -> Kafka, with traffic, reconciliation and latencies.",
+        description="Kafka -> Spark real-time mode -> Kafka -> PostgreSQL, with traffic, reconciliation and latencies.",
         epilog="example: python -m examples.attribution.pipeline --seconds 60 --rate 500 --compare",
     )
     default = Settings()

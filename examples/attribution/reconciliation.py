@@ -1,7 +1,7 @@
 """
 Compare what the stream answered with a replay of the rule over the same source records, and count every record.
 
-What arrives is a ledger whose topics are read to their ends; what leaves are counts and differences.
+What arrives are a ledger whose topics are read to their ends, and the rows of the table; what leaves are differences.
 Real-time mode delivers at least once and may answer in any order: the newest version of each result id must be equal.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from examples.attribution.correlation_rule import STEPS, Event, Result, correlate
-from examples.attribution.kafka_to_events import MOST_RAW_BYTES
 from examples.attribution.ledger import Ledger, SourceRecord
+from examples.decoding import MOST_RAW_BYTES
 from examples.settings import Windows
 
 FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks", "conversion": "conversions"}
@@ -31,13 +31,18 @@ class Reconciliation:
     """Results compared with the replay."""
 
 
-def reconcile(ledger: Ledger, windows: Windows) -> Reconciliation:
-    """Check that nothing is lost, nothing is counted twice, and every result is the one that the rule gives."""
+def reconcile(ledger: Ledger, windows: Windows, stored: dict[str, dict[str, Any]]) -> Reconciliation:
+    """
+    Check that nothing is lost, nothing is counted twice, and every result is the one that the rule gives.
+
+    `stored` are the rows of the table by result id, without nulls.
+    """
     expected = replay(ledger, windows)
     counts = _counts(ledger, expected)
     differences = [
         *_decoding_differences(ledger),
-        *_result_differences(ledger, expected),
+        *_result_differences("result", ledger.results, expected),
+        *_result_differences("row", stored, expected),
         *_sum_differences(counts),
         *(f"result {result_id} came twice with one version and two contents" for result_id in ledger.contradictions),
     ]
@@ -105,20 +110,20 @@ def _decoding_differences(ledger: Ledger) -> Iterator[str]:
     )
 
 
-def _result_differences(ledger: Ledger, expected: dict[str, Result]) -> Iterator[str]:
+def _result_differences(what: str, results: dict[str, dict[str, Any]], expected: dict[str, Result]) -> Iterator[str]:
     for result_id, result in expected.items():
         wanted = {k: v for k, v in asdict(result).items() if v is not None and k != "version"}
-        found = ledger.results.get(result_id)
+        found = results.get(result_id)
         if found is None:
-            yield f"result {result_id} is missing; the rule says {result.code}"
+            yield f"{what} {result_id} is missing; the rule says {result.code}"
         elif wanted != {k: v for k, v in found.items() if k != "version"}:
             wrong = ", ".join(
                 f"{k} is {found.get(k)!r} instead of {wanted.get(k)!r}"
                 for k in sorted(wanted.keys() | found.keys() - {"version"})
                 if found.get(k) != wanted.get(k)
             )
-            yield f"result {result_id} differs: {wrong}"
-    yield from (f"result {result_id} has no cause" for result_id in ledger.results.keys() - expected.keys())
+            yield f"{what} {result_id} differs: {wrong}"
+    yield from (f"{what} {result_id} has no cause" for result_id in results.keys() - expected.keys())
 
 
 def _counts(ledger: Ledger, expected: dict[str, Result]) -> dict[str, Counter[str]]:

@@ -20,6 +20,7 @@ from examples.attribution.latency import Latency, latencies
 from examples.attribution.ledger import Ledger
 from examples.attribution.traffic import Sent
 from examples.services import connector
+from examples.sinks.metrics import percentiles
 
 if TYPE_CHECKING:
     from examples.attribution.pipeline import Report
@@ -142,6 +143,13 @@ def _show_reconciliation(console: Console, report: "Report") -> None:
     console.print(table)
     again = ", ".join(f"{topic} {count}" for topic, count in sorted(ledger.delivered_again.items()))
     console.print(f"written to ad-attributed: {ledger.result_rows} rows; written twice: {again or 'nothing'}")
+    p50, p99, most = percentiles(report.sink.oldest_ms)
+    console.print(
+        f"upserted into PostgreSQL: {report.sink.flushed} rows in {report.sink.flushes} commits, {report.sink.deduped} "
+        f"replaced before; from sink to commit p50 {p50:.0f} p99 {p99:.0f} max {most:.0f} ms",
+        highlight=False,
+        soft_wrap=True,
+    )
     for difference in books.differences[:DIFFERENCES_SHOWN]:
         console.print(difference, style="red", highlight=False, soft_wrap=True)
     verdict = f"{len(books.differences)} differences from the replay of {books.results} results by the rule"

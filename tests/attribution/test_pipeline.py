@@ -18,7 +18,7 @@ from rich.console import Console
 
 from examples.attribution.pipeline import exit_status, run, start_queries
 from examples.attribution.view import View
-from examples.services import LocalKafka
+from examples.services import LocalKafka, postgres_server
 from examples.settings import TOPICS, Settings
 from examples.spark_session import NotEnoughSlotsError
 from tests.helpers import end_offset, eventually, produce
@@ -49,6 +49,13 @@ def own_broker() -> Iterator[LocalKafka]:
     yield broker
     broker.stop()
     broker.remove()
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    """Yield a database for the runs in this process."""
+    with postgres_server() as own:
+        yield own
 
 
 def test_a_killed_pipeline_and_a_killed_broker_cost_nothing(own_broker: LocalKafka, tmp_path: Path) -> None:
@@ -103,19 +110,20 @@ def test_a_cluster_of_two_workers_runs_the_same_pipeline(kafka: str) -> None:
 
 
 def test_an_invented_result_fails_a_run_that_is_right_in_all_else(
-    spark: SparkSession, kafka: str, settings: Settings
+    spark: SparkSession, kafka: str, dsn: str, settings: Settings
 ) -> None:
     """Reconciliation is no decoration: what the rule does not know is named, and the status is 1, in any mode."""
     invented = {"result_id": "invented", "version": 2, "kind": "slot", "code": "filled", "src": "nowhere"}
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(invented).encode())])
     short = replace(settings, trigger="micro-batch", seconds=3, warm_up_seconds=1, rate=100)
 
-    report = run(short, spark, kafka, View(Console(quiet=True)), threading.Event())
+    report = run(short, spark, kafka, dsn, View(Console(quiet=True)), threading.Event())
 
     slots = report.reconciliation.counts["slots"]["in"]
     assert slots > 10
     assert {
         "result invented has no cause",
+        "row invented has no cause",
         f"slots: {slots} came in, but {slots + 1} are accounted for",
     } == set(report.reconciliation.differences)
     assert 1 == exit_status([report])

@@ -51,7 +51,7 @@ def good_ledger() -> Ledger:
 
 def test_a_run_without_fault_reconciles_and_accounts_for_every_record() -> None:
     """What came in equals what became of it, in every family; what still waits is openly pending."""
-    outcome = reconcile(good_ledger(), WINDOWS)
+    outcome = reconcile(good_ledger(), WINDOWS, good_ledger().results)
 
     assert [] == outcome.differences
     assert 5 == outcome.results
@@ -133,7 +133,29 @@ def test_every_fault_is_noticed_and_named(inject: Callable[[Ledger], object], me
 
     inject(ledger)
 
-    assert [] != [text for text in reconcile(ledger, WINDOWS).differences if message in text]
+    assert [] != [text for text in reconcile(ledger, WINDOWS, good_ledger().results).differences if message in text]
+
+
+STORED_FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "missing-row": (lambda rows: rows.pop(SLOT), f"row {SLOT} is missing; the rule says filled"),
+    "old-row": (
+        lambda rows: rows.update({SLOT: {**rows[SLOT], "code": "pending"}}),
+        f"row {SLOT} differs: code is 'pending' instead of 'filled'",
+    ),
+    "invented-row": (lambda rows: rows.update(other={}), "row other has no cause"),
+}
+
+
+@pytest.mark.parametrize(("inject", "message"), STORED_FAULTS.values(), ids=STORED_FAULTS)
+def test_every_fault_of_the_table_is_noticed_and_named(
+    inject: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    """A table that lags, forgets or invents is a difference, although the topics are right."""
+    rows = good_ledger().results
+
+    inject(rows)
+
+    assert [message] == reconcile(good_ledger(), WINDOWS, rows).differences
 
 
 def test_an_expired_record_is_no_fault_of_the_decoder() -> None:
@@ -143,7 +165,7 @@ def test_an_expired_record_is_no_fault_of_the_decoder() -> None:
 
     ledger.add_reject(src, "expired:server_ts", ledger.sources[src].value)
 
-    assert [] == reconcile(ledger, WINDOWS).differences
+    assert [] == reconcile(ledger, WINDOWS, good_ledger().results).differences
 
 
 def test_waiting_counts_what_a_stage_has_not_answered_in_any_order_of_reading() -> None:

@@ -2,7 +2,7 @@
 
 import io
 import time
-from collections import Counter
+from collections import Counter, deque
 from typing import Literal
 
 import pytest
@@ -15,6 +15,7 @@ from examples.attribution.reconciliation import Reconciliation
 from examples.attribution.traffic import Sent
 from examples.attribution.view import View, show_comparison, show_report
 from examples.settings import Settings
+from examples.sinks.metrics import Metrics
 
 
 def shown(ledger: Ledger, *, terminal: bool) -> str:
@@ -66,10 +67,11 @@ def test_on_a_terminal_a_table_shows_lag_codes_reasons_and_latencies() -> None:
 
 def report(trigger: Literal["real-time", "micro-batch"], milliseconds: int, differences: list[str]) -> Report:
     """Return a report with one latency in every column."""
+    sink = Metrics(flushed=4, flushes=3, oldest_ms=deque([2.0, 5.0]))
     row = Latency("end to end", 1, *(milliseconds,) * 4)
     books = Reconciliation({"slots": Counter({"in": 2, "filled": 1, "pending": 1})}, differences, 2)
     return Report(
-        Settings(trigger=trigger), books, [row], {"kafka_to_events": [250, 90]}, Sent(started_at=0), two_records()
+        Settings(trigger=trigger), books, [row], {"kafka_to_events": [250, 90]}, Sent(started_at=0), two_records(), sink
     )
 
 
@@ -78,7 +80,15 @@ def test_the_report_shows_counts_verdict_latencies_and_pauses(capsys: pytest.Cap
     show_report(report("real-time", 12, ["result x is missing"]))
 
     text = capsys.readouterr().out
-    for fact in ("filled 1, pending 1", "result x is missing", "1 differences", "12", "pauses of 250, 90 ms"):
+    for fact in (
+        "filled 1, pending 1",
+        "result x is missing",
+        "1 differences",
+        "12",
+        "pauses of 250, 90 ms",
+        "4 rows in 3 commits",
+        "p50 2 p99 5",
+    ):
         assert fact in text
 
 

@@ -1,0 +1,132 @@
+"""
+Hold the rows that wait for the database: the newest per key, bounded, in order of arrival.
+
+What arrives are rows from the task's thread; what leaves are batches for the flusher, each when it is due.
+Real-time mode may go silent after any row, so a batch is due by the age of its oldest row and never needs another one.
+"""
+
+import threading
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from examples.sinks.metrics import Metrics
+
+Key = tuple[Hashable, ...]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """One row: since when its key waits (monotonic seconds), its version, and its values in column order."""
+
+    since: float
+    version: Any
+    values: list[Any]
+
+
+Batch = dict[Key, Waiting]
+
+
+class Pending:
+    """A buffer between one thread that puts rows and one that takes batches."""
+
+    def __init__(self, max_rows: int, linger_s: float, max_pending: int, metrics: Metrics) -> None:
+        """Bound batches by `max_rows` and `linger_s`, and the buffer by `max_pending` keys."""
+        self._max_rows, self._max_pending = min(max_rows, max_pending), max_pending
+        self._linger_s, self._metrics = linger_s, metrics
+        self._waiting: Batch = {}
+        self._taken: Batch = {}
+        self._is_closed = self._is_draining = False
+        self._failure: BaseException | None = None
+        # The lock is taken for every row, and by itself it is quicker than through the condition.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+
+    def __len__(self) -> int:
+        """Return the keys that are not acknowledged."""
+        return len(self._waiting) + len(self._taken)
+
+    def put(self, key: Key, version: Any, values: list[Any], deadline_s: float) -> None:
+        """Add a row; wait for room if `max_pending` other keys wait, and raise what made the flusher fail."""
+        with self._lock:
+            if self._failure:
+                self._raise_failure()
+            self._metrics.rows += 1
+            known = self._waiting.get(key)
+            if known is None:
+                if len(self._waiting) >= self._max_pending:
+                    self._wait_for_room(deadline_s)
+                self._waiting[key] = Waiting(time.monotonic(), version, values)
+                if len(self._waiting) in (1, self._max_rows):
+                    self._changed.notify_all()
+                return
+            self._metrics.deduped += 1
+            if version is None or version >= known.version:
+                known.version, known.values = version, values
+
+    def take(self) -> Batch | None:
+        """Wait for a batch that is due and return it, None after `close` when nothing is left."""
+        with self._lock:
+            while not self._is_due():
+                if self._is_closed:
+                    return None
+                self._changed.wait(self._seconds_left())
+            self._taken = dict(islice(self._waiting.items(), self._max_rows))
+            for key in self._taken:
+                del self._waiting[key]
+            self._changed.notify_all()
+            return self._taken
+
+    def acknowledge(self) -> None:
+        """Forget the batch that was taken last: the database has it."""
+        with self._lock:
+            self._taken = {}
+            self._changed.notify_all()
+
+    def fail(self, failure: BaseException) -> None:
+        """Keep `failure` for whoever puts or waits; the rows stay."""
+        with self._lock:
+            self._failure = failure
+            self._changed.notify_all()
+
+    def wait_until_empty(self, deadline_s: float) -> None:
+        """Make what waits due and return when it is acknowledged; raise what the flusher raised, or TimeoutError."""
+        with self._lock:
+            self._is_draining = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._failure or not len(self), deadline_s)
+            self._is_draining = False
+            self._raise_failure()
+            if len(self):
+                raise TimeoutError(f"the database has not acknowledged {len(self)} rows within {deadline_s:g} s")
+
+    def close(self, *, drop: bool = False) -> None:
+        """Take no more rows, and make what waits due at once, or drop it."""
+        with self._lock:
+            self._is_closed = True
+            if drop:
+                self._waiting.clear()
+            self._changed.notify_all()
+
+    def _is_due(self) -> bool:
+        is_full = len(self._waiting) >= self._max_rows
+        return bool(self._waiting) and (is_full or self._is_closed or self._is_draining or self._seconds_left() == 0)
+
+    def _seconds_left(self) -> float | None:
+        # A row that replaces another keeps its place and its age, so the first is the oldest.
+        oldest = next(iter(self._waiting.values()), None)
+        return None if oldest is None else max(0, oldest.since + self._linger_s - time.monotonic())
+
+    def _wait_for_room(self, deadline_s: float) -> None:
+        started = time.monotonic()
+        has_room = self._changed.wait_for(lambda: self._failure or len(self._waiting) < self._max_pending, deadline_s)
+        self._metrics.backpressure_s += time.monotonic() - started
+        self._raise_failure()
+        if not has_room:
+            raise TimeoutError(f"{len(self._waiting)} keys wait, and the database took none within {deadline_s:g} s")
+
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise RuntimeError(f"{len(self)} rows are not written, so the task must fail") from self._failure

@@ -1,0 +1,1 @@
+"""Tests of the sink: a real server, real sockets, and the naive design beside it."""

@@ -1,0 +1,70 @@
+"""Verbs of the sink's tests, and the table that they look at."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from examples.sinks import PostgresUpsertSink
+
+COLUMNS = {"key": "text", "version": "bigint", "value": "text"}
+AUDITED = """
+create table {0} (key text primary key, version bigint not null, value text);
+create table {0}_audit (seq bigint generated always as identity, key text, version bigint);
+create function {0}_note() returns trigger language plpgsql as
+    $$ begin insert into {0}_audit (key, version) values (new.key, new.version); return new; end $$;
+create trigger note after insert or update on {0} for each row execute function {0}_note();
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and where it is."""
+
+    dsn: str
+    name: str
+
+    def rows(self) -> dict[str, tuple[int, str]]:
+        """Return version and value by key."""
+        return {key: (version, value) for key, version, value in ask(self.dsn, f"select * from {self.name}")}
+
+    def applied(self) -> list[tuple[str, int]]:
+        """Return key and version of every change, in the order in which they happened to each key."""
+        return ask(self.dsn, f"select key, version from {self.name}_audit order by seq")
+
+
+def create_audited(table: Table) -> None:
+    """Create `table` with a trigger that notes each change."""
+    do(table.dsn, AUDITED.format(table.name))
+
+
+def do(dsn: str, statements: str) -> None:
+    """Run `statements`."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(statements.encode())
+
+
+def ask(dsn: str, query: str) -> list[Any]:
+    """Return the rows of `query`."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def kill_backends(dsn: str, application: str) -> int:
+    """End the connections of applications whose name begins with `application`; return how many there were."""
+    pattern = application.replace("_", r"\_")
+    query = f"select pg_terminate_backend(pid) from pg_stat_activity where application_name like '{pattern}%'"
+    return len(ask(dsn, query))
+
+
+def sink_of(table: Table, *, port: int | None = None, **knobs: Any) -> PostgresUpsertSink:
+    """Return a sink of `table`; `port` is that of a proxy before the server."""
+    connect = conninfo_to_dict(table.dsn) | ({"port": port} if port else {})
+    options = {"version": "version", "key": ("key",), "columns": COLUMNS, **knobs}
+    return PostgresUpsertSink(connect, ("public", table.name), **options)
+
+
+def row(key: str, version: int, value: str = "") -> dict[str, Any]:
+    """Return a row."""
+    return {"key": key, "version": version, "value": value}
