@@ -87,7 +87,10 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     records = _first_per(sorted(events, key=_order), lambda event: event.src)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))
     requests = [event for event in firsts if event.kind == "request"]
-    impressions = _judge_impressions(requests, [event for event in firsts if event.kind == "impression"], windows)
+    # Of every record, also of repeats with other slots: a result that has been there never vanishes.
+    slots = {slot for event in records if event.kind == "request" for slot in event.slots}
+    shown = [event for event in firsts if event.kind == "impression"]
+    impressions = _judge_impressions(requests, slots, shown, windows)
     callbacks = [event for event in firsts if event.kind == "click" or event.kind in STEPS]
     judged = [
         *((request, Verdict("duplicate_request" if index else "accepted")) for index, request in enumerate(requests)),
@@ -96,7 +99,7 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     ]
     results = [
         *(_result(event, f"{event.kind}/{event.event_id}", event.kind, verdict) for event, verdict in judged),
-        *_judge_slots(requests, impressions, windows),
+        *_judge_slots(requests, slots, impressions, windows),
         *_duplicates(records),
     ]
     version = 2 * len(records)
@@ -117,8 +120,7 @@ def _first_per(events: Iterable[Event], key: Callable[[Event], Hashable]) -> lis
     return list(firsts.values())
 
 
-def _judge_impressions(requests: list[Event], impressions: list[Event], windows: Windows) -> Judged:
-    slots = {slot for request in requests for slot in request.slots}
+def _judge_impressions(requests: list[Event], slots: set[str], impressions: list[Event], windows: Windows) -> Judged:
     taken: set[str | None] = set()
     judged: Judged = []
     for impression in impressions:
@@ -188,10 +190,10 @@ def _completed(event: Event, verdict: Verdict, taken: set[tuple[str | None, str]
     return verdict
 
 
-def _judge_slots(requests: list[Event], impressions: Judged, windows: Windows) -> list[Result]:
+def _judge_slots(requests: list[Event], slots: set[str], impressions: Judged, windows: Windows) -> list[Result]:
     winners = {event.slot_id: event.impression_id for event, verdict in impressions if verdict.code in BILLABLE}
     results = []
-    for slot_id in sorted({slot for request in requests for slot in request.slots}):
+    for slot_id in sorted(slots):
         if slot_id in winners:
             verdict = Verdict("filled")
         else:

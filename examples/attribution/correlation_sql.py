@@ -71,16 +71,16 @@ def _results(history: Column, windows: Windows) -> Column:
         return _let(_first_per(records, _identity), lambda firsts: of_firsts(records, firsts))
 
     def of_firsts(records: Column, firsts: Column) -> Column:
-        requests = F.filter(firsts, lambda event: event["kind"] == "request")
-        return _let(requests, lambda requests: of_requests(records, firsts, requests))
+        requests = F.filter(firsts, _is_request)
+        return _let(requests, lambda requests: _let(_slot_names(records), of_requests(records, firsts, requests)))
 
-    def of_requests(records: Column, firsts: Column, requests: Column) -> Column:
+    def of_requests(records: Column, firsts: Column, requests: Column) -> Callable[[Column], Column]:
         impressions = F.filter(firsts, lambda event: event["kind"] == "impression")
-        return _let(
-            _judge_impressions(requests, impressions, windows),
+        return lambda slots: _let(
+            _judge_impressions(requests, slots, impressions, windows),
             lambda judged: F.concat(
                 _requests(requests),
-                _slots(requests, judged, windows),
+                _slots(requests, slots, judged, windows),
                 _as_results(judged),
                 _as_results(_judge_callbacks(judged, F.filter(firsts, _is_callback), windows)),
                 _duplicates(records),
@@ -107,16 +107,22 @@ def _identity(event: Column) -> Column:
     return F.concat_ws("/", event["kind"], event["event_id"])
 
 
+def _is_request(event: Column) -> Column:
+    return event["kind"] == "request"
+
+
 def _is_callback(event: Column) -> Column:
     return event["kind"].isin("click", *STEPS)
 
 
-def _slot_names(requests: Column) -> Column:
+def _slot_names(records: Column) -> Column:
+    # Of every record, also of repeats with other slots: a result that has been there never vanishes.
+    requests = F.filter(records, _is_request)
     return F.array_sort(F.array_distinct(F.flatten(F.transform(requests, lambda request: request["slots"]))))
 
 
-def _judge_impressions(requests: Column, impressions: Column, windows: Windows) -> Column:
-    def judge(impression: Column, request: Column, slots: Column) -> Column:
+def _judge_impressions(requests: Column, slots: Column, impressions: Column, windows: Windows) -> Column:
+    def judge(impression: Column, request: Column) -> Column:
         late, orphan, skewed = _delay(impression, request, windows.request_to_impression_ms, windows.hold_ms, windows)
         code = (
             F.when(request.isNull(), "pending")
@@ -138,10 +144,7 @@ def _judge_impressions(requests: Column, impressions: Column, windows: Windows) 
         is_duplicate = verdict["code"].isin(*BILLABLE) & repeated
         return verdict.withField("code", F.when(is_duplicate, "duplicate_impression").otherwise(verdict["code"]))
 
-    judged = _let(
-        _slot_names(requests),
-        lambda slots: F.transform(impressions, lambda impression: judge(impression, F.get(requests, F.lit(0)), slots)),
-    )
+    judged = F.transform(impressions, lambda impression: judge(impression, F.get(requests, F.lit(0))))
     return _let(judged, repeats_marked)
 
 
@@ -215,7 +218,7 @@ def _verdict(event: Column, code: Column, clock_skew: Column, deadline: Column) 
     )
 
 
-def _slots(requests: Column, impressions: Column, windows: Windows) -> Column:
+def _slots(requests: Column, slots: Column, impressions: Column, windows: Windows) -> Column:
     def slot(request: Column, slot_id: Column, winners: Column) -> Column:
         winner = F.get(winners, F.lit(0))
         deadline = F.when(winner.isNull(), request["effective_ts"] + windows.request_to_impression_ms)
@@ -231,7 +234,7 @@ def _slots(requests: Column, impressions: Column, windows: Windows) -> Column:
         return F.filter(impressions, lambda v: v["code"].isin(*BILLABLE) & (v["event"]["slot_id"] == slot_id))
 
     request = F.get(requests, F.lit(0))
-    return F.transform(_slot_names(requests), lambda name: _let(winners_of(name), lambda w: slot(request, name, w)))
+    return F.transform(slots, lambda name: _let(winners_of(name), lambda w: slot(request, name, w)))
 
 
 def _requests(requests: Column) -> Column:

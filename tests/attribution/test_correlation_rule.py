@@ -5,9 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from examples.attribution.correlation_rule import STEPS, Event, correlate
 from examples.settings import Windows
+from tests.attribution.histories import WINDOWS as SMALL_WINDOWS
+from tests.attribution.histories import histories
 
 WINDOWS = Windows()
 T = 1_000_000_000
@@ -320,3 +323,23 @@ def test_a_time_out_beats_the_pending_result_and_loses_to_the_next_record() -> N
     slots = [next(r for r in results if r.kind == "slot") for results in (pending, timed_out, matched)]
     assert ["pending", "unfilled", "filled"] == [slot.code for slot in slots]
     assert [2, 3, 4] == [slot.version for slot in slots]
+
+
+@given(history=histories())
+def test_result_that_has_been_there_never_vanishes(history: list[Event]) -> None:
+    """Whatever arrives next, each result keeps its id, so that an upserting sink is never left with a stale row."""
+    known: set[str] = set()
+    for count in range(1, len(history) + 1):
+        found = {result.result_id for result in correlate(history[:count], SMALL_WINDOWS)}
+
+        assert set() == known - found
+        known = found
+
+
+def test_repeated_request_with_other_slots_keeps_the_slots_of_both() -> None:
+    """A repeat of a request that comes before it in order does not take away its slots."""
+    later, earlier = request(slots=("s",), at=T + 1, src="a"), request(slots=("other",), at=T, src="b")
+
+    assert {"slot/s", "slot/other"} <= {
+        result.result_id.split("/", 2)[2] for result in correlate([later, earlier], WINDOWS)
+    }

@@ -1,0 +1,99 @@
+"""A hop of the pipeline that runs on the broker, for tests: a way in, a way out, and a restart."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.spark_session import raise_if_failed
+from tests.helpers import eventually
+
+PARTITIONS = 2
+DEADLINE_SECONDS = 120
+
+
+class Hop:
+    """One query from `sources` to `target`; topics are named in full."""
+
+    def __init__(
+        self, spark: SparkSession, kafka: str, transform: Callable[[DataFrame], DataFrame], checkpoint: Path
+    ) -> None:
+        """Take what maps Kafka source rows to Kafka sink rows, and where the query keeps its progress."""
+        self.spark, self.kafka, self.transform, self.checkpoint = spark, kafka, transform, checkpoint
+        self.query: StreamingQuery
+
+    def start(self, sources: Sequence[str], target: str, *, real_time: bool = False) -> None:
+        """Start the query, or start it again from its checkpoint."""
+        source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
+        source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")
+        writer = self.transform(source.load()).writeStream.format("kafka").outputMode("update")
+        writer = writer.option("kafka.bootstrap.servers", self.kafka).option("topic", target)
+        writer = writer.option("checkpointLocation", str(self.checkpoint))
+        if real_time:
+            self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+        else:
+            self.query = writer.trigger(processingTime="0 seconds").start()
+
+    def has_committed(self) -> bool:
+        """Tell whether a batch with input has been committed since the start."""
+        raise_if_failed([self.query])
+        return any(progress.numInputRows for progress in self.query.recentProgress)
+
+    def state_rows(self) -> int:
+        """Return the rows of state after the last batch, -1 before the first."""
+        raise_if_failed([self.query])
+        progress = self.query.lastProgress
+        return progress.stateOperators[0].numRowsTotal if progress and progress.stateOperators else -1
+
+
+class Mailbox:
+    """Sends records with their append times known, and folds a topic to its newest versions."""
+
+    def __init__(self, kafka: str, target: str) -> None:
+        """Read `target` from its start."""
+        self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
+        self.consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test", "fetch.wait.max.ms": 50})
+        self.consumer.assign([TopicPartition(target, partition, 0) for partition in range(PARTITIONS)])
+        self.newest: dict[str, dict[str, Any]] = {}
+        self.rows: list[dict[str, Any]] = []
+
+    def send(self, topic: str, key: str, fields: dict[str, Any] | None) -> int:
+        """Send one record, None for a tombstone, and return the broker's time of its append."""
+        appended: list[int] = []
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            assert error is None
+            appended.append(message.timestamp()[1])
+
+        value = None if fields is None else json.dumps({k: v for k, v in fields.items() if v is not None}).encode()
+        self.producer.produce(topic, value, key.encode(), on_delivery=delivered)
+        assert 0 == self.producer.flush(30)
+        return appended[0]
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Read what has come, and return the newest version by result id."""
+        for message in self.consumer.consume(500, 0.2):
+            row = json.loads(message.value() or b"")
+            assert row["result_id"].encode() == message.key()
+            self.rows.append(row)
+            known = self.newest.get(row["result_id"])
+            if known is None or row["version"] > known["version"]:
+                self.newest[row["result_id"]] = row
+        return self.newest
+
+    def await_contents(self, expected: dict[str, dict[str, Any]], queries: Sequence[StreamingQuery]) -> None:
+        """Wait until the newest versions say what is expected, versions aside, and compare once more to explain."""
+
+        def contents() -> dict[str, dict[str, Any]]:
+            raise_if_failed(queries)
+            return {key: {k: v for k, v in row.items() if k != "version"} for key, row in self.read().items()}
+
+        try:
+            eventually(lambda: contents() == expected, DEADLINE_SECONDS, "the results of the rule")
+        except AssertionError:
+            assert expected == contents()
+            raise
