@@ -24,7 +24,7 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which Spark runs, so that the relative checkpoints of the pages stay out of the repository."""
+    """Return the folder in which Spark runs, so that relative checkpoints of the pages stay out of the repository."""
     return tmp_path_factory.mktemp("workplace")
 
 
@@ -47,8 +47,11 @@ def _no_query_outlives_its_test() -> Iterator[None]:
 
 def _stop_queries() -> None:
     session = SparkSession.getActiveSession()
-    for query in session.streams.active if session else []:
-        query.stop()
+    if session:
+        # Those of every session of the context; a query that is left over would keep its slots.
+        active = session._jsparkSession.sharedState().activeStreamingQueries().values()  # noqa: SLF001 - has no public name
+        for query in list(active):
+            query.stop()
 
 
 @pytest.fixture(scope="session")
