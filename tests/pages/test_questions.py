@@ -17,7 +17,11 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     ),
     "Why is partition 3 silent?": ("cluster_and_slots", "why-is-one-partition-silent", r"fewer slots than source part"),
     "Which output mode?": ("errors_at_start", "output-mode", r'outputMode\("update"\)'),
-    "Can I use foreachBatch?": ("sources_sinks_operators", "sinks-and-output-modes", r"`foreachBatch\(function\)` \| at start: not allowed"),
+    "Can I use foreachBatch?": (
+        "sources_sinks_operators",
+        "sinks-and-output-modes",
+        r"`foreachBatch\(function\)` \| at start: not allowed",
+    ),
     "Why does True fail?": ("errors_at_start", "trigger", r"VALUE_NOT_NON_EMPTY_STR"),
     "How long can a timer be late?": ("state", "timers", r"end of (the|its) batch"),
     "What do I do with a default checkpoint?": ("state", "checkpoints", r"CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"),
