@@ -6,11 +6,12 @@ Nothing here imports what it describes, so no Spark is needed; the lint rules ar
 """
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from scripts.judge import markdown, pack
+from scripts.judge import markdown, measured, pack
 from scripts.judge.lint import RULES
+from scripts.judge.measured import table
 
 Maker = Callable[[Path, str], str]
 
@@ -21,7 +22,7 @@ def router(root: Path, _: str) -> str:
     for path in pack.references(root):
         text = path.read_text(encoding="utf-8")
         rows.append((f"[{pack.title(text)}]({pack.relative(root, path)})", pack.read_when(text) or ""))
-    return _table(("page", "read when"), rows)
+    return table(("page", "read when"), rows)
 
 
 def settings(root: Path, class_name: str) -> str:
@@ -34,7 +35,7 @@ def settings(root: Path, class_name: str) -> str:
     for field, note in zip(found[0].body, found[0].body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and field.value is not None:
             rows.append((f"`{ast.unparse(field.target)}`", f"`{ast.unparse(field.value)}`", _first_line(note)))
-    return _table(("setting", "default", "meaning"), rows)
+    return table(("setting", "default", "meaning"), rows)
 
 
 def conditions(root: Path, _: str) -> str:
@@ -49,7 +50,7 @@ def conditions(root: Path, _: str) -> str:
                 link = f"[{above.title}]({path.name}#{above.anchor})"
                 if link not in found.setdefault(condition, []):
                     found[condition].append(link)
-    return _table(
+    return table(
         ("condition", "provoked and fixed in"), [(f"`{name}`", ", ".join(found[name])) for name in sorted(found)]
     )
 
@@ -65,6 +66,7 @@ BLOCKS: dict[str, Maker] = {
     "settings": settings,
     "conditions": conditions,
     "lint-rules": lint_rules,
+    "measured-sink": measured.sink,
 }
 
 
@@ -72,8 +74,3 @@ def _first_line(node: ast.stmt) -> str:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return node.value.value.strip().splitlines()[0]
     return ""
-
-
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -14,7 +14,7 @@ from scripts.judge.finding import Finding
 
 COLUMN = "evidence"
 NO_CLAIM = "<!-- no engine claim -->"
-GENERATED = "<!-- generated: "
+GENERATED, END = "<!-- generated: ", "<!-- end -->"
 _DATE = re.compile(r"\b20\d\d-\d\d(-\d\d)?\b")
 _REMEDY = "link the test, the section with the fence, or a public source with the day it was read"
 
@@ -25,7 +25,7 @@ def check_evidence(root: Path) -> Iterator[Finding]:
         name, text = pack.relative(root, path), path.read_text(encoding="utf-8")
         lines = text.splitlines()
         for table in markdown.tables(text):
-            if _is_exempt(lines, table.line):
+            if _is_exempt(lines[: table.line - 1]):
                 continue
             if COLUMN not in table.header:
                 what = f"the table with {table.header[0]!r} has no column {COLUMN!r}"
@@ -46,6 +46,7 @@ def _objection(cell: str) -> str | None:
     return None
 
 
-def _is_exempt(lines: list[str], first: int) -> bool:
-    above = next((line.strip() for line in reversed(lines[: first - 1]) if line.strip()), "")
-    return above == NO_CLAIM or above.startswith(GENERATED)
+def _is_exempt(above: list[str]) -> bool:
+    marks = [line for line in above if line.startswith((GENERATED, END))]
+    is_generated = bool(marks) and marks[-1].startswith(GENERATED)
+    return is_generated or next((line.strip() for line in reversed(above) if line.strip()), "") == NO_CLAIM

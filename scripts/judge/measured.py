@@ -1,0 +1,55 @@
+"""
+Turn the JSON of a benchmark into the tables that a page shows, so that no number is typed twice.
+
+The root folder arrives; Markdown leaves. The files are written by the commands named beside each table.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+SINK = "references/measured/sink.json"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; bars inside cells are escaped."""
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def sink(root: Path, _: str) -> str:
+    """Return what `make bench-sink KEEP=1` measured last: ratios of a flush, ways into the table, a lone row."""
+    content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
+    known = content["conditions"]
+    before, after = known["load_average_before_and_after"]
+    conditions = (
+        f"`make bench-sink KEEP=1 EFFORT={known['effort']:g}`, {known['date']}: {known['cores']} cores, load average "
+        f"{before} before and {after} after, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}.\n"
+    )
+    lone = _lone_row(content["lone_row_visible_ms"])
+    return "\n".join([conditions, _ratios(content["flushes"]), _paths(content["paths"]), lone])
+
+
+def _ratios(cells: list[dict[str, Any]]) -> str:
+    cold = [cell for cell in cells if cell["keys"] == "cold"]
+    places = list(dict.fromkeys((cell["network"], cell["rows"]) for cell in cold))
+    named = [f"{rows:,}" if network == "local" else f"{rows:,}, {network}" for network, rows in places]
+    ratios = {(cell["method"], cell["network"], cell["rows"]): f"{cell['times_executemany']:.2f}" for cell in cold}
+    methods = [name for name in dict.fromkeys(cell["method"] for cell in cold) if name != "executemany"]
+    rows = [(name, *(ratios.get((name, *place), "-") for place in places)) for name in methods]
+    return table(("times as fast as `executemany`, cold keys, rows per flush", *named), rows)
+
+
+def _paths(paths: list[dict[str, Any]]) -> str:
+    rates = list(dict.fromkeys(path["rate"] for path in paths))
+    cells = {(path["path"], path["rate"]): f"{path['p50_ms']:,g} / {path['p99_ms']:,g}" for path in paths}
+    rows = [(way, *(cells.get((way, rate), "-") for rate in rates)) for way in dict.fromkeys(p["path"] for p in paths)]
+    return table(("append in Kafka to commit, ms: p50 / p99", *(f"{rate:g} results/s" for rate in rates)), rows)
+
+
+def _lone_row(lone: dict[str, float]) -> str:
+    return (
+        f"A lone row was visible to another connection after {lone['p50']} ms (p50), {lone['p99']} ms (p99), "
+        f"{lone['max']} ms (max), with `linger_ms` 2.\n"
+    )
