@@ -52,7 +52,7 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages demo bench-sink services generate validate test check format clean
+.PHONY: help setup packages demo bench-sink services generate validate site serve test check format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -84,6 +84,11 @@ $(VENV)/installed-bench: $(VENV)/installed
 	@$(call install,bench)
 	@touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	@echo "Python packages for the site: installing into $(VENV)"
+	@$(call install,docs)
+	@touch $@
+
 packages: $(VENV)/installed
 	@$(PY) -m examples.services.packages
 
@@ -102,6 +107,12 @@ generate: $(VENV)/installed ## write the excerpts, tables and the manifest anew
 validate: $(VENV)/installed-dev ## check pages, links, manifest, skill and advice; silence means success
 	@$(PY) scripts/skills.py validate
 
+site: $(VENV)/installed-docs ## build the site into site/; every warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+
+serve: $(VENV)/installed-docs ## show the site on this machine and build it anew when a page changes
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve
+
 test: check packages ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part
 	$(PY) -m pytest $(TESTS)
 
@@ -115,5 +126,5 @@ format: $(VENV)/installed-dev ## rewrite the code in the common format
 	$(VENV)/bin/ruff format $(CODE)
 
 clean: ## remove .venv and what tools left behind; the fetched Kafka packages stay in the user's cache
-	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find examples tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -32,5 +32,5 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         axes.axhline(1, color="black", linewidth=0.6)
         axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
         axes.set(title=network, xlabel="rows per flush", ylabel=f"times {BASE}")
-    figure.legend(METHODS, loc="outside lower center", ncols=len(METHODS), frameon=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS), frameon=False)
     figure.savefig(path, metadata={"Date": None})

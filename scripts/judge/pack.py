@@ -23,6 +23,7 @@ SHIPPED = (
     "examples",
     "scripts",
 )
+SITE = "scripts/site"
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
 
@@ -48,7 +49,8 @@ def tests(root: Path) -> list[Path]:
 
 def shipped(root: Path) -> list[Path]:
     """Return every file of the skill, except the manifest that lists them."""
-    return [path for name in SHIPPED for path in ([root / name] if (root / name).is_file() else _files(root / name))]
+    found = [path for name in SHIPPED for path in ([root / name] if (root / name).is_file() else _files(root / name))]
+    return [path for path in found if not path.is_relative_to(root / SITE)]
 
 
 def read_when(text: str) -> str | None:

@@ -1,0 +1,78 @@
+"""The site as a reader gets it: built once, served on this machine, and looked at with the machine's own Chromium."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from scripts.judge import pack
+from tests.site.helpers import Document, documents
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+INSTALL = "install one, on Debian with `apt-get install --no-install-recommends chromium`"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files without a line for each."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site, built as `make site` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        command, cwd=pack.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert (0, "") == (done.returncode, done.stdout + done.stderr)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pages(built: Path) -> dict[str, Document]:
+    """Return every page of the site by its path."""
+    return documents(built)
+
+
+@pytest.fixture(scope="session")
+def address(built: Path) -> Iterator[str]:
+    """Yield the address of the site's root."""
+    handler = functools.partial(QuietHandler, directory=str(built))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Yield the machine's Chromium without a window."""
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        report = pytest.fail if os.environ.get("CI") else pytest.skip
+        report(f"no Chromium among {', '.join(CHROMIUM)}, so nobody looks at the site; {INSTALL}")
+    with sync_playwright() as driver:
+        # As root, as in a container, Chromium has no sandbox of its own; the pages are ours.
+        chromium = driver.chromium.launch(executable_path=path, chromium_sandbox=False)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[Page]:
+    """Yield a page on a narrow phone."""
+    page = browser.new_page(viewport={"width": 360, "height": 740})
+    yield page
+    page.close()

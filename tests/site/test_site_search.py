@@ -1,0 +1,106 @@
+"""The search of the site: names are found as they are written, and questions in a person's words."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from scripts.judge import markdown, pack
+from scripts.site import error_finder
+
+CONF = re.compile(r"spark\.[a-z][\w.]*\w")
+# Asks the site's own worker, with the site's own index, as the page does.
+ASK = """
+async ([worker, base, queries]) => {
+  const index = await (await fetch(base + "search/search_index.json")).json();
+  const search = new Worker(worker);
+  const next = (message, type) => new Promise((resolve) => {
+    search.onmessage = ({ data }) => { if (data.type === type) resolve(data.data); };
+    search.postMessage(message);
+  });
+  await next({ type: 0, data: { ...index, options: {} } }, 1);
+  const found = {};
+  for (const query of queries) {
+    const { items } = await next({ type: 2, data: query }, 3);
+    found[query] = items.flat().map((item) => item.location);
+  }
+  return found;
+}
+"""
+
+
+def names_of_the_pages() -> set[str]:
+    """Return every error condition, and every setting or option that a page writes as code."""
+    names = {entry["condition"] for entry in error_finder.entries(pack.ROOT) if "Databricks" not in entry["engine"]}
+    for page in pack.references(pack.ROOT):
+        spans = re.findall(r"`([^`\n]+)`", "\n".join(markdown.prose(page.read_text(encoding="utf-8"))))
+        names |= {span for span in spans if CONF.fullmatch(span)}
+    return names | options_of_the_tables()
+
+
+def options_of_the_tables() -> set[str]:
+    """Return the names in the first column of the tables of options."""
+    text = {page.stem: page.read_text(encoding="utf-8") for page in pack.references(pack.ROOT)}
+    options = next(one for one in markdown.headings(text["sources_sinks_operators"]) if "Options" in one.title)
+    tables = [table for table in markdown.tables(text["sources_sinks_operators"]) if table.line > options.line][:1]
+    tables += [table for table in markdown.tables(text["kafka_patterns"]) if table.header[0] == "option"]
+    cells = [cells[0] for table in tables for _, cells in table.rows]
+    return {name for cell in cells for name in re.findall(r"`([A-Za-z][\w.]*)(?:=[^`]*)?`", cell)}
+
+
+@pytest.fixture
+def home(browser: Browser, address: str) -> Iterator[Page]:
+    """Yield the home page."""
+    page = browser.new_page()
+    page.goto(address)
+    yield page
+    page.close()
+
+
+def ask(page: Page, address: str, queries: list[str]) -> dict[str, list[str]]:
+    """Return what the search finds for each query, best first."""
+    worker = page.evaluate("JSON.parse(document.getElementById('__config').textContent).search")
+    found: dict[str, list[str]] = page.evaluate(ASK, [worker, address, queries])
+    return found
+
+
+def text_of(location: str) -> str:
+    """Return the Markdown of a page that was found."""
+    name = location.partition("#")[0].replace("index.html", "README.html").replace(".html", ".md")
+    return (pack.ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_condition_option_and_setting_is_found_by_its_name(home: Page, address: str) -> None:
+    """The first result of a name is a page that has it."""
+    names = sorted(names_of_the_pages())
+    assert {"STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED", "spark.sql.shuffle.partitions", "maxPartitions"} <= set(
+        names
+    )
+
+    found = ask(home, address, names)
+
+    short = {name: name.rpartition(".")[2] if name.isupper() else name for name in names}
+    astray = {name: found[name][:1] for name in names if not found[name] or short[name] not in text_of(found[name][0])}
+    assert {} == astray
+
+
+def test_question_of_a_new_user_is_answered_by_the_first_results(home: Page) -> None:
+    """Typed into the box as a person would ask; one of the first pages says it."""
+    home.keyboard.press("/")
+    home.keyboard.type("Python UDF in real-time mode on open source")
+    results = home.locator(".md-search-result__item > .md-search-result__link")
+    home.locator(".md-search-result__meta", has_text="matching").wait_for()
+
+    first = [result.get_attribute("href") or "" for result in results.all()[:3]]
+
+    assert any(page in address for page in ("sources_sinks_operators", "errors_in_rows") for address in first)
+
+
+def test_question_of_a_new_user_is_answered_in_two_clicks(home: Page) -> None:
+    """From the home page by the door to what is allowed, then by the contents."""
+    home.get_by_role("link", name="what is allowed").first.click()
+    home.locator("article").get_by_role("link", name="Python code on the path of rows", exact=True).first.click()
+
+    assert home.url.endswith("sources_sinks_operators.html#python-code-on-the-path-of-rows")
+    assert "udf" in home.locator("article").inner_text()
