@@ -64,13 +64,29 @@ def any_of(conditions: Iterable[Column]) -> Column:
     return reduce(or_, (F.coalesce(condition, F.lit(False)) for condition in conditions), F.lit(False))
 
 
+def route(
+    decoded: DataFrame, rejects: str, *, key: Column, value: Column, kept_headers: Column, topic: Column | str
+) -> DataFrame:
+    """
+    Turn rows with `reason` and `src` into Kafka sink rows: good ones as the columns say, the others to `rejects`.
+
+    A refused row keeps its bytes; headers say why, where it came from, and how long it was.
+    """
+    refused = F.col("reason").isNotNull()
+    return decoded.select(
+        F.when(refused, F.substring("key", 1, MOST_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
+        F.when(refused, F.substring("value", 1, MOST_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
+        F.when(refused, _reject_headers()).otherwise(kept_headers).alias("headers"),
+        F.when(refused, rejects).otherwise(topic).alias("topic"),
+    )
+
+
 def headers(**values: Column) -> Column:
     """Return Kafka headers."""
     return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
 
 
-def reject_headers() -> Column:
-    """Return the headers of a refused row: why, where it came from, and how long it was."""
+def _reject_headers() -> Column:
     length = F.coalesce(F.length("value"), F.lit(0)).cast("string")
     return headers(reason=F.col("reason"), src=F.col("src"), bytes=length)
 

@@ -11,17 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType
 
-from examples.decoding import (
-    LARGEST_NUMBER,
-    MOST_KEY_BYTES,
-    MOST_RAW_BYTES,
-    any_of,
-    first_reason,
-    headers,
-    parse,
-    reasons_of_form,
-    reject_headers,
-)
+from examples import decoding
+from examples.decoding import LARGEST_NUMBER, any_of, first_reason, parse, reasons_of_form
 
 
 def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:
@@ -38,15 +29,10 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
     """
     Turn decoded rows into Kafka sink rows: good ones as `key`, `value` and `topic` say, the others to `rejects`.
 
-    A rejected row keeps its bytes; headers say why, where it came from, and how long it was. A good row carries its
-    position, by which a consumer drops repeats.
+    A good row carries its position, by which a consumer drops repeats.
     """
-    rejected = F.col("reason").isNotNull()
-    return decoded.select(
-        F.when(rejected, F.substring("key", 1, MOST_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
-        F.when(rejected, F.substring("value", 1, MOST_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
-        F.when(rejected, reject_headers()).otherwise(headers(src=F.col("src"))).alias("headers"),
-        F.when(rejected, F.lit(rejects)).otherwise(topic).alias("topic"),
+    return decoding.route(
+        decoded, rejects, key=key, value=value, kept_headers=decoding.headers(src=F.col("src")), topic=topic
     )
 
 

@@ -23,6 +23,7 @@ from examples.attribution.correlation_rule import Event
 from examples.attribution.correlation_sql import HISTORY
 from examples.attribution.correlation_timing import Step, Transaction, advance, is_due
 from examples.attribution.kafka_to_events import EVENTS
+from examples.attribution.timers import move_timer
 from examples.settings import Settings
 
 EVENT = StructType([EVENTS[name] for name in HISTORY])
@@ -73,8 +74,7 @@ class CorrelationProcessor(StatefulProcessor):
         before, wakes_at_ms = self._load()
         step = advance(before, arrived, self._windows, self._slack_ms, now)
         self._store(before, step)
-        # A timer that has fired is deleted by the engine.
-        self._set_timer(0 if wakes_at_ms == fired_ms else wakes_at_ms, step.wakes_at if step.transaction else 0)
+        move_timer(self._handle, wakes_at_ms, step.wakes_at if step.transaction else 0, fired_ms)
         return iter([Row(**asdict(result)) for result in step.changed if is_due(result) or not self._only_due])
 
     def _load(self) -> tuple[Transaction, int]:
@@ -101,14 +101,6 @@ class CorrelationProcessor(StatefulProcessor):
         if new:
             self._others.appendList([_fields(event) for event in new])
         self._clock.update((after.looked_at, after.active_at, step.wakes_at))
-
-    def _set_timer(self, before_ms: int, next_ms: int) -> None:
-        if before_ms == next_ms:
-            return
-        if before_ms:
-            self._handle.deleteTimer(before_ms)
-        if next_ms:
-            self._handle.registerTimer(next_ms)
 
 
 def _event(values: Any) -> Event:

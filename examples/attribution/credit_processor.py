@@ -22,6 +22,7 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 from examples.attribution.credit_models import CreditRules
 from examples.attribution.credit_path import News, Path, advance, wakes_at
 from examples.attribution.credit_rule import Conversion, Credited, Touch
+from examples.attribution.timers import move_timer
 
 TOUCH = StructType(
     [
@@ -101,8 +102,7 @@ class CreditProcessor(StatefulProcessor):
         kept, changed = advance(path, user, news, self._rules, now)
         next_ms = wakes_at(kept, self._rules) if kept else 0
         self._store(path, kept, next_ms)
-        # A timer that has fired is deleted by the engine.
-        self._set_timer(0 if wakes_at_ms == fired_ms else wakes_at_ms, next_ms)
+        move_timer(self._handle, wakes_at_ms, next_ms, fired_ms)
         return iter([_row(answer) for answer in changed])
 
     def _load(self) -> tuple[Path, int]:
@@ -138,14 +138,6 @@ class CreditProcessor(StatefulProcessor):
             else:
                 self._conversions.clear()  # the engine refuses to store an empty list
         self._user.update((path.known, path.looked_at, path.active_at, path.erased_at, path.forgotten_ts, next_ms))
-
-    def _set_timer(self, before_ms: int, next_ms: int) -> None:
-        if before_ms == next_ms:
-            return
-        if before_ms:
-            self._handle.deleteTimer(before_ms)
-        if next_ms:
-            self._handle.registerTimer(next_ms)
 
 
 def _news(rows: Iterable[Row], now: int) -> News:

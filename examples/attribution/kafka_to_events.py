@@ -13,16 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
 from examples.attribution.correlation_rule import STEPS
-from examples.decoding import (
-    LARGEST_NUMBER,
-    MOST_KEY_BYTES,
-    MOST_RAW_BYTES,
-    first_reason,
-    parse,
-    reasons_of_form,
-    reject_headers,
-    type_of,
-)
+from examples.decoding import LARGEST_NUMBER, first_reason, parse, reasons_of_form, route, type_of
 from examples.settings import EVENTS_TOPIC, REJECTED_TOPIC, Settings
 
 INPUT = StructType(
@@ -94,15 +85,16 @@ def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     Every input row gives exactly one output row: an `EVENTS` struct as JSON for `events`, keyed by transaction,
     or the raw value for `ad-rejected`. Of the headers only the intended send time `t0` goes on.
     """
-    decoded = _decode(records, settings)
-    rejected = F.col("reason").isNotNull()
+    decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
     event_key = F.coalesce("event.transaction_id", "event.user_key", "event.order_id")
-    return decoded.withColumn("reason", _reject_reason(settings)).select(
-        F.when(rejected, F.substring("key", 1, MOST_KEY_BYTES)).otherwise(event_key.cast("binary")).alias("key"),
-        F.when(rejected, F.substring("value", 1, MOST_RAW_BYTES)).otherwise(event.cast("binary")).alias("value"),
-        F.when(rejected, reject_headers()).otherwise(_kept_headers()).alias("headers"),
-        F.when(rejected, settings.topic(REJECTED_TOPIC)).otherwise(settings.topic(EVENTS_TOPIC)).alias("topic"),
+    return route(
+        decoded,
+        settings.topic(REJECTED_TOPIC),
+        key=event_key,
+        value=event,
+        kept_headers=_kept_headers(),
+        topic=settings.topic(EVENTS_TOPIC),
     )
 
 

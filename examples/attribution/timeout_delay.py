@@ -25,6 +25,7 @@ from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.topics import create_topics
 from examples.services import kafka_broker
 from examples.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, Settings
+from examples.sinks.metrics import percentiles
 from examples.spark_session import build_session, raise_if_failed
 
 WARM_UP_SECONDS = 40
@@ -112,10 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     settings = replace(Settings(), rate=options.rate, seconds=options.seconds, time_scale=options.time_scale, slots=4)
     delays = timeout_delay(settings, options.interval_seconds)
-    p50, p99 = np.percentile(delays.delays_ms or [0], (50, 99), method="inverted_cdf")
+    p50, p99, most = percentiles(delays.delays_ms)
     print(
-        f"{len(delays.delays_ms)} of {delays.requests} time-outs, late by p50 {p50} ms, p99 {p99} ms, "
-        f"max {max(delays.delays_ms, default=0)} ms; batches p50 {np.median(delays.batches_ms or [0]):.0f} ms; "
+        f"{len(delays.delays_ms)} of {delays.requests} time-outs, late by p50 {p50:g} ms, p99 {p99:g} ms, "
+        f"max {most:g} ms; batches p50 {np.median(delays.batches_ms or [0]):.0f} ms; "
         f"{options.rate:g}/s, interval {options.interval_seconds:g} s, {os.cpu_count()} CPUs, "
         f"load {os.getloadavg()[0]:.1f}"
     )

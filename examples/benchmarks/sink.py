@@ -28,7 +28,7 @@ from examples.benchmarks.sink_chart import draw
 from examples.benchmarks.sink_flushes import METHODS, Cell, measure_flushes
 from examples.benchmarks.sink_methods import COLUMNS, HOT, create
 from examples.benchmarks.sink_paths import PathLatency, measure_paths
-from examples.services import LocalPostgres, kafka_broker
+from examples.services import LocalPostgres, kafka_broker, running
 from examples.settings import Settings
 from examples.sinks import PostgresUpsertSink
 from examples.sinks.metrics import percentiles
@@ -73,9 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder, console = KEPT if options.keep else BUILD, Console(width=WIDTH, highlight=False)
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        server = LocalPostgres()
-        stack.callback(server.remove)
-        server.start()
+        server = stack.enter_context(running(LocalPostgres()))
         load_before = os.getloadavg()
         cells = list(measure_flushes(server, options.effort, options.most_rows))
         console.print(flush_table(cells))

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from examples.services.child import running
     from examples.services.cluster import standalone_cluster
     from examples.services.java import java_home
     from examples.services.kafka import LocalKafka, kafka_broker
@@ -24,10 +25,11 @@ __all__ = [
     "java_home",
     "kafka_broker",
     "postgres_server",
+    "running",
     "standalone_cluster",
 ]
 
-MODULES = ("java", "packages", "kafka", "postgres", "cluster")
+MODULES = ("child", "java", "packages", "kafka", "postgres", "cluster")
 
 
 def __getattr__(name: str) -> object:

@@ -12,10 +12,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 # Below the ports that systems give to outgoing connections: while a server is down, the clients that try to reach it
@@ -26,6 +27,29 @@ GRACE_SECONDS = 10.0
 # Longer than the supervisor itself waits: for the child to end, then for the child's own children.
 STOP_SECONDS = GRACE_SECONDS + 15.0
 TAIL_LINES = 20
+
+
+class Server(Protocol):
+    """A local server with data of its own, such as `LocalKafka`."""
+
+    def start(self) -> None:
+        """Return when it answers."""
+
+    def remove(self) -> None:
+        """Stop it and delete its data."""
+
+
+S = TypeVar("S", bound=Server)
+
+
+@contextmanager
+def running(server: S) -> Iterator[S]:
+    """Start a server and yield it; remove it when the block ends, also when it does not start."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
 
 
 @dataclass(frozen=True)

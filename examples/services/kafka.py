@@ -20,7 +20,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from examples.services.child import Child, free_ports, log_tail, start_child, wait_until_ready
+from examples.services.child import Child, free_ports, log_tail, running, start_child, wait_until_ready
 from examples.services.java import java_home
 from examples.services.packages import broker_jars
 
@@ -122,9 +122,5 @@ def kafka_broker() -> Iterator[str]:
             )
         yield outside
         return
-    broker = LocalKafka()
-    try:
-        broker.start()
+    with running(LocalKafka()) as broker:
         yield broker.bootstrap_servers
-    finally:
-        broker.remove()

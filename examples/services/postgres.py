@@ -18,7 +18,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from examples.services.child import Child, free_ports, start_child, wait_until_ready
+from examples.services.child import Child, free_ports, running, start_child, wait_until_ready
 from examples.services.postgres_programs import clean_environment, create_data, reachable_programs, server_user
 
 START_SECONDS = 30.0
@@ -122,9 +122,5 @@ def postgres_server() -> Iterator[str]:
         _check_outside(outside)
         yield outside
         return
-    server = LocalPostgres()
-    try:
-        server.start()
+    with running(LocalPostgres()) as server:
         yield server.dsn
-    finally:
-        server.remove()

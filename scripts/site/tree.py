@@ -11,7 +11,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from scripts.judge import markdown, pack
+from scripts.judge import pack
+from scripts.judge.checks.links import targets
 
 LOOSE_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 IMAGES = {".svg", ".png"}
@@ -29,12 +30,9 @@ def linked(root: Path) -> dict[str, list[Path]]:
     """Return for each file and folder to which a page links, by its path from the root, the pages that do."""
     found: dict[str, list[Path]] = defaultdict(list)
     for page in pages(root):
-        for link in markdown.links(page.read_text(encoding="utf-8")):
-            plain = link.target.partition("#")[0]
-            target = (page.parent / plain).resolve()
-            if plain and "://" not in plain and target.is_relative_to(root) and target.suffix != ".md":
-                name = pack.relative(root, target)
-                found[name] += [] if page in found[name] else [page]
+        for target in targets(page):
+            if target.is_relative_to(root) and target.suffix != ".md":
+                found[pack.relative(root, target)].append(page)
     return dict(found)
 
 

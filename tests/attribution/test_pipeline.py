@@ -18,7 +18,7 @@ from rich.console import Console
 
 from examples.attribution.pipeline import exit_status, run, start_queries
 from examples.attribution.view import View
-from examples.services import LocalKafka, postgres_server
+from examples.services import LocalKafka, postgres_server, running
 from examples.settings import TOPICS, Settings
 from examples.spark_session import NotEnoughSlotsError
 from tests.helpers import end_offset, eventually, produce
@@ -44,11 +44,8 @@ def started(kafka: str, *options: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.fixture
 def own_broker() -> Iterator[LocalKafka]:
     """Yield a broker that a test may kill."""
-    broker = LocalKafka()
-    broker.start()
-    yield broker
-    broker.stop()
-    broker.remove()
+    with running(LocalKafka()) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from examples.benchmarks.sink_chart import draw
 from examples.benchmarks.sink_flushes import BASE, METHODS, Cell, measure_flushes, round_trip_ms
 from examples.benchmarks.sink_methods import HOT, Flush, copy, create, executemany, row_at_a_time
 from examples.benchmarks.sink_paths import commit_times, keep_commit_times, send
-from examples.services import LocalPostgres
+from examples.services import LocalPostgres, running
 from examples.settings import Settings
 
 pytestmark = pytest.mark.services
@@ -30,12 +30,8 @@ ROWS = [{"id": n % 7, "version": n + 1, "campaign": n, "price": n / 4, "payload"
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalPostgres]:
     """Yield a server of this module's own, because a measurement restarts it."""
-    local = LocalPostgres()
-    try:
-        local.start()
+    with running(LocalPostgres()) as local:
         yield local
-    finally:
-        local.remove()
 
 
 @pytest.mark.parametrize("method", [row_at_a_time, executemany, copy])

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.services import postgres_server
+from tests.helpers import new_topic
 from tests.pages.examples import EXAMPLES
+from tests.pages.jobs import FORMAT, PROVIDER, Job
 from tests.pages.running import Place
 from tests.pages.samples import create_page_topics
 
@@ -25,6 +27,15 @@ def place(spark: SparkSession, kafka: str, workplace: Path) -> Iterator[Place]:
         yield Place(spark, kafka, workplace)
     for name, value in before.items():
         os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@pytest.fixture
+def job(spark: SparkSession, kafka: str, tmp_path: Path) -> Job:
+    """Return a job with a session, two topics and a checkpoint of its own; the session has the engine's defaults."""
+    session = spark.newSession()
+    for key in (FORMAT, PROVIDER):
+        session.conf.unset(key)
+    return Job(session, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

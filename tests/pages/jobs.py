@@ -17,6 +17,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.spark_session import wait_until
 from tests.helpers import end_offset, eventually, produce
 
+FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")
 # How many more commits than the next one cover a record that is out: an epoch may have ended while it travelled.

@@ -4,16 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from examples.spark_session import QueryFailedError
-from tests.helpers import new_topic
-from tests.pages.jobs import Job, Mode, run_until, send, written
+from tests.pages.jobs import FORMAT, PROVIDER, Job, Mode, run_until, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
-FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
@@ -44,15 +40,6 @@ MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]]
     ),
     "stateful, real-time first": ("counted", {}, [("real-time", ["1", "2"]), ("micro-batch", ["4"])]),
 }
-
-
-@pytest.fixture
-def job(spark: SparkSession, kafka: str, tmp_path: Path) -> Job:
-    """Return a job with a session, two topics and a checkpoint of its own; the session has the engine's defaults."""
-    session = spark.newSession()
-    for key in (FORMAT, PROVIDER):
-        session.conf.unset(key)
-    return Job(session, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
 
 
 def committed_position(checkpoint: Path) -> str:

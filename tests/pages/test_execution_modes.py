@@ -2,35 +2,21 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from examples.spark_session import CONDITION, QueryFailedError, wait_until
-from tests.helpers import new_topic
 from tests.pages.jobs import MODES, Job, Mode, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
-FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 LEAVES = {
     "micro-batch": "MicroBatchScan",
     "async progress": "MicroBatchScan",
     "continuous": "ContinuousScan",
     "real-time": "RealTimeStreamScan",
 }
-
-
-@pytest.fixture
-def job(spark: SparkSession, kafka: str, tmp_path: Path) -> Job:
-    """Return a job with a session, two topics and a checkpoint of its own; the session has the engine's defaults."""
-    session = spark.newSession()
-    for key in (FORMAT, PROVIDER):
-        session.conf.unset(key)
-    return Job(session, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
 
 
 def is_last(job: Job, value: str) -> bool:

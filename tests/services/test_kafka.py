@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.services.child import free_ports
+from examples.services.child import free_ports, running
 from examples.services.kafka import LocalKafka, kafka_broker
 from tests.helpers import is_alive
 
@@ -21,12 +21,8 @@ LONG_AGO_MILLISECONDS = 1_000
 @pytest.fixture(scope="module")
 def broker() -> Iterator[LocalKafka]:
     """A broker of this module's own, because its tests end it."""
-    local = LocalKafka()
-    try:
-        local.start()
+    with running(LocalKafka()) as local:
         yield local
-    finally:
-        local.remove()
 
 
 def _create_topic(broker: LocalKafka, topic: str, partitions: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from examples.services.child import free_ports
+from examples.services.child import free_ports, running
 from examples.services.postgres import LocalPostgres, postgres_server
 
 pytestmark = pytest.mark.services
@@ -17,12 +17,8 @@ pytestmark = pytest.mark.services
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalPostgres]:
     """A server of this module's own, because its tests end it."""
-    local = LocalPostgres()
-    try:
-        local.start()
+    with running(LocalPostgres()) as local:
         yield local
-    finally:
-        local.remove()
 
 
 def test_killed_server_comes_back_with_its_address_and_its_rows(server: LocalPostgres) -> None:

@@ -5,19 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from examples.services import LocalPostgres
+from examples.services import LocalPostgres, running
 from tests.sinks.helpers import Table, create_audited, do
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LocalPostgres]:
     """Yield a server of these tests' own."""
-    local = LocalPostgres()
-    try:
-        local.start()
+    with running(LocalPostgres()) as local:
         yield local
-    finally:
-        local.remove()
 
 
 @pytest.fixture

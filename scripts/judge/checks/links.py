@@ -96,21 +96,19 @@ def _reachable_modules(root: Path) -> set[Path]:
 
 
 def _imports(root: Path, module: Path) -> set[Path]:
-    names: set[str] = set()
+    files: list[Path] = []
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    # Modules that are started as a file, such as a supervisor, are named in a string.
-    strings = {
-        node.value
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".py")
-    }
-    files = [root.joinpath(*name.split(".")).with_suffix(".py") for name in names]
-    files += [root.joinpath(*name.split("."), "__init__.py") for name in names]
-    files += [module.with_name(name) for name in strings if "/" not in name]
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".py"):
+            # Modules that are started as a file, such as a supervisor, are named in a string.
+            files += [module.with_name(node.value)] if "/" not in node.value else []
+        for name in names:
+            plain = root.joinpath(*name.split("."))
+            files += [plain.with_suffix(".py"), plain / "__init__.py"]
     return {file.resolve() for file in files if file.is_file()}
 
 

@@ -62,8 +62,10 @@ def python_problems(
     code: str, *, is_excerpt: bool, is_spark: bool | None = None, minimum_ms: float | None = None
 ) -> Found | None:
     """Return the problems of Python code, or None if it cannot be parsed."""
-    prepared = code if _tree(code) else _plain(code)
-    tree = parsed(prepared, is_excerpt=is_excerpt)
+    prepared, tree = code, _tree(code)
+    if tree is None:
+        prepared = _plain(code)
+        tree = parsed(prepared, is_excerpt=is_excerpt)
     if tree is None:
         return None
     interpreter = Interpreter()

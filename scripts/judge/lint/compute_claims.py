@@ -50,9 +50,8 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         rf"supported|required)\b",
         re.IGNORECASE,
     )
-    for sentence in page.sentences:
-        if sentence.is_about and not sentence.is_negated and claim.search(sentence.text):
-            yield Problem(sentence.line, "real-time mode does not run with Photon on", "say that Photon is turned off")
+    for sentence in page.claiming(claim, about=True):
+        yield Problem(sentence.line, "real-time mode does not run with Photon on", "say that Photon is turned off")
 
 
 @COMPUTE_CLAIMS.add("claim-runtime", DATABRICKS_ONLY, subject="page")
@@ -132,7 +131,6 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
         rf"recommended)\b",
         re.IGNORECASE,
     )
-    for sentence in page.sentences:
-        if sentence.is_about and not sentence.is_negated and claim.search(sentence.text):
-            message = "autoscaling and spot instances take slots away from real-time mode, which holds them for a batch"
-            yield Problem(sentence.line, message, "advise a fixed number of on-demand workers")
+    message = "autoscaling and spot instances take slots away from real-time mode, which holds them for a batch"
+    for sentence in page.claiming(claim, about=True):
+        yield Problem(sentence.line, message, "advise a fixed number of on-demand workers")

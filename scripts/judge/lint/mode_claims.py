@@ -71,10 +71,9 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         rf"enabled by|by)\b[^.|]*\bcontinuous\s*=",
         re.IGNORECASE,
     )
-    for sentence in page.sentences:
-        if claim.search(sentence.text) and not sentence.is_negated:
-            message = "real-time mode and continuous mode are two triggers with different limits"
-            yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes"), and name continuous mode apart')
+    message = "real-time mode and continuous mode are two triggers with different limits"
+    for sentence in page.claiming(claim):
+        yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes"), and name continuous mode apart')
 
 
 @MODE_CLAIMS.add("claim-micro-batch", subject="page")
@@ -101,7 +100,7 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
         rf"gives?(?: you)?|is|means|puts?)\b[^|]*?{topic}",
         re.IGNORECASE,
     )
-    for sentence in page.sentences:
-        if claim.search(sentence.text) and not sentence.is_negated and "realTime=" not in sentence.text:
-            message = "this trigger is micro-batch mode, in which rows wait for the next batch"
+    message = "this trigger is micro-batch mode, in which rows wait for the next batch"
+    for sentence in page.claiming(claim):
+        if "realTime=" not in sentence.text:
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')

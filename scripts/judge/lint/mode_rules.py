@@ -139,13 +139,10 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
         events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/performance, 2026-11-20
     """
-    for query in module.real_time:
-        for step in query.writer.frame.steps:
-            for mark in step.marks:
-                if mark.kind == "clock-difference":
-                    message = "current_timestamp() stands still for a whole batch, so this is no latency"
-                    fix = "take the append times of Kafka, or reflect('java.lang.System', 'currentTimeMillis')"
-                    yield Problem(mark.line, message, fix, lines=query.writer.lines)
+    message = "current_timestamp() stands still for a whole batch, so this is no latency"
+    fix = "take the append times of Kafka, or reflect('java.lang.System', 'currentTimeMillis')"
+    for query, mark in module.marks("clock-difference"):
+        yield Problem(mark.line, message, fix, lines=query.writer.lines)
 
 
 def _async_queries(module: Module) -> Iterator[tuple[Query, int]]:

@@ -6,6 +6,7 @@ it denies. Real-time mode demands care: a page may name every mistake as long as
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 TOPIC = re.compile(
@@ -64,3 +65,9 @@ class Page:
     """The prose of a page."""
 
     sentences: list[Sentence] = field(default_factory=list)
+
+    def claiming(self, claim: re.Pattern[str], *, about: bool = False) -> Iterator[Sentence]:
+        """Yield the sentences that claim something without denying it; with `about`, those on real-time mode only."""
+        for sentence in self.sentences:
+            if claim.search(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
+                yield sentence

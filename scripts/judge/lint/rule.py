@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from scripts.judge.finding import DATABRICKS, ENGINES, OSS
 from scripts.judge.lint.intervals import MINIMUM_MS
 from scripts.judge.lint.streams import Query, Trigger, Value
-from scripts.judge.lint.values import known, text_of
+from scripts.judge.lint.values import Mark, known, text_of
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
 PAGE = "references/lint_rules.md"
@@ -51,6 +51,12 @@ class Module:
     def real_time(self) -> list[Query]:
         """Return the queries in real-time mode."""
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
+
+    def marks(self, kind: str) -> Iterator[tuple[Query, Mark]]:
+        """Yield what the steps of real-time queries use of a kind, with the query."""
+        for query in self.real_time:
+            for step in query.writer.frame.steps:
+                yield from ((query, mark) for mark in step.marks if mark.kind == kind)
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
         """Return the values that the module gives to a setting, with their lines."""

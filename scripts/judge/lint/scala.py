@@ -90,7 +90,7 @@ def _query(code: str, chain: re.Match[str]) -> Query:
         elif name in {"foreach", "foreachBatch"}:
             sinks.append((name, line))
     is_open = ".options" in chain["calls"]
-    writer = Writer(Frame(), False, fields.get("format"), fields.get("outputMode"), options, is_open,
+    writer = Writer(Frame(), fields.get("format"), fields.get("outputMode"), options, is_open,
                     trigger, tuple(sinks), frozenset(lines))  # fmt: skip
     return Query(writer, _line(code, chain.start("end")))
 

@@ -24,7 +24,7 @@ WELL_KNOWN: dict[str, Value] = {
 """Names that excerpts of code use without binding them."""
 FRAGMENT = "_fragment"
 """Stands for the writer whose beginning an excerpt leaves out."""
-WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_fragment=True, is_open=True)
+WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
 

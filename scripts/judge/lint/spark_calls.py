@@ -127,7 +127,7 @@ class SparkCalls:
 
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "trigger" and _asks_for_real_time(given, value.origin):
-            fragment = Writer(frame_of(value), is_fragment=True, is_open=True, lines=frozenset({line}))
+            fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
             return self._writer_method(fragment, name, given, line, state, value)
         return value  # a fluent object of which too little is known
 

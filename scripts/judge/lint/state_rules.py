@@ -28,13 +28,10 @@ def session_window(module: Module) -> Iterator[Problem]:
         events.groupBy(F.window(F.current_timestamp(), "5 minutes")).count()
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
     """
-    for query in module.real_time:
-        for step in query.writer.frame.steps:
-            for mark in step.marks:
-                if mark.kind == "session_window":
-                    message = "real-time mode has no session windows, so the query does not start"
-                    fix = "use window(...), or transformWithState with a timer"
-                    yield Problem(mark.line, message, fix, lines=query.writer.lines)
+    message = "real-time mode has no session windows, so the query does not start"
+    fix = "use window(...), or transformWithState with a timer"
+    for query, mark in module.marks("session_window"):
+        yield Problem(mark.line, message, fix, lines=query.writer.lines)
 
 
 @STATE_RULES.add("dedup-within-watermark")
@@ -117,14 +114,10 @@ def python_udf(module: Module) -> Iterator[Problem]:
         events.select(F.upper("value").alias("value"))
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
-    for query in module.real_time:
-        for step in query.writer.frame.steps:
-            if any(mark.kind == "udf" for mark in step.marks):
-                message = f"open-source Spark refuses a Python function in real-time mode with {ALLOWLIST}"
-                fix = "use functions of pyspark.sql.functions or SQL expressions"
-                lines = [mark.line for mark in step.marks if mark.kind == "udf"]
-                for line in lines:
-                    yield Problem(line, message, fix, lines=query.writer.lines)
+    message = f"open-source Spark refuses a Python function in real-time mode with {ALLOWLIST}"
+    fix = "use functions of pyspark.sql.functions or SQL expressions"
+    for query, mark in module.marks("udf"):
+        yield Problem(mark.line, message, fix, lines=query.writer.lines)
 
 
 @STATE_RULES.add("map-in-pandas")

@@ -125,7 +125,6 @@ class Writer:
     """`stream.writeStream` and what was set on it; a fragment if the beginning of the chain is not in sight."""
 
     frame: Frame
-    is_fragment: bool = False
     format: tuple[Value, int] | None = None
     mode: tuple[Value, int] | None = None
     options: dict[str, tuple[Value, int]] = field(default_factory=dict)
