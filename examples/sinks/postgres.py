@@ -6,14 +6,13 @@ Real-time mode closes a sink only when its long batch ends, so a thread flushes 
 """
 
 import logging
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from examples.sinks.flusher import Flusher
 from examples.sinks.metrics import Metrics
-from examples.sinks.pending import Batch, Pending
+from examples.sinks.pending import Pending
 from examples.sinks.row_shape import RowShape
 from examples.sinks.upsert_statement import check_target, upsert_statement
 from examples.sinks.writer import Connect, Writer
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
 LOG = logging.getLogger(__name__)
-ABANDON_S = 5.0
 
 
 @dataclass
@@ -67,32 +65,27 @@ class PostgresUpsertSink:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the threads of this process behind."""
-        return {**self.__dict__, "metrics": Metrics(), "_pending": None, "_writer": None, "_flusher": None}
+        return {**self.__dict__, "metrics": Metrics(), "_pending": None, "_flusher": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
         """Start an epoch; True, because Spark would skip the rows of the epoch in silence after anything else."""
         self.metrics = Metrics()
         self._shape = RowShape(self.key, self.columns, self.version)
-        self._pending = Pending(self.max_rows, self.linger_ms / 1000, self.max_pending, self.metrics)
+        self._pending = Pending(self.max_rows, self.linger_ms / 1000, self.max_pending, self._patience_s, self.metrics)
         statement = upsert_statement(self.table, self.key, self.columns, self.version)
         self._name = f"{'.'.join(self.table)} partition {partition_id} epoch {epoch_id}"
-        self._writer = Writer(
-            self.connect, statement, self._name, self.retry_deadline_s, self.flush_timeout_s, self.metrics
-        )
-        run = (self._pending, self._writer)
-        self._flusher = threading.Thread(
-            target=self._flush_until_closed, args=run, name="postgres-flusher", daemon=True
-        )
-        self._flusher.start()
+        writer = Writer(self.connect, statement, self._name, self.retry_deadline_s, self.flush_timeout_s, self.metrics)
+        self._flusher = Flusher(self._pending, writer, self.metrics)
         return True
 
     def process(self, row: "Row | Mapping[str, Any]") -> None:
         """Take a row; raise what an earlier flush failed with."""
-        self._opened().put(*self._shape.read(row), self._patience_s)
+        self._opened().put(*self._shape.read(row))
 
     def drain(self) -> None:
         """Return when the database has acknowledged every row so far; raise what kept it from doing so."""
-        self._opened().wait_until_empty(self._patience_s)
+        self._opened()
+        self._flusher.drain()
 
     def close(self, error: BaseException | None) -> None:
         """Write what waits, or raise; after an error of the query drop it and stay silent. Repeats do nothing."""
@@ -102,36 +95,10 @@ class PostgresUpsertSink:
         try:
             if error is None:
                 pending.close()
-                pending.wait_until_empty(self._patience_s)
+                self._flusher.drain()
         finally:
-            pending.close(drop=True)
-            if len(pending):
-                self._writer.abandon()
-            self._flusher.join(ABANDON_S)
-            if not self._flusher.is_alive():
+            if self._flusher.stop():
                 LOG.info("%s: %s", self._name, self.metrics.line())
-
-    def _flush_until_closed(self, pending: Pending, writer: Writer) -> None:
-        try:
-            while (batch := pending.take()) is not None:
-                self._flush(batch, writer)
-                pending.acknowledge()
-        except Exception as failure:  # noqa: BLE001  # the task's thread raises it
-            pending.fail(failure)
-        finally:
-            writer.close()
-
-    def _flush(self, batch: Batch, writer: Writer) -> None:
-        started = time.monotonic()
-        # Sorted, because two tasks that lock the same rows in different orders wait for each other.
-        rows = [batch[key].values for key in sorted(batch)]
-        changed = writer.write([list(column) for column in zip(*rows, strict=True)])
-        now, oldest = time.monotonic(), min(waiting.since for waiting in batch.values())
-        self.metrics.flushes += 1
-        self.metrics.flushed += len(rows)
-        self.metrics.stale_rows += len(rows) - changed
-        self.metrics.flush_ms.append((now - started) * 1000)
-        self.metrics.oldest_ms.append((now - oldest) * 1000)
 
     def _opened(self) -> Pending:
         if self._pending is None:

@@ -8,6 +8,8 @@ Real-time mode calls this for every single row, so all that depends on the colum
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from psycopg.types.json import Jsonb
@@ -25,7 +27,9 @@ class RowShape:
 
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
         """Look every name up once."""
-        self._names = names = list(columns)
+        names = list(columns)
+        # One name more than there are columns, because a getter of one name returns no tuple.
+        self._values = itemgetter(*names, names[0])
         self._key, self._version = key, version
         self._conversions = [
             (place, CONVERSIONS[name])
@@ -37,7 +41,7 @@ class RowShape:
 
     def read(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, list[Any]]:
         """Return key, version and values of `row`; raise ValueError for a row without key or version."""
-        values = [row[name] for name in self._names]
+        *values, _ = self._values(row)
         for place, convert in self._conversions:
             values[place] = convert(values[place])
         key = tuple([values[place] for place in self._key_places])
@@ -72,9 +76,16 @@ def _bytes(value: bytearray | bytes | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
+def _decimal(value: Any) -> Any:
+    # Integers are sent as bigint, and a numeric column may hold larger ones.
+    return Decimal(value) if isinstance(value, int) else value
+
+
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "timestamptz": _utc,
     "timestamp with time zone": _utc,
     "jsonb": _jsonb,
+    "numeric": _decimal,
+    "decimal": _decimal,
     "bytea": _bytes,
 }

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
+from psycopg.types.numeric import Int8BinaryDumper
 
 from examples.sinks.metrics import Metrics
 from examples.sinks.retry import STATEMENT_TIMEOUT, is_transient, pause_s
@@ -63,6 +64,10 @@ class Writer:
                     raise
                 if not is_connected or error.sqlstate == READ_ONLY:
                     self._disconnect()
+            except BaseException:
+                # After an interrupt the server may still be at work, and the connection takes no other statement.
+                self._disconnect()
+                raise
             self.metrics.retries += 1
             self._is_abandoned.wait(pause_s(attempt))
             attempt += 1
@@ -91,6 +96,8 @@ class Writer:
     def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
         if self._connection is None or self._socket is None:
             self._connection = psycopg.connect(**self._options())
+            # Else the type of a parameter follows its largest value, and the server prepares each combination anew.
+            self._connection.adapters.register_dumper(int, Int8BinaryDumper)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
             self.metrics.reconnects += self.metrics.flushes > 0 or self.metrics.retries > 0
         return self._connection, self._socket

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import threading
 import time
 from datetime import UTC, datetime
@@ -124,7 +125,7 @@ def test_a_poison_row_fails_the_epoch_and_no_row_is_claimed_as_written(table: Ta
     sink = sink_of(table)
     sink.open(0, 0)
     sink.process(row("good", 1))
-    sink.process(row("bad", 2**63))
+    sink.process(row("bad", 1, "\0"))
 
     with pytest.raises(RuntimeError, match="2 rows are not written") as failure:
         sink.close(None)
@@ -139,7 +140,7 @@ def test_a_failed_flush_stops_the_task_at_its_next_row(table: Table) -> None:
     """The query hears of it while it runs, not only when its epoch ends."""
     sink = sink_of(table)
     sink.open(0, 0)
-    sink.process(row("bad", 2**63))
+    sink.process(row("bad", 1, "\0"))
 
     def is_refused() -> bool:
         try:
@@ -156,7 +157,7 @@ def test_an_error_of_the_query_is_not_hidden_by_closing(table: Table) -> None:
     """Nothing is written and nothing raised, even if what waits could not be written; closing again is harmless."""
     sink = sink_of(table, linger_ms=60_000)
     sink.open(0, 0)
-    sink.process(row("bad", 2**63))
+    sink.process(row("bad", 1, "\0"))
 
     sink.close(ValueError("of the query"))
     sink.close(None)
@@ -254,6 +255,7 @@ def test_a_table_of_keys_only_takes_each_key_once(table: Table) -> None:
 TYPES: dict[str, tuple[str, Any, Any]] = {
     "nothing": ("bigint", None, None),
     "large-number": ("bigint", 2**62, 2**62),
+    "number-beyond-bigint": ("numeric(38, 0)", 2**100, 2**100),
     "local-time-without-zone": (
         "timestamptz",
         datetime(2026, 1, 2, 3, 4, 5, 6).astimezone().replace(tzinfo=None),  # as Spark gives it
@@ -284,6 +286,46 @@ def test_values_of_spark_are_stored_as_what_they_mean(table: Table, type_name: s
     sink.close(None)
 
     assert {"k": (1, stored), "other": (1, None)} == table.rows()
+
+
+def test_numbers_of_any_size_share_one_prepared_statement(table: Table) -> None:
+    """The server plans it once; a parameter whose type followed its values would be planned for each of them."""
+    prepared = "select count(*) from pg_prepared_statements"
+    do(table.dsn, f"create function {table.name}_prepared() returns bigint language sql as '{prepared}'")
+    do(table.dsn, f"alter table {table.name} add prepared bigint default {table.name}_prepared()")
+    sink = sink_of(table)
+    sink.open(0, 0)
+
+    for n in range(30):
+        sink.process(row(str(n), (1, 2**20, 2**40)[n % 3]))
+        sink.drain()
+    sink.close(None)
+
+    assert [(0,), (1,)] == ask(table.dsn, f"select distinct prepared from {table.name} order by 1")
+    do(table.dsn, f"alter table {table.name} drop prepared; drop function {table.name}_prepared")
+
+
+def test_rows_of_an_interrupted_drain_are_written_by_closing(table: Table) -> None:
+    """Ctrl-C ends the waiting and nothing else."""
+    sink = sink_of(table, linger_ms=60_000)
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+    blocked = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
+
+    def interrupt() -> None:
+        eventually(lambda: ask(table.dsn, blocked), 5, "a flush that waits for the lock")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with psycopg.connect(table.dsn) as blocker:
+        blocker.execute(f"lock table {table.name}".encode())
+        person = threading.Thread(target=interrupt)
+        person.start()
+        with pytest.raises(KeyboardInterrupt):
+            sink.drain()
+        person.join(10)
+    sink.close(None)
+
+    assert {"k": (1, "")} == table.rows()
 
 
 def test_an_open_sink_travels_without_its_threads(table: Table) -> None:
