@@ -6,7 +6,7 @@ CODE = $(wildcard examples scripts tests)
 
 # What `make demo` passes on.
 SECONDS ?= 60
-RATE ?= 500
+RATE ?= 200
 TRIGGER ?= real-time
 COMPARE ?=
 MASTER ?=
@@ -16,11 +16,17 @@ CLUSTER ?=
 EFFORT ?= 1
 KEEP ?=
 
+# What `make bench`, `make bench-load`, `make bench-knobs` and `make bench-peers` pass on, for instance BENCH="--only stateful --repeats 5".
+QUICK ?=
+BENCH ?=
+
 # What `make test` passes on, for instance: make test TESTS="tests/services -k kafka"
 TESTS ?=
 
 DEMO_OPTIONS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(TRIGGER),--trigger $(TRIGGER)) \
 	$(if $(filter-out 0,$(COMPARE)),--compare) $(if $(MASTER),--master $(MASTER)) $(if $(filter-out 0,$(CLUSTER)),--cluster)
+
+BENCH_OPTIONS = $(if $(filter-out 0,$(QUICK)),--quick) $(if $(filter-out 0,$(KEEP)),--keep) $(BENCH)
 
 # Prints the requirements of the project and of the groups that are named, for pip; pip alone would build a wheel of it.
 define REQUIREMENTS
@@ -52,10 +58,10 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages demo bench-sink services generate validate site serve test check format clean
+.PHONY: help setup packages demo bench bench-load bench-knobs bench-peers bench-sink services generate validate site serve test check format clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/installed packages ## create .venv, find or install Java, fetch the Kafka packages (demo and test do it too)
 
@@ -92,8 +98,20 @@ $(VENV)/installed-docs: $(VENV)/installed
 packages: $(VENV)/installed
 	@$(PY) -m examples.services.packages
 
-demo: setup ## run the pipeline; SECONDS=60 RATE=500 TRIGGER=real-time|micro-batch COMPARE=1 MASTER=spark://... CLUSTER=1
+demo: setup ## run the pipeline; SECONDS=60 RATE=200 TRIGGER=real-time|micro-batch COMPARE=1 MASTER=spark://... CLUSTER=1
 	@$(PY) -m examples.attribution.pipeline $(DEMO_OPTIONS)
+
+bench: setup $(VENV)/installed-bench ## measure the latency of each execution mode; QUICK=1 takes minutes, KEEP=1 updates references/measured
+	@$(PY) -m examples.benchmarks.latency $(BENCH_OPTIONS)
+
+bench-load: setup $(VENV)/installed-bench ## find the rate that each mode sustains, and its latency below it; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.load_steps $(BENCH_OPTIONS)
+
+bench-knobs: setup $(VENV)/installed-bench ## turn one knob of real-time mode at a time; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.knobs $(BENCH_OPTIONS)
+
+bench-peers: setup $(VENV)/installed-bench ## measure Kafka Streams, Flink and Quix Streams beside real-time mode; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.peers $(BENCH_OPTIONS)
 
 bench-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; KEEP=1 updates references/measured, EFFORT=0.2 is a quick look
 	@$(PY) -m examples.benchmarks.sink --effort $(EFFORT) $(if $(filter-out 0,$(KEEP)),--keep)

@@ -14,7 +14,18 @@ SOURCE_TOPICS = ("ad-requests", "ad-impressions", "ad-callbacks")
 EVENTS_TOPIC = "events"
 REJECTED_TOPIC = "ad-rejected"
 ATTRIBUTED_TOPIC = "ad-attributed"
-TOPICS = (*SOURCE_TOPICS, EVENTS_TOPIC, REJECTED_TOPIC, ATTRIBUTED_TOPIC)
+PACING_TOPIC = "ad-pacing"
+ERASURES_TOPIC = "ad-erasures"
+CREDITS_TOPIC = "ad-credits"
+TOPICS = (
+    *SOURCE_TOPICS,
+    EVENTS_TOPIC,
+    REJECTED_TOPIC,
+    ATTRIBUTED_TOPIC,
+    PACING_TOPIC,
+    ERASURES_TOPIC,
+    CREDITS_TOPIC,
+)
 
 
 @dataclass(frozen=True)
@@ -62,24 +73,32 @@ class Settings:
 
     Longer than the interval, because the first boundary of a cold JVM takes seconds.
     """
-    rate: float = 500
+    rate: float = 200
     """Records per second over all source topics."""
     arrivals: Literal["constant", "poisson"] = "constant"
     """Spacing of the intended send times."""
     trigger: Trigger = "real-time"
-    """Execution mode of both queries."""
+    """Execution mode of the three queries without Python; time-outs and credit always run in micro-batch."""
     interval_seconds: int = 15
     """Real-time trigger interval: how often a query commits. Rows leave at once, whatever it is; at least 5."""
+    timeouts_interval_seconds: float = 5
+    """Micro-batch interval of `events_to_timeouts`: a time-out may be so late; a longer one costs less CPU."""
+    credits_interval_seconds: float = 5
+    """Micro-batch interval of `touches_to_credit`: credit follows a conversion so late; a longer one costs less CPU."""
     partitions: int = 2
     """Partitions of each topic. Real-time mode takes one slot per source partition."""
     shuffle_partitions: int = 2
-    """State partitions of the stateful query; one slot each."""
-    slots: int = 12
-    """Task slots of a local master: 3 topics x 2 + (2 + 2), and two spare for batch jobs."""
+    """State partitions of each stateful query; one slot each."""
+    slots: int = 24
+    """Task slots of a local master: 3 topics x 2 + 2 x (2 + 2) in real-time mode, 2 + 6 in micro-batch, two spare."""
     time_scale: int = 60
     """Divisor of all windows: at 60 a five-minute window is five seconds long."""
     watermark_slack_ms: int = 120_000
     """How far apart the partitions may be read during a catch-up before rows are dropped as late (not scaled)."""
+    pacing_shards: int = 4
+    """Shards of a campaign's counters: one hot campaign spreads over so many keys."""
+    pacing_bucket_seconds: int = 1
+    """Length of a bucket of request time in which a campaign's slots are counted; state ends by the bucket."""
     master: str = ""
     """Spark master URL; empty means local."""
     topic_prefix: str = ""
@@ -98,6 +117,10 @@ class Settings:
     """Share of transactions whose request or impression is sent after what it caused."""
     orphan_share: float = 0.05
     """Share of transactions whose request or impressions are never sent."""
+    erasure_share: float = 0.01
+    """Share of transactions after which their user asks for erasure: a tombstone in `ad-erasures`."""
+    hot_campaign_share: float = 0.4
+    """Share of requests for one campaign, which is the hot key of pacing; seven others share the rest."""
     several_slots_share: float = 0.2
     """Share of requests for two or three slots."""
     several_impressions_share: float = 0.05
@@ -114,7 +137,13 @@ class Settings:
                 ("seconds", self.seconds < 0, "use 0 for a run until Ctrl-C"),
                 ("warm_up_seconds", self.warm_up_seconds < 0, "use 0 for none"),
                 ("interval_seconds", self.interval_seconds < 5, "real-time mode refuses intervals below 5 seconds"),
+                ("timeouts_interval_seconds", self.timeouts_interval_seconds < 0, "use 0 for batch after batch"),
+                ("credits_interval_seconds", self.credits_interval_seconds < 0, "use 0 for batch after batch"),
                 ("time_scale", self.time_scale < 1, "windows would grow or vanish; use a whole number from 1"),
+                ("pacing_shards", self.pacing_shards < 1, "every count falls into one; use a whole number from 1"),
+                ("pacing_bucket_seconds", self.pacing_bucket_seconds < 1, "use a whole number of seconds from 1"),
+                ("hot_campaign_share", not 0 <= self.hot_campaign_share <= 1, "use a share from 0 to 1"),
+                ("erasure_share", not 0 <= self.erasure_share <= 1, "use a share from 0 to 1"),
                 ("slots", self.slots < 1, "at least one task must be able to run"),
             )
             if is_wrong

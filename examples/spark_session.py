@@ -20,12 +20,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.services import connector, java_home
+from examples.services.scala import compiled
 from examples.settings import Settings
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 # The JVM leaves methods above 8,000 bytes of bytecode to its interpreter, and the decoder's generated code is one.
 COMPILE_ALL = "-XX:-DontCompileHugeMethods"
+# Without it every file of a checkpoint costs a process: this is half of the pause between two batches.
+LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 CONFS = {
@@ -84,12 +87,21 @@ def build_session(settings: Settings, confs: Mapping[str, str] | None = None) ->
         "spark.jars": ",".join(str(jar) for jar in connector().jars),
         # The default of 200 needs 200 slots.
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
+        **({} if settings.master else _local_files()),
         **({"spark.driver.host": "127.0.0.1"} if "local" in master or "127.0.0.1" in master else {}),
         **(confs or {}),
     }
     for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _local_files() -> dict[str, str]:
+    # The session's own class loader comes too late for a file system.
+    return {
+        "spark.hadoop.fs.file.impl": "examples.LocalFiles",
+        "spark.driver.extraClassPath": str(compiled(LOCAL_FILES)),
+    }
 
 
 def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]], wait_seconds: float = 30) -> int:

@@ -17,9 +17,10 @@ from examples.settings import TOPICS, Settings
 from examples.spark_session import build_session
 
 ROOT = Path(__file__).resolve().parents[1]
-SLOTS = 12
-# Tests start many JVMs for seconds each and measure nothing: quick compilation serves them better than a good one.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+SLOTS = Settings().slots
+# Tests start many JVMs for seconds each and measure nothing: quick compilation serves them better than a good one. It
+# would get 48 MB for its code, which five queries fill, and then the JVM interprets whatever is new.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
 @pytest.fixture(scope="session")

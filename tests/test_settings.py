@@ -34,7 +34,13 @@ def test_the_horizon_covers_the_longest_chain_of_windows() -> None:
         ("seconds", -1, "use 0 for a run until Ctrl-C"),
         ("warm_up_seconds", -1, "use 0 for none"),
         ("interval_seconds", 4, "below 5 seconds"),
+        ("timeouts_interval_seconds", -1, "use 0 for batch after batch"),
+        ("credits_interval_seconds", -1, "use 0 for batch after batch"),
         ("time_scale", 0, "a whole number from 1"),
+        ("pacing_shards", 0, "a whole number from 1"),
+        ("pacing_bucket_seconds", 0, "seconds from 1"),
+        ("hot_campaign_share", 2, "a share from 0 to 1"),
+        ("erasure_share", -1, "a share from 0 to 1"),
         ("slots", 0, "at least one task"),
     ],
 )

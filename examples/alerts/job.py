@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from types import FrameType
 
@@ -61,9 +61,13 @@ class Job:
     name: str
     summary: str
     reads: tuple[str, ...]
-    """The streamed topic, then topics that are read as tables."""
+    """The streamed topics, then topics that are read as tables."""
     writes: tuple[str, ...]
     build: Callable[[SparkSession, Options], DataFrame]
+    streams: int = 1
+    """How many of `reads` are streamed."""
+    beside: Callable[[Options], AbstractContextManager[object]] = nullcontext
+    """What runs as long as the query does."""
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
@@ -77,7 +81,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
     partitions = partitions_of(options.bootstrap_servers, names, options.partitions)
     stream = job.build(spark, options).withColumn("topic", F.concat(F.lit(options.topic_prefix), "topic"))
-    preflight(spark, {job.name: (stream, partitions[names[0]])})
+    preflight(spark, {job.name: (stream, sum(partitions[name] for name in names[: job.streams]))})
     writer = stream.writeStream.format("kafka").options(**SINK)
     writer = writer.option("kafka.bootstrap.servers", options.bootstrap_servers)
     writer = writer.option("checkpointLocation", f"{options.checkpoints}/{job.name}")
@@ -96,6 +100,7 @@ def run(job: Job, arguments: Sequence[str] | None = None) -> int:
             spark = build_session(settings, {"spark.app.name": job.name})
             stack.callback(spark.stop)
             _stop_on_interrupt(stop)
+            stack.enter_context(job.beside(options))
             query = start(job, spark, options)
             stack.callback(query.stop)
             assert_real_time(query)

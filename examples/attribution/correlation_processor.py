@@ -7,7 +7,6 @@ processors run in it on Databricks, and only in micro-batch on open-source Spark
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from pyspark.sql import Row
@@ -17,22 +16,24 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from examples.attribution.correlation_rule import Event
 from examples.attribution.correlation_sql import HISTORY
-from examples.attribution.correlation_timing import Step, Transaction, advance, is_due
+from examples.attribution.correlation_timing import Step, Transaction, advance
 from examples.attribution.kafka_to_events import EVENTS
 from examples.attribution.timers import move_timer
 from examples.settings import Settings
 
 EVENT = StructType([EVENTS[name] for name in HISTORY])
-CLOCK = "looked_at long, active_at long, wakes_at long"
+NUMBERS = ("others", "looked_at", "active_at", "wakes_at")
+TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in NUMBERS)])
+"""The request, if it has come, how many other records there are, the two times of the transaction, and its timer."""
 
 
 class CorrelationProcessor(StatefulProcessor):
     """
-    Value state holds the request, list state whatever came before or after it, a second value state the clock.
+    Value state holds the request and the clock, list state whatever came before or after the request.
 
     One timer stands at the next deadline; when nothing waits any more, at the end of the state. TTL is the second net.
     """
@@ -45,9 +46,8 @@ class CorrelationProcessor(StatefulProcessor):
         """Declare the state; its TTL is twice what the timers need."""
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
-        self._request = handle.getValueState("request", EVENT, ttl_ms)
+        self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)
         self._others = handle.getListState("others", EVENT, ttl_ms)
-        self._clock = handle.getValueState("clock", CLOCK, ttl_ms)
 
     def handleInputRows(  # noqa: D102, N802  # the interface names and describes it
         self,
@@ -72,35 +72,38 @@ class CorrelationProcessor(StatefulProcessor):
 
     def _advance(self, arrived: list[Event], now: int, fired_ms: int = 0) -> Iterator[Row]:
         before, wakes_at_ms = self._load()
-        step = advance(before, arrived, self._windows, self._slack_ms, now)
+        step = advance(before, arrived, self._windows, self._slack_ms, now, only_due=self._only_due)
         self._store(before, step)
         move_timer(self._handle, wakes_at_ms, step.wakes_at if step.transaction else 0, fired_ms)
-        return iter([Row(**asdict(result)) for result in step.changed if is_due(result) or not self._only_due])
+        return iter([Row(**vars(result)) for result in step.changed])
 
     def _load(self) -> tuple[Transaction, int]:
-        clock = self._clock.get()
-        if clock is None:  # every question to the state is a round trip
+        kept = self._transaction.get()
+        if kept is None:  # every question to the state is a round trip
             return Transaction(), 0
-        looked_at, active_at, wakes_at_ms = clock
-        request = self._request.get()
-        history = [*([request] if request else []), *self._others.get()]
+        request, others, looked_at, active_at, wakes_at_ms = kept
+        history = [*([request] if request else []), *(self._others.get() if others else [])]
         return Transaction(tuple(_event(fields) for fields in history), looked_at, active_at), wakes_at_ms
 
     def _store(self, before: Transaction, step: Step) -> None:
-        after = step.transaction
+        after, known = step.transaction, len(before.history)
         if after is None:
-            for state in (self._request, self._others, self._clock):
-                state.clear()
+            self._transaction.clear()
+            if known:
+                self._others.clear()
             return
-        new = list(after.history[len(before.history) :])
-        if not any(event.kind == "request" for event in before.history):
-            request = next((event for event in new if event.kind == "request"), None)
-            if request:
-                self._request.update(_fields(request))
-                new.remove(request)
+        request = _request(after)
+        new = [_fields(event) for event in after.history[known:] if event is not request]
         if new:
-            self._others.appendList([_fields(event) for event in new])
-        self._clock.update((after.looked_at, after.active_at, step.wakes_at))
+            self._others.appendList(new)
+        others = len(after.history) - (request is not None)
+        fields = request and _fields(request)
+        self._transaction.update((fields, others, after.looked_at, after.active_at, step.wakes_at))
+
+
+def _request(transaction: Transaction) -> Event | None:
+    # The first to arrive: a later one that counts instead is in the list already, or goes there.
+    return next((event for event in transaction.history if event.kind == "request"), None)
 
 
 def _event(values: Any) -> Event:
@@ -109,5 +112,4 @@ def _event(values: Any) -> Event:
 
 
 def _fields(event: Event) -> tuple[Any, ...]:
-    fields = {**asdict(event), "slots": list(event.slots)}
-    return tuple(fields[name] for name in HISTORY)
+    return tuple(list(event.slots) if name == "slots" else getattr(event, name) for name in HISTORY)

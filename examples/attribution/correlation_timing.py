@@ -37,9 +37,11 @@ class Step:
     """The next time at which `advance` with nothing new has something to say or to end."""
 
 
-def advance(before: Transaction, arrived: Iterable[Event], windows: Windows, slack_ms: int, now: int) -> Step:
+def advance(
+    before: Transaction, arrived: Iterable[Event], windows: Windows, slack_ms: int, now: int, *, only_due: bool = False
+) -> Step:
     """
-    Return what follows from new events, or from time alone.
+    Return what follows from new events, or from time alone; with `only_due` leave out what records decide.
 
     A result that is due counts as changed whenever its version grows, because another query may have answered the new
     record with `pending`.
@@ -51,10 +53,11 @@ def advance(before: Transaction, arrived: Iterable[Event], windows: Windows, sla
         max(before.looked_at, now),
         max(before.active_at, now) if new else before.active_at,
     )
-    old = {result.result_id: result for result in results(before, windows)}
     found = results(after, windows)
-    changed = [result for result in found if is_due(result) and old.get(result.result_id) != result]
-    changed += [result for result in found if not is_due(result) and not _is_same(old.get(result.result_id), result)]
+    told = [result for result in found if is_due(result) or not only_due]
+    # Of most records time decides nothing, and then what was said before does not matter.
+    old = {result.result_id: result for result in results(before, windows)} if told else {}
+    changed = [result for result in told if not _is_same(old.get(result.result_id), result)]
     # A deadline is the last moment that still matches.
     deadlines = [result.deadline + 1 for result in found if result.deadline is not None]
     wakes_at = min(deadlines, default=_ends_at(after, windows, slack_ms))
@@ -77,7 +80,9 @@ def is_due(result: Result) -> bool:
 
 
 def _is_same(before: Result | None, after: Result) -> bool:
-    return before is not None and replace(before, version=after.version) == after
+    if before is None or is_due(after):
+        return before == after
+    return replace(before, version=after.version) == after
 
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:

@@ -1,5 +1,5 @@
 """
-The stateful processor of the credit hop: per user it loads the path, asks `credit_path`, and stores what has changed.
+The stateful processor of the credit hop: per user it loads the path, asks `credit_news`, and stores what has changed.
 
 What arrives are touches, conversions and requests for erasure of one user; what leaves are `Credited` answers.
 Real-time mode demands that one row per call and many rows per call end in the same answers, because it makes the calls
@@ -20,7 +20,8 @@ from pyspark.sql.streaming.stateful_processor import (
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from examples.attribution.credit_models import CreditRules
-from examples.attribution.credit_path import News, Path, advance, wakes_at
+from examples.attribution.credit_news import News, advance
+from examples.attribution.credit_path import Path, wakes_at
 from examples.attribution.credit_rule import Conversion, Credited, Touch
 from examples.attribution.timers import move_timer
 
@@ -55,14 +56,16 @@ CONVERSION = StructType(
 """One `credit_rule.Conversion`, field by field."""
 
 TOUCH_ID = StructType(TOUCH.fields[:2])
-USER = "known long, looked_at long, active_at long, erased_at long, forgotten_ts long, wakes_at long"
+NUMBERS = (*("known", "looked_at", "active_at", "erased_at", "forgotten_ts"), *("touches", "conversions", "wakes_at"))
+USER = StructType([StructField(name, LongType()) for name in NUMBERS])
+"""The times and counts of a `Path`, how many touches and conversions the other states hold, and the timer."""
 
 
 class CreditProcessor(StatefulProcessor):
     """
     Map state holds the touches, list state the conversions, value state the rest and the one timer of the user.
 
-    The timer always stands at the next time with something to do; the last one ends the state. TTL is the second net.
+    The timer stands at the next time with something to do, or earlier; the last ends the state. TTL is the second net.
     """
 
     def __init__(self, rules: CreditRules) -> None:
@@ -98,35 +101,37 @@ class CreditProcessor(StatefulProcessor):
         """Hold nothing that has to be closed."""
 
     def _advance(self, user: str, news: News, now: int, fired_ms: int = 0) -> Iterator[Row]:
-        path, wakes_at_ms = self._load()
+        path, stands_ms = self._load()
         kept, changed = advance(path, user, news, self._rules, now)
         next_ms = wakes_at(kept, self._rules) if kept else 0
-        self._store(path, kept, next_ms)
-        move_timer(self._handle, wakes_at_ms, next_ms, fired_ms)
+        if 0 < stands_ms < next_ms and stands_ms != fired_ms:
+            # Each record moves the end of the state; to look once too early costs less than to move the timer along.
+            next_ms = stands_ms
+        if kept:
+            self._store(path, kept, next_ms)
+        else:
+            self._clear(path)
+        move_timer(self._handle, stands_ms, next_ms, fired_ms)
         return iter([_row(answer) for answer in changed])
 
     def _load(self) -> tuple[Path, int]:
         user = self._user.get()
         if user is None:  # every question to the state is a round trip
             return Path(), 0
-        known, looked_at, active_at, erased_at, forgotten_ts, wakes_at_ms = user
-        touches = (Touch(*value) for _, value in self._touches.iterator())
-        conversions = (Conversion(*value) for value in self._conversions.get())
-        return Path(
-            {(touch.result_id, touch.version): touch for touch in touches},
-            {record.src: record for record in conversions},
-            known,
-            looked_at,
-            active_at,
-            erased_at,
-            forgotten_ts,
-        ), wakes_at_ms
+        *times, touches, conversions, stands_ms = user
+        known = (Touch(*value) for _, value in self._touches.iterator()) if touches else ()
+        records = (Conversion(*value) for value in self._conversions.get()) if conversions else ()
+        path = Path({(touch.result_id, touch.version): touch for touch in known}, {r.src: r for r in records}, *times)
+        return path, stands_ms
 
-    def _store(self, before: Path, path: Path | None, next_ms: int) -> None:
-        if path is None:
-            for state in (self._touches, self._conversions, self._user):
-                state.clear()
-            return
+    def _clear(self, before: Path) -> None:
+        self._user.clear()
+        if before.touches:
+            self._touches.clear()
+        if before.conversions:
+            self._conversions.clear()
+
+    def _store(self, before: Path, path: Path, next_ms: int) -> None:
         for touch_id in before.touches.keys() - path.touches.keys():
             self._touches.removeKey(touch_id)
         for touch_id, touch in path.touches.items():
@@ -137,7 +142,8 @@ class CreditProcessor(StatefulProcessor):
                 self._conversions.put([astuple(record) for record in path.conversions.values()])
             else:
                 self._conversions.clear()  # the engine refuses to store an empty list
-        self._user.update((path.known, path.looked_at, path.active_at, path.erased_at, path.forgotten_ts, next_ms))
+        times = (path.known, path.looked_at, path.active_at, path.erased_at, path.forgotten_ts)
+        self._user.update((*times, len(path.touches), len(path.conversions), next_ms))
 
 
 def _news(rows: Iterable[Row], now: int) -> News:

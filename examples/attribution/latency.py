@@ -1,7 +1,7 @@
 """
 Compute latencies from append times: exact percentiles per hop and end to end, and what the batch boundary costs.
 
-What arrives are a ledger and the progress of the queries; what leaves are rows of a table, in milliseconds.
+What arrives are books and the progress of the queries; what leaves are rows of a table, in milliseconds.
 Real-time mode carries no latency in its progress events, and the boundary between two batches makes its tail.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from examples.attribution.ledger import Ledger
+from examples.attribution.books import Books
 
 Hop = Literal["kafka_to_events", "events_to_attributed", "end to end", "from intended send"]
 HOPS: tuple[Hop, ...] = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
@@ -29,20 +29,20 @@ class Latency:
     max: int
 
 
-def latencies(ledger: Ledger, sent_from: float = 0) -> list[Latency]:
+def latencies(books: Books, sent_from: float = 0) -> list[Latency]:
     """
     Return a row per hop over the records whose intended send time is `sent_from` (UTC milliseconds) or later.
 
     A hop starts when the broker appends its input and ends when the broker appends its first output.
     """
-    return [_order_statistics(hop, values) for hop, values in samples(ledger, sent_from).items() if values]
+    return [_order_statistics(hop, values) for hop, values in samples(books, sent_from).items() if values]
 
 
-def samples(ledger: Ledger, sent_from: float = 0) -> dict[Hop, list[int]]:
+def samples(books: Books, sent_from: float = 0) -> dict[Hop, list[int]]:
     """Return the raw milliseconds of each hop; the choice is by send time, because arrival would hide stalls."""
     values: dict[Hop, list[int]] = {hop: [] for hop in HOPS}
-    for src, source in list(ledger.sources.items()):
-        event, answered_at = ledger.events.get(src), ledger.answered.get(src)
+    for src, source in list(books.sources.items()):
+        event, answered_at = books.events.get(src), books.answered.get(src)
         if source.t0 < sent_from or event is None:
             continue
         values["kafka_to_events"].append(event.appended_at - source.appended_at)

@@ -1,41 +1,59 @@
 """
-Run the whole pipeline: servers, traffic, both queries in one session, a live view, and the reckoning at the end.
+Run the whole pipeline: servers, traffic, five queries in one session, a live view, and the reckoning at the end.
 
 What arrives are options; what leaves are a reconciliation, a latency table, and exit status 1 if they differ.
 Real-time mode demands what is in sight here: the trigger, the output mode, a checkpoint per query, and enough slots.
 """
 
-import argparse
 import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from types import FrameType
 
 import psycopg
 from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from examples.attribution.attributed_table import stored_results
-from examples.attribution.attributed_to_postgres import Follower, attributed_to_postgres
+from examples.attribution.attributed_to_pacing import attributed_to_pacing
+from examples.attribution.attributed_to_postgres import attributed_to_postgres
+from examples.attribution.brake import brake
+from examples.attribution.cpu import Cpu, CpuMeter
+from examples.attribution.credit_models import CreditRules
 from examples.attribution.events_to_attributed import events_to_attributed
+from examples.attribution.events_to_timeouts import events_to_timeouts
+from examples.attribution.followed import Followed
+from examples.attribution.goals import goals
 from examples.attribution.kafka_to_events import kafka_to_events
-from examples.attribution.latency import Latency, boundary_gaps_ms, latencies
-from examples.attribution.ledger import Ledger, LedgerReader
-from examples.attribution.reconciliation import Reconciliation, reconcile
+from examples.attribution.latency import boundary_gaps_ms, latencies
+from examples.attribution.ledger import LedgerReader
+from examples.attribution.options import parse
+from examples.attribution.quiet import quiet_workers
+from examples.attribution.reconciliation import reconcile
+from examples.attribution.report import Report, show_comparison, show_report
+from examples.attribution.sender import Sent, sending, until_the_end
 from examples.attribution.topics import create_topics
-from examples.attribution.traffic import Sent, Traffic, send
-from examples.attribution.view import View, show_comparison, show_report
+from examples.attribution.touches_to_credit import touches_to_credit
+from examples.attribution.traffic import Traffic
+from examples.attribution.view import View
 from examples.services import connector, kafka_broker, postgres_server, standalone_cluster
-from examples.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, SOURCE_TOPICS, Settings
-from examples.sinks.metrics import Metrics
-from examples.spark_session import assert_real_time, build_session, preflight, raise_if_failed
+from examples.settings import (
+    ATTRIBUTED_TOPIC,
+    CREDITS_TOPIC,
+    ERASURES_TOPIC,
+    EVENTS_TOPIC,
+    PACING_TOPIC,
+    SOURCE_TOPICS,
+    Settings,
+)
+from examples.spark_session import assert_real_time, build_session, preflight, slots_needed, wait_until
 
 SOURCE = {"startingOffsets": "earliest", "includeHeaders": "true"}
 SINK = {
@@ -44,30 +62,58 @@ SINK = {
     # A rejected record is as large as its source allowed, and headers come on top.
     "kafka.max.request.size": "4000000",
 }
-
-
-QUIET_POLLS = 3
+RULES = CreditRules()
+"""The credit rules of the demonstration, before the time scale."""
+START_SECONDS = 120
+# The first worker of a query has ten seconds to answer, which cannot be set; a busy machine may need more.
+SLOW_PYTHON = "Python worker failed to connect back"
+PYTHON_STARTS = 3
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a run has shown."""
+class Hop:
+    """One query from `sources` to `target`; without a target its rows name their topics."""
 
-    settings: Settings
-    reconciliation: Reconciliation
-    latencies: list[Latency]
-    gaps_ms: dict[str, list[int]]
-    """How much longer than its interval each batch took, by query."""
-    sent: Sent
-    ledger: Ledger
-    sink: Metrics
-    """What the PostgreSQL sink counted."""
+    name: str
+    sources: tuple[str, ...]
+    target: str | None
+    transform: Callable[[DataFrame], DataFrame]
+    micro_batch_seconds: float | None = None
+    """Interval of a query that runs in micro-batch always, because real-time mode refuses its Python."""
+
+
+def hops(settings: Settings) -> list[Hop]:
+    """Return the five queries in the order of the flow."""
+    timeouts_seconds, credits_seconds = settings.timeouts_interval_seconds, settings.credits_interval_seconds
+    return [
+        Hop("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
+        Hop(
+            "events_to_attributed", (EVENTS_TOPIC,), ATTRIBUTED_TOPIC, lambda rows: events_to_attributed(rows, settings)
+        ),
+        Hop(
+            "attributed_to_pacing", (ATTRIBUTED_TOPIC,), PACING_TOPIC, lambda rows: attributed_to_pacing(rows, settings)
+        ),
+        Hop(
+            "events_to_timeouts",
+            (EVENTS_TOPIC,),
+            ATTRIBUTED_TOPIC,
+            lambda rows: events_to_timeouts(rows, settings),
+            timeouts_seconds,
+        ),
+        Hop(
+            "touches_to_credit",
+            (ATTRIBUTED_TOPIC, EVENTS_TOPIC, ERASURES_TOPIC),
+            CREDITS_TOPIC,
+            lambda rows: touches_to_credit(rows, settings, RULES),
+            credits_seconds,
+        ),
+    ]
 
 
 def run(
     settings: Settings, spark: SparkSession, bootstrap_servers: str, dsn: str, view: View, stop: threading.Event
 ) -> Report:
-    """Send traffic through both queries until its time is over or `stop` is set, drain, and reconcile."""
+    """Send traffic through all queries until its time is over or `stop` is set, drain, and reconcile."""
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings)
         reader = LedgerReader(bootstrap_servers, settings, partitions)
@@ -80,106 +126,107 @@ def run(
         queries = start_queries(settings, spark, bootstrap_servers, partitions, folder)
         for query in queries:
             stack.callback(query.stop)
-            if settings.trigger == "real-time":
-                assert_real_time(query)
+        real_time = [q for hop, q in zip(hops(settings), queries, strict=True) if _is_real_time(hop, settings)]
+        for query in real_time:
+            assert_real_time(query)
+        # Ids of a second run on the same topics must not meet those of the first.
         sent = Sent(started_at=time.time())
-        with _sending(settings, bootstrap_servers, sent, stop) as sender:
-            measured_from = (sent.started_at + settings.warm_up_seconds) * 1000
-            view.watch(sent, measured_from)
-            while sender.is_alive():
-                _follow(reader, follower, queries, view)
-        _drain(settings, reader, follower, queries, view)
+        traffic = Traffic(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
+        ad_server = stack.enter_context(brake(bootstrap_servers, settings, partitions[PACING_TOPIC], goals(traffic)))
+        traffic.is_open = ad_server.is_open
+        followed = Followed(reader, follower, ad_server, queries, view)
+        cpu = _send_and_follow(bootstrap_servers, traffic, sent, followed, stop)
+        followed.drain(settings.drain_seconds)
         follower.finish()
-        gaps_ms = {query.name: _gaps_ms(query, settings) for query in queries}
-    books = reader.ledger
-    reconciliation = reconcile(books, settings.windows, stored_results(dsn, settings))
-    measured = latencies(books, measured_from)
-    return Report(settings, reconciliation, measured, gaps_ms, sent, books, follower.metrics)
+        gaps_ms = {query.name: _gaps_ms(query, settings) for query in real_time}
+    contracts = list(ad_server.goals.values())
+    reconciliation = reconcile(reader.books, settings, RULES, contracts, stored_results(dsn, settings))
+    latency = latencies(reader.books, sent.measured_from_ms(settings))
+    return Report(
+        settings, reconciliation, latency, gaps_ms, sent, reader.books, follower.metrics, ad_server.notices, cpu
+    )
 
 
 def start_queries(
     settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoints: str
 ) -> list[StreamingQuery]:
-    """Start both queries after a check of their slots."""
+    """Start all queries after a check of their slots."""
 
-    def read(*topics: str) -> DataFrame:
+    def read(topics: Iterable[str]) -> DataFrame:
         source = spark.readStream.format("kafka").options(**SOURCE).option("kafka.bootstrap.servers", bootstrap_servers)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
-    streams = {
-        "kafka_to_events": kafka_to_events(read(*SOURCE_TOPICS), settings),
-        "events_to_attributed": events_to_attributed(read(EVENTS_TOPIC), settings),
-    }
-    source_partitions = {
-        "kafka_to_events": sum(partitions[topic] for topic in SOURCE_TOPICS),
-        "events_to_attributed": partitions[EVENTS_TOPIC],
-    }
-    preflight(spark, {name: (stream, source_partitions[name]) for name, stream in streams.items()})
-    queries = []
-    for name, stream in streams.items():
-        writer = stream.writeStream.format("kafka").options(**SINK).option("kafka.bootstrap.servers", bootstrap_servers)
-        if name == "events_to_attributed":  # the other query routes by its topic column
-            writer = writer.option("topic", settings.topic(ATTRIBUTED_TOPIC))
-        writer = writer.queryName(name).outputMode("update").option("checkpointLocation", f"{checkpoints}/{name}")
-        if settings.trigger == "real-time":
-            # The keyword is missing in the type hints of PySpark 4.3.0.
-            writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
-        else:
-            writer = writer.trigger(processingTime="0 seconds")
-        queries.append(writer.start())
-    return queries
-
-
-@contextmanager
-def _sending(
-    settings: Settings, bootstrap_servers: str, sent: Sent, stop: threading.Event
-) -> Iterator[threading.Thread]:
-    # Ids of a second run on the same topics must not meet those of the first.
-    traffic = Traffic(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
-    records = traffic.records()
-    if settings.seconds:
-        end = settings.warm_up_seconds + settings.seconds
-        records = takewhile(lambda record: record.send_at < end, records)
-    sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, sent, stop), daemon=True)
-    sender.start()
+    streams = {hop: hop.transform(read(hop.sources)) for hop in hops(settings)}
+    preflight(spark, {h.name: (rows, tasks_of_source(h, rows, partitions, settings)) for h, rows in streams.items()})
+    queries: dict[Hop, StreamingQuery] = {}
     try:
-        yield sender
+        # Those with Python first and one after the other, while the machine has nothing else to do.
+        for hop in sorted(streams, key=lambda hop: hop.micro_batch_seconds is None):
+            writer = streams[hop].writeStream.format("kafka").options(**SINK)
+            writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
+            if hop.target:
+                writer = writer.option("topic", settings.topic(hop.target))
+            writer = writer.queryName(hop.name).outputMode("update")
+            writer = writer.option("checkpointLocation", f"{checkpoints}/{hop.name}")
+            if _is_real_time(hop, settings):
+                # The keyword is missing in the type hints of PySpark 4.3.0.
+                writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
+            else:
+                writer = writer.trigger(processingTime=f"{round(1000 * (hop.micro_batch_seconds or 0))} milliseconds")
+            queries[hop] = writer.start() if hop.micro_batch_seconds is None else _start_python(writer)
     except BaseException:
-        stop.set()
+        for query in queries.values():
+            query.stop()
         raise
-    finally:
-        sender.join()
+    return [queries[hop] for hop in streams]
 
 
-def _follow(
-    reader: LedgerReader, follower: Follower, queries: list[StreamingQuery], view: View, *, draining: bool = False
-) -> None:
-    reader.poll(0.1)
-    raise_if_failed(queries)
-    follower.raise_if_failed()
-    view.show(reader.ledger, draining=draining)
+def _start_python(writer: DataStreamWriter, attempts: int = PYTHON_STARTS) -> StreamingQuery:
+    query = writer.start()
+    try:
+        wait_until(lambda: query.lastProgress, START_SECONDS, f"the first batch of {query.name!r}", [query])
+    except BaseException as error:
+        query.stop()
+        if attempts > 1 and SLOW_PYTHON in str(error):
+            return _start_python(writer, attempts - 1)
+        raise
+    return query
 
 
-def _drain(
-    settings: Settings, reader: LedgerReader, follower: Follower, queries: list[StreamingQuery], view: View
-) -> None:
-    deadline = time.monotonic() + settings.drain_seconds
-    quiet = 0
-    # The last record may change several results, and its own may be the first of them: so read until it is quiet.
-    while quiet < QUIET_POLLS and time.monotonic() < deadline:
-        _follow(reader, follower, queries, view, draining=True)
-        quiet = quiet + 1 if reader.is_settled() else 0
+def _is_real_time(hop: Hop, settings: Settings) -> bool:
+    return settings.trigger == "real-time" and hop.micro_batch_seconds is None
+
+
+def tasks_of_source(hop: Hop, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
+    """Return what `preflight` has to add to the shuffles of a query for its source; partitions are those by topic."""
+    source = sum(partitions[topic] for topic in hop.sources)
+    if _is_real_time(hop, settings):
+        return source
+    # The stages of a micro-batch run one after the other, so that the widest of them decides.
+    return max(source - slots_needed(stream, 0), 0)
+
+
+def _send_and_follow(
+    bootstrap_servers: str, traffic: Traffic, sent: Sent, followed: Followed, stop: threading.Event
+) -> Cpu | None:
+    settings, meter = traffic.settings, CpuMeter()
+    measured_from = sent.measured_from_ms(settings)
+    followed.view.watch(sent, measured_from)
+    with sending(bootstrap_servers, settings, until_the_end(traffic), sent, stop) as sender:
+        while sender.is_alive():
+            followed.poll()
+            if time.time() * 1000 >= measured_from:
+                meter.look()
+    return meter.result()
 
 
 def _gaps_ms(query: StreamingQuery, settings: Settings) -> list[int]:
-    if settings.trigger != "real-time":
-        return []
     return boundary_gaps_ms((p.durationMs["triggerExecution"] for p in query.recentProgress), settings.interval_seconds)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration; return 0 if everything reconciles, 1 if not."""
-    settings, compare, cluster = _parse(arguments)
+    settings, compare, cluster = parse(arguments)
     try:
         reports = _run_all(settings, compare=compare, cluster=cluster)
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
@@ -209,7 +256,8 @@ def _run_all(settings: Settings, *, compare: bool, cluster: bool) -> list[Report
             master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
             settings = replace(settings, master=master)
         view.say(f"starting Spark with Kafka connector {connector().version}")
-        spark = build_session(settings)
+        with quiet_workers():
+            spark = build_session(settings)
         stack.callback(spark.stop)
         _stop_on_interrupt(stop)
         reports = [run(settings, spark, bootstrap_servers, dsn, view, stop)]
@@ -217,37 +265,6 @@ def _run_all(settings: Settings, *, compare: bool, cluster: bool) -> list[Report
             other = replace(settings, trigger="micro-batch", topic_prefix=f"{settings.topic_prefix}micro-batch.")
             reports.append(run(other, spark, bootstrap_servers, dsn, view, stop))
     return reports
-
-
-def _parse(arguments: Sequence[str] | None) -> tuple[Settings, bool, bool]:
-    parser = argparse.ArgumentParser(
-        prog="python -m examples.attribution.pipeline",
-        description="Kafka -> Spark real-time mode -> Kafka -> PostgreSQL, with traffic, reconciliation and latencies.",
-        epilog="example: python -m examples.attribution.pipeline --seconds 60 --rate 500 --compare",
-    )
-    default = Settings()
-    parser.add_argument("--seconds", type=float, default=default.seconds, help="measured traffic; 0: until Ctrl-C")
-    parser.add_argument("--warm-up-seconds", type=float, default=default.warm_up_seconds, help="traffic before that")
-    parser.add_argument("--rate", type=float, default=default.rate, help="records per second")
-    parser.add_argument("--arrivals", choices=("constant", "poisson"), default=default.arrivals)
-    parser.add_argument("--trigger", choices=("real-time", "micro-batch"), default=default.trigger)
-    parser.add_argument("--interval-seconds", type=int, default=default.interval_seconds, help="between commits, >= 5")
-    parser.add_argument("--time-scale", type=int, default=default.time_scale, help="divisor of all windows")
-    parser.add_argument("--seed", type=int, default=default.seed, help="of the traffic")
-    parser.add_argument("--topic-prefix", default=default.topic_prefix, help="to keep runs apart on one broker")
-    parser.add_argument(
-        "--checkpoints", default=default.checkpoints, help="folder that is kept, to go on after a crash"
-    )
-    parser.add_argument("--slots", type=int, default=default.slots, help="task slots of a local master or the cluster")
-    parser.add_argument("--master", default=default.master, help="such as spark://host:7077; empty: local")
-    parser.add_argument("--cluster", action="store_true", help="start a standalone cluster and run on it")
-    parser.add_argument("--compare", action="store_true", help="run in micro-batch as well; print the ratio")
-    options = vars(parser.parse_args(arguments))
-    compare, cluster = options.pop("compare"), options.pop("cluster")
-    try:
-        return Settings(**options), compare, cluster
-    except ValueError as error:
-        parser.error(str(error))
 
 
 def _stop_on_interrupt(stop: threading.Event) -> None:

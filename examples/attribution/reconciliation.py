@@ -1,22 +1,27 @@
 """
-Compare what the stream answered with a replay of the rule over the same source records, and count every record.
+Compare what the stream answered with a replay of the rules over the same source records, and count every record.
 
-What arrives are a ledger whose topics are read to their ends, and the rows of the table; what leaves are differences.
+What arrives are the books of a run whose topics are read to their ends, and the rows of the table; what leaves are
+differences.
 Real-time mode delivers at least once and may answer in any order: the newest version of each result id must be equal.
 """
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from examples.attribution.correlation_rule import STEPS, Event, Result, correlate
-from examples.attribution.ledger import Ledger, SourceRecord
+from examples.attribution.books import Books
+from examples.attribution.correlation_rule import STEPS, Result
+from examples.attribution.credit_models import CreditRules
+from examples.attribution.credit_reconciliation import CreditCheck, check_credits
+from examples.attribution.pacing_reconciliation import Standing, count_differences, standings
+from examples.attribution.pacing_rule import Goal
+from examples.attribution.replay import replay
 from examples.decoding import MOST_RAW_BYTES
-from examples.settings import Windows
+from examples.settings import Settings
 
-FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks", "conversion": "conversions"}
+FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks"}
 FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")
 
 
@@ -29,76 +34,47 @@ class Reconciliation:
     differences: list[str]
     results: int
     """Results compared with the replay."""
+    credits: CreditCheck
+    campaigns: list[Standing]
+    """Where each campaign stands against its goal, by the replay."""
+
+    @property
+    def over_delivered(self) -> int:
+        """Return the impressions beyond all goals."""
+        return sum(standing.over_delivered for standing in self.campaigns)
 
 
-def reconcile(ledger: Ledger, windows: Windows, stored: dict[str, dict[str, Any]]) -> Reconciliation:
+def reconcile(
+    books: Books, settings: Settings, rules: CreditRules, goals: Iterable[Goal], stored: dict[str, dict[str, Any]]
+) -> Reconciliation:
     """
-    Check that nothing is lost, nothing is counted twice, and every result is the one that the rule gives.
+    Check that nothing is lost, nothing is counted twice, and every answer is the one that the rules give.
 
-    `stored` are the rows of the table by result id, without nulls.
+    `rules` are not scaled yet; `stored` are the rows of the table by result id, without nulls.
     """
-    expected = replay(ledger, windows)
-    counts = _counts(ledger, expected)
+    expected = replay(books, settings.windows)
+    credit_check = check_credits(books, settings.windows, rules.scaled(settings.time_scale))
+    counts = _counts(books, expected) | {"conversions": credit_check.conversions}
     differences = [
-        *_decoding_differences(ledger),
-        *_result_differences("result", ledger.results, expected),
+        *_decoding_differences(books),
+        *_result_differences("result", books.results, expected),
         *_result_differences("row", stored, expected),
+        *credit_check.differences,
+        *count_differences(books.counts, expected.values(), settings),
         *_sum_differences(counts),
-        *(f"result {result_id} came twice with one version and two contents" for result_id in ledger.contradictions),
+        *(f"result {result_id} came twice with one version and two contents" for result_id in books.contradictions),
     ]
-    return Reconciliation(counts, differences, len(expected))
+    campaigns = standings(expected.values(), goals, settings)
+    return Reconciliation(counts, differences, len(expected), credit_check, campaigns)
 
 
-def replay(ledger: Ledger, windows: Windows) -> dict[str, Result]:
-    """Apply the rule to all accepted source records at once, and return its results by id, with version 0."""
-    transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
-    for src, record in ledger.sources.items():
-        fields = _accepted(ledger, src, record)
-        if fields and fields["kind"] != "conversion":
-            event = _event(src, record, fields, windows)
-            transactions[event.transaction_id, event.request_ts].append(event)
-    results = (result for events in transactions.values() for result in correlate(events, windows))
-    return {result.result_id: replace(result, version=0) for result in results}
-
-
-def _accepted(ledger: Ledger, src: str, record: SourceRecord) -> dict[str, Any] | None:
-    if src in ledger.rejects or record.value is None:
-        return None
-    try:
-        fields = json.loads(record.value)
-    except ValueError:
-        return None  # neither rejected nor readable: reported as lost
-    return fields if isinstance(fields, dict) else None
-
-
-def _event(src: str, record: SourceRecord, fields: dict[str, Any], windows: Windows) -> Event:
-    clock_skew = abs(fields["event_ts"] - fields["server_ts"]) > windows.clock_skew_limit_ms
-    return Event(
-        effective_ts=fields["server_ts"] if clock_skew else fields["event_ts"],
-        event_id=fields["event_id"],
-        src=src,
-        kind=fields["kind"],
-        transaction_id=fields["transaction_id"],
-        request_ts=fields["request_ts"],
-        campaign_id=fields["campaign_id"],
-        server_ts=fields["server_ts"],
-        appended_at=record.appended_at,
-        clock_skew=clock_skew,
-        user_key=fields.get("user_key"),
-        slots=tuple(fields.get("slots") or ()),
-        slot_id=fields.get("slot_id"),
-        impression_id=fields.get("impression_id"),
-        creative_length_ms=fields.get("creative_length_ms"),
-    )
-
-
-def _decoding_differences(ledger: Ledger) -> Iterator[str]:
-    for src, record in ledger.sources.items():
-        routes = (src in ledger.events) + (src in ledger.rejects)
+def _decoding_differences(books: Books) -> Iterator[str]:
+    for src, record in books.sources.items():
+        routes = (src in books.events) + (src in books.rejects)
         if routes != 1:
             yield f"record {src} is {'lost' if routes == 0 else 'in events and in ad-rejected'}"
-        if src in ledger.rejects:
-            reason, raw = ledger.rejects[src]
+        if src in books.rejects:
+            reason, raw = books.rejects[src]
             if raw != (record.value if record.value is None else record.value[:MOST_RAW_BYTES]):
                 yield f"record {src} was rejected as {reason}, but its raw bytes changed"
             if record.label not in ("", "malformed") and not reason.startswith("expired"):
@@ -106,7 +82,7 @@ def _decoding_differences(ledger: Ledger) -> Iterator[str]:
         elif record.label == "malformed":
             yield f"record {src} is malformed, but was accepted"
     yield from (
-        f"record {src} was never sent" for src in (ledger.events.keys() | ledger.rejects.keys()) - ledger.sources.keys()
+        f"record {src} was never sent" for src in (books.events.keys() | books.rejects.keys()) - books.sources.keys()
     )
 
 
@@ -126,19 +102,18 @@ def _result_differences(what: str, results: dict[str, dict[str, Any]], expected:
     yield from (f"{what} {result_id} has no cause" for result_id in results.keys() - expected.keys())
 
 
-def _counts(ledger: Ledger, expected: dict[str, Result]) -> dict[str, Counter[str]]:
+def _counts(books: Books, expected: dict[str, Result]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {
-        "source records": Counter({"in": len(ledger.sources), "events": len(ledger.events)})
+        "source records": Counter({"in": len(books.sources), "events": len(books.events)})
     }
-    counts["source records"]["rejected"] = len(ledger.rejects)
-    for family in ("requests", "slots", "impressions", "clicks", "playback steps", "conversions"):
+    counts["source records"]["rejected"] = len(books.rejects)
+    for family in ("requests", "slots", "impressions", "clicks", "playback steps"):
         counts[family] = Counter()
     counts["slots"]["in"] = sum(result.kind == "slot" for result in expected.values())
-    for event in ledger.events.values():
-        counts[FAMILY_OF_KIND[event.kind]]["in"] += 1
-    # Conversions earn credit in another hop; until then each of them is openly pending.
-    counts["conversions"]["pending"] = counts["conversions"]["in"]
-    for result in ledger.results.values():
+    for event in books.events.values():
+        if event.kind != "conversion":
+            counts[FAMILY_OF_KIND[event.kind]]["in"] += 1
+    for result in books.results.values():
         counts[FAMILY_OF_KIND.get(result["kind"], "slots")][result["code"]] += 1
     return counts
 

@@ -1,45 +1,32 @@
 """
-Generate ad traffic from a seed and send it to Kafka at a constant or Poisson rate.
+Generate ad traffic from a seed: requests and all that follows from them, at a constant or Poisson rate.
 
-What arrives are settings; what leaves are JSON records in the three source topics, each with the intended send time in
-header `t0` (milliseconds) and what the generator made of it in header `label`, which the pipeline never reads.
-Real-time mode demands an open loop to be measured: the sender follows its schedule and never waits for results.
+What arrives are settings, and whether a campaign may still be served; what leaves are JSON records for the three source
+topics and tombstones for `ad-erasures`, each with the time at which it is to be sent.
+Real-time mode demands an open loop to be measured: the schedule is fixed before anything is sent.
 """
 
 import heapq
 import json
 import math
 import random
-import threading
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
-
-from confluent_kafka import KafkaError, Message, Producer
 
 from examples.attribution.correlation_rule import STEPS
 from examples.decoding import MOST_BYTES
-from examples.settings import Settings
+from examples.settings import ERASURES_TOPIC, Settings
 
 CREATIVE_SECONDS = 30
+CAMPAIGNS = 8
+# What a campaign at its cap leaves free is sold to whoever takes the rest; there is no goal for it.
+RESALE_CAMPAIGN = "campaign-resale"
 # A JVM that has not compiled its code yet would fall seconds behind at full rate, and the first batch with it.
 COLD_SHARE = 0.05
-FLUSH_SECONDS = 60
-PRODUCER = {
-    "acks": "all",
-    "enable.idempotence": True,
-    "linger.ms": 0,
-    # The Java client's default: records of one key meet in one partition whoever sends them.
-    "partitioner": "murmur2_random",
-    "queue.buffering.max.messages": 1_000_000,
-    "message.max.bytes": 2_000_000,
-    # Errors only: a broker that has just started makes the client warn while it retries.
-    "log_level": 3,
-}
+SAMPLE = 1_000
 
 Fields = dict[str, Any]
-Headers = list[tuple[str, str | bytes | None]]
 
 
 @dataclass(frozen=True)
@@ -64,32 +51,29 @@ class Draft:
     label: str = "normal"
 
 
-@dataclass
-class Sent:
-    """What a sender has done so far; the measured part comes after the warm-up."""
-
-    started_at: float
-    """Epoch second of the first record's intended send time."""
-    records: int = 0
-    failed: int = 0
-    measured_seconds: float = 0
-    lags_ms: list[float] = field(default_factory=list)
-    """Milliseconds between intended and actual send of each record of the measured part."""
-
-    @property
-    def rate(self) -> float:
-        """Return the achieved rate of the measured part, in records per second."""
-        return len(self.lags_ms) / self.measured_seconds if self.measured_seconds else 0.0
+def always_open(_campaign_id: str) -> bool:
+    """Serve every campaign without end."""
+    return True
 
 
 class Traffic:
-    """A seeded source of records; the same seed and run id give the same records."""
+    """A seeded source of records; the same seed, run id and closed campaigns give the same records."""
 
-    def __init__(self, settings: Settings, run_id: str, started_at: float) -> None:
-        """Take `started_at`, the epoch second of the first record; ids begin with `run_id`."""
-        self.settings, self.run_id, self.started_at = settings, run_id, started_at
+    def __init__(
+        self, settings: Settings, run_id: str, started_at: float, is_open: Callable[[str], bool] = always_open
+    ) -> None:
+        """
+        Take `started_at`, the epoch second of the first record; ids begin with `run_id`.
+
+        `is_open` is asked for the campaign of each request, just before it is due to be sent.
+        """
+        self.settings, self.run_id, self.started_at, self.is_open = settings, run_id, started_at, is_open
         self.random = random.Random(settings.seed)
         self.ids = 0
+        hot = settings.hot_campaign_share
+        rest = (1 - hot) / (CAMPAIGNS - 1)
+        self.shares = {f"{run_id}-campaign-{n}": rest if n else hot for n in range(CAMPAIGNS)}
+        """Share of requests by campaign; the first one is hot."""
 
     def records(self) -> Iterator[Record]:
         """Yield records for ever, in the order of their send times."""
@@ -120,12 +104,28 @@ class Traffic:
             return warm_up + (records - in_warm_up) / rate
         return (math.sqrt(first**2 + 2 * slope * max(records, 0)) - first) / slope
 
+    def records_until(self, seconds: float) -> float:
+        """Return how many records are due in the first `seconds`."""
+        rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
+        cold = min(seconds, warm_up)
+        slope = (1 - COLD_SHARE) * rate / max(warm_up, 1e-9)
+        return COLD_SHARE * rate * cold + slope * cold**2 / 2 + rate * max(seconds - warm_up, 0)
+
+    def filled_per_record(self) -> float:
+        """Return how many slots are filled per record that is sent, from a sample."""
+        other = Traffic(self.settings, self.run_id, self.started_at)
+        drafts = [draft for _ in range(SAMPLE) for draft in other._spoilt(other._transaction())]
+        shown = (d.fields for d in drafts if d.topic == "ad-impressions" and d.label in ("normal", "out_of_order"))
+        return len({(fields["transaction_id"], fields["slot_id"]) for fields in shown}) / len(drafts)
+
     def _mean_delay_ms(self) -> float:
         other = Traffic(self.settings, self.run_id, self.started_at)
-        delays = [draft.send_ms for _ in range(1_000) for draft in other._transaction()]
+        delays = [draft.send_ms for _ in range(SAMPLE) for draft in other._transaction()]
         return sum(delays) / len(delays)
 
     def _record(self, draft: Draft, transaction_ms: float, send_at: float) -> Record:
+        if draft.topic == ERASURES_TOPIC:
+            return Record(draft.topic, draft.fields["user_key"], None, draft.label, send_at)
         zero_ms = self.started_at * 1000 + transaction_ms
         fields = {**draft.fields, "event_ts": int(zero_ms + draft.event_ms)}
         fields["server_ts"] = int((self.started_at + send_at) * 1000)
@@ -143,7 +143,7 @@ class Traffic:
         slots = [f"slot-{n}" for n in range(self.random.choice((2, 3)) if chance() < s.several_slots_share else 1)]
         common = {
             "transaction_id": self._id("t"),
-            "campaign_id": f"campaign-{self.random.randrange(8)}",
+            "campaign_id": self._campaign(),
             "user_key": f"user-{self.random.randrange(5_000)}" if chance() < 0.9 else None,
         }
         request = Draft("ad-requests", {"event_id": self._id("e"), "kind": "request", **common, "slots": slots}, 0, 0)
@@ -156,7 +156,15 @@ class Traffic:
                 callbacks += self._playback(shown[0], late=fate == "late" and at == "complete")
                 if chance() < 0.2 or (fate == "late" and at == "click"):
                     callbacks += self._clicks(shown[0], late=fate == "late" and at == "click")
-        return self._fated(fate, at, request, impressions, callbacks)
+        drafts = self._fated(fate, at, request, impressions, callbacks)
+        if common["user_key"] and chance() < s.erasure_share:
+            last_ms = max(draft.send_ms for draft in drafts) + self.random.uniform(0, 1) * s.windows.hold_ms
+            drafts.append(Draft(ERASURES_TOPIC, {"user_key": common["user_key"]}, last_ms, last_ms, "erasure"))
+        return drafts
+
+    def _campaign(self) -> str:
+        drawn = self.random.choices(list(self.shares), list(self.shares.values()))[0]
+        return drawn if self.is_open(drawn) else RESALE_CAMPAIGN
 
     def _fated(self, fate: str, at: str, request: Draft, shown: list[Draft], callbacks: list[Draft]) -> list[Draft]:
         if fate == "orphan":
@@ -235,6 +243,8 @@ class Traffic:
         result = []
         for draft in drafts:
             result.append(draft)
+            if draft.topic == ERASURES_TOPIC:
+                continue
             if self.random.random() < s.duplicate_share / normal_share:
                 again_ms = draft.send_ms + self.random.uniform(0.001, 0.05) * s.windows.hold_ms
                 result.append(replace(draft, send_ms=again_ms, label="duplicate"))
@@ -263,32 +273,6 @@ class Traffic:
     def _id(self, letter: str) -> str:
         self.ids += 1
         return f"{self.run_id}-{letter}{self.ids}"
-
-
-def send(
-    bootstrap_servers: str, settings: Settings, records: Iterator[Record], sent: Sent, stop: threading.Event
-) -> None:
-    """Send `records` at their times until they end or `stop` is set, then flush; `sent` is updated on the way."""
-    producer = Producer({**PRODUCER, "bootstrap.servers": bootstrap_servers})
-
-    def delivered(error: KafkaError | None, _: Message) -> None:
-        sent.failed += error is not None
-
-    # The schedule follows a clock that nobody sets.
-    start = time.monotonic() + sent.started_at - time.time()
-    for record in records:
-        wait = start + record.send_at - time.monotonic()
-        if stop.wait(wait) if wait > 0 else stop.is_set():
-            break
-        headers: Headers = [("t0", str(int((sent.started_at + record.send_at) * 1000))), ("label", record.label)]
-        producer.produce(settings.topic(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
-        producer.poll(0)
-        sent.records += 1
-        sent_at = time.monotonic() - start
-        if record.send_at >= settings.warm_up_seconds:
-            sent.lags_ms.append((sent_at - record.send_at) * 1000)
-            sent.measured_seconds = max(sent_at - settings.warm_up_seconds, 1 / settings.rate)
-    sent.failed += producer.flush(FLUSH_SECONDS)
 
 
 def _draft(topic: str, fields: Fields, event_ms: float, label: str) -> Draft:

@@ -1,7 +1,7 @@
 """
-Show a run: a live table on a terminal, plain lines elsewhere, and the report at the end.
+Show a run while it goes on: a live table on a terminal, plain lines elsewhere, and a line for each cap that is reached.
 
-What arrives are the ledger, the sender's counts and reports; what leaves is text.
+What arrives are the books, the sender's counts and notices of caps; what leaves is text.
 Real-time mode shows nothing of itself until a batch ends, so every number here comes from Kafka.
 """
 
@@ -9,27 +9,19 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from examples.attribution.books import Books
+from examples.attribution.brake import Notice
 from examples.attribution.latency import Latency, latencies
-from examples.attribution.ledger import Ledger
-from examples.attribution.traffic import Sent
-from examples.services import connector
-from examples.sinks.metrics import percentiles
-
-if TYPE_CHECKING:
-    from examples.attribution.pipeline import Report
+from examples.attribution.sender import Sent
 
 LIVE_SECONDS = 1.0
 PLAIN_SECONDS = 5.0
-DIFFERENCES_SHOWN = 10
-PAUSES_SHOWN = 12
-PLAIN_WIDTH = 140
 
 
 class View:
@@ -41,6 +33,8 @@ class View:
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._shown_at = 0.0
         self._sent, self._measured_from = Sent(started_at=time.time()), 0.0
+        self._told: set[str] = set()
+        self._caps = "no cap reached"
 
     def __enter__(self) -> "View":
         """Take over the terminal."""
@@ -60,8 +54,24 @@ class View:
     def watch(self, sent: Sent, measured_from: float) -> None:
         """Take the counts of a sender, and the UTC milliseconds from which its records are measured."""
         self._sent, self._measured_from = sent, measured_from
+        self._told.clear()
+        self._caps = "no cap reached"
 
-    def show(self, ledger: Ledger, *, draining: bool = False) -> None:
+    def tell(self, notices: Sequence[Notice]) -> None:
+        """Print a line when a campaign reaches its cap for the first time; the rest of the notices is counted."""
+        codes = Counter(notice.code for notice in notices)
+        if codes:
+            self._caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}"
+        for notice in notices:
+            if notice.campaign_id not in self._told:
+                self._told.add(notice.campaign_id)
+                self.say(
+                    f"{notice.at_ms / 1000 - self._sent.started_at:5.0f} s cap reached: "
+                    f"{campaign_name(notice.campaign_id)} has {notice.delivered} delivered and {notice.reserved} "
+                    f"reserved of {notice.delivered + notice.reserved + notice.available}; its requests are resold"
+                )
+
+    def show(self, books: Books, *, draining: bool = False) -> None:
         """Show the state of the run, if the last time is long enough ago."""
         period = LIVE_SECONDS if self.console.is_terminal else PLAIN_SECONDS
         if time.monotonic() - self._shown_at < period:
@@ -69,38 +79,41 @@ class View:
         self._shown_at = time.monotonic()
         is_cold = time.time() * 1000 < self._measured_from
         phase = "draining" if draining else "warming up" if is_cold else "measuring"
-        rows = latencies(ledger, 0 if is_cold else self._measured_from)
+        rows = latencies(books, 0 if is_cold else self._measured_from)
         if self.console.is_terminal:
-            self._live.update(_live_table(phase, ledger, self._sent, rows), refresh=True)
+            self._live.update(_live_table(phase, books, self._sent, rows, self._caps), refresh=True)
         else:
-            self.say(_plain_line(phase, ledger, self._sent, rows))
+            self.say(_plain_line(phase, books, self._sent, rows, self._caps))
 
 
-def _plain_line(phase: str, ledger: Ledger, sent: Sent, rows: Sequence[Latency]) -> str:
+def _plain_line(phase: str, books: Books, sent: Sent, rows: Sequence[Latency], caps: str) -> str:
     end_to_end = [row for row in rows if row.hop == "end to end"]
     latency = f"p50 {end_to_end[0].p50} p99 {end_to_end[0].p99} ms" if end_to_end else "no result yet"
     return (
         f"{time.time() - sent.started_at:5.0f} s {phase}: sent {sent.records}, "
-        f"results {len(ledger.results)}, rejected {len(ledger.rejects)}, "
-        f"waiting {sum(ledger.waiting.values())}, {latency}"
+        f"results {len(books.results)}, rejected {len(books.rejects)}, "
+        f"waiting {sum(books.waiting.values())}, pending {len(books.pending)}, "
+        f"orders open {books.open_orders()}, {caps}, {latency}"
     )
 
 
-def _live_table(phase: str, ledger: Ledger, sent: Sent, rows: Sequence[Latency]) -> Group:
-    lag = _p99(sent.lags_ms[-10_000:])
+def _live_table(phase: str, books: Books, sent: Sent, rows: Sequence[Latency], caps: str) -> Group:
+    lag = p99(sent.lags_ms[-10_000:])
     head = Text(
         f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
-        f"producer lag p99 {lag:.1f} ms   Ctrl-C ends the traffic and reconciles",
+        f"producer lag p99 {lag:.1f} ms   Ctrl-C ends the traffic and reconciles\n"
+        f"pending {len(books.pending)}, orders without final credit {books.open_orders()} of {len(books.orders)}, "
+        f"{caps}",
         style="bold",
     )
     waiting = Table("waiting, by stage and partition", "records", box=None)
-    for place, records in sorted(ledger.waiting.items()):
+    for place, records in sorted(books.waiting.items()):
         waiting.add_row(place, str(records))
     codes = Table("result", "code", "results", box=None)
-    for (kind, code), count in sorted(Counter((r["kind"], r["code"]) for r in ledger.results.values()).items()):
+    for (kind, code), count in sorted(Counter((r["kind"], r["code"]) for r in books.results.values()).items()):
         codes.add_row(kind, code, str(count))
     reasons = Table("rejected because", "records", box=None)
-    for reason, count in sorted(Counter(reason for reason, _ in ledger.rejects.values()).items()):
+    for reason, count in sorted(Counter(reason for reason, _ in books.rejects.values()).items()):
         reasons.add_row(reason, str(count))
     sides = Table.grid(padding=(0, 3))
     sides.add_row(Group(latency_table(rows), Text(), waiting, Text(), reasons), codes)
@@ -115,64 +128,11 @@ def latency_table(rows: Sequence[Latency]) -> Table:
     return table
 
 
-def show_report(report: "Report") -> None:
-    """Print reconciliation and latencies of one run."""
-    console, s, sent = _console(), report.settings, report.sent
-    length = f"{s.seconds:g} s" if s.seconds else "until Ctrl-C"
-    console.print(
-        f"\n{s.trigger} on {s.master or f'local[{s.slots}]'} | {s.rate:g} records/s, {s.arrivals} | {length} after "
-        f"{s.warm_up_seconds:g} s warm-up | Kafka connector {connector().version} | achieved {sent.rate:.1f}/s, "
-        f"producer lag p99 {_p99(sent.lags_ms):.1f} ms, not delivered {sent.failed}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    _show_reconciliation(console, report)
-    console.print()
-    console.print(latency_table(report.latencies))
-    for name, gaps in report.gaps_ms.items():
-        if gaps:
-            pauses = ", ".join(map(str, gaps[-PAUSES_SHOWN:]))
-            console.print(f"batch boundary of {name}: pauses of {pauses} ms", highlight=False, soft_wrap=True)
+def campaign_name(campaign_id: str) -> str:
+    """Return the name of a campaign without the run that it belongs to."""
+    return campaign_id.partition("-")[2]
 
 
-def _show_reconciliation(console: Console, report: "Report") -> None:
-    table, books, ledger = Table("reconciliation", "in", "became", box=None), report.reconciliation, report.ledger
-    for family, codes in books.counts.items():
-        became = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
-        table.add_row(family, str(codes["in"]), became)
-    console.print(table)
-    again = ", ".join(f"{topic} {count}" for topic, count in sorted(ledger.delivered_again.items()))
-    console.print(f"written to ad-attributed: {ledger.result_rows} rows; written twice: {again or 'nothing'}")
-    p50, p99, most = percentiles(report.sink.oldest_ms)
-    console.print(
-        f"upserted into PostgreSQL: {report.sink.flushed} rows in {report.sink.flushes} commits, {report.sink.deduped} "
-        f"replaced before; from sink to commit p50 {p50:.0f} p99 {p99:.0f} max {most:.0f} ms",
-        highlight=False,
-        soft_wrap=True,
-    )
-    for difference in books.differences[:DIFFERENCES_SHOWN]:
-        console.print(difference, style="red", highlight=False, soft_wrap=True)
-    verdict = f"{len(books.differences)} differences from the replay of {books.results} results by the rule"
-    console.print(verdict, style="bold red" if books.differences else "bold green", highlight=False)
-
-
-def show_comparison(real_time: "Report", micro_batch: "Report") -> None:
-    """Print by how much the micro-batch run was slower."""
-    console = _console()
-    table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
-    slow_rows = {row.hop: row for row in micro_batch.latencies}
-    for fast in real_time.latencies:
-        slow = slow_rows[fast.hop]
-        pairs = ((slow.p50, fast.p50), (slow.p90, fast.p90), (slow.p99, fast.p99), (slow.max, fast.max))
-        table.add_row(fast.hop, *(f"{s / max(f, 1):.1f}x" for s, f in pairs))
-    console.print()
-    console.print(table)
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
-
-
-def _p99(values: Sequence[float]) -> float:
+def p99(values: Sequence[float]) -> float:
+    """Return the 99th percentile, 0 of fewer than two values."""
     return statistics.quantiles(values, n=100)[98] if len(values) > 1 else 0.0

@@ -26,7 +26,7 @@ from examples.services.packages import broker_jars
 
 START_SECONDS = 60.0
 PROBE_SECONDS = 1.0
-OUTSIDE_PROBE_SECONDS = 3.0
+OUTSIDE_PROBE_SECONDS = 10.0
 HEAP = "512m"
 PROPERTIES = Path(__file__).with_name("broker.properties")
 
@@ -112,7 +112,7 @@ def kafka_broker() -> Iterator[str]:
     """
     Yield the bootstrap servers of `KAFKA_BOOTSTRAP_SERVERS`, else of a local broker that ends with the block.
 
-    Raises RuntimeError when the named servers do not answer within 3 s or the local broker does not start.
+    Raises RuntimeError when the named servers do not answer within 10 s or the local broker does not start.
     """
     if outside := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
         if not _answers(outside, OUTSIDE_PROBE_SECONDS):

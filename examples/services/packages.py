@@ -35,14 +35,14 @@ class Connector:
     jars: tuple[Path, ...]
 
 
-def _pinned(ivy_file: Path) -> dict[str, str]:
+def pinned(ivy_file: Path) -> dict[str, str]:
     """Return, for instance, {"kafka_2.13": "org.apache.kafka:kafka_2.13:4.4.0"}."""
     dependencies = ElementTree.parse(ivy_file).iter("dependency")
     return {d.attrib["name"]: ":".join(d.attrib[key] for key in ("org", "name", "rev")) for d in dependencies}
 
 
 def _version(ivy_file: Path, module: str) -> str:
-    return _pinned(ivy_file)[module].rpartition(":")[2]
+    return pinned(ivy_file)[module].rpartition(":")[2]
 
 
 @cache
@@ -53,7 +53,7 @@ def _spark_ivy() -> Path:
     return next(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
 
 
-def _ivy_command(ivy_file: Path, jars: Path, scratch: str) -> list[str]:
+def _ivy_command(ivy_file: Path, folder: Path, scratch: str) -> list[str]:
     timeouts = ("defaultConnectTimeout", "defaultReadTimeout")
     options = [f"-Dsun.net.client.{name}={CONNECT_TIMEOUT_MILLISECONDS}" for name in timeouts]
     command = [str(java_home() / "bin" / "java"), *options, "-jar", str(_spark_ivy())]
@@ -61,24 +61,24 @@ def _ivy_command(ivy_file: Path, jars: Path, scratch: str) -> list[str]:
         command += ["-settings", settings]
     # A cache of our own for each run: Ivy's default one is not safe when two processes write to it.
     command += ["-cache", scratch, "-ivy", str(ivy_file)]
-    return [*command, "-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
+    return [*command, "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
 
 
-def _fetch(ivy_file: Path, jars: Path) -> None:
+def _fetch(ivy_file: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="spark-rtm-ivy-") as scratch:
-        command = _ivy_command(ivy_file, jars, scratch)
+        command = _ivy_command(ivy_file, folder, scratch)
         try:
             ivy = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RESOLVE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired as error:
             raise RuntimeError(_failure(ivy_file, f"no answer within {RESOLVE_TIMEOUT_SECONDS} s")) from error
-    if ivy.returncode or not any(jars.glob("*.jar")):
+    if ivy.returncode or not any(folder.glob("*.jar")):
         raise RuntimeError(_failure(ivy_file, ivy.stdout + ivy.stderr))
 
 
 def _failure(ivy_file: Path, output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip(" :\t")]
     return (
-        f"Cannot fetch the Maven packages {', '.join(_pinned(ivy_file).values())}, "
+        f"Cannot fetch the Maven packages {', '.join(pinned(ivy_file).values())}, "
         f"and they are not in the cache {cache_root()}: without them Kafka and Spark's Kafka source cannot start. "
         "With a network, run `python -m examples.services.packages`; behind a mirror, name your ivysettings.xml in "
         "RTM_IVY_SETTINGS; without a network, copy the cache folder of another machine and name it in RTM_CACHE. "
@@ -95,10 +95,19 @@ def _jars(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(folder.glob("*.jar")))
 
 
+def is_fetched(ivy_file: Path) -> bool:
+    """Tell whether the jars of a file of exact versions are in the cache."""
+    return (cache_root() / _folder_name(ivy_file)).is_dir()
+
+
+def jars(ivy_file: Path) -> tuple[Path, ...]:
+    """Return the jars of a file of exact versions; raises RuntimeError when they cannot be had."""
+    return _jars(cached_folder(_folder_name(ivy_file), lambda folder: _fetch(ivy_file, folder)))
+
+
 def broker_jars() -> tuple[Path, ...]:
     """Return the class path of the Kafka broker; raises RuntimeError when it is neither cached nor to be fetched."""
-    ivy_file = IVY_FILES / "broker.xml"
-    return _jars(cached_folder(_folder_name(ivy_file), lambda folder: _fetch(ivy_file, folder)))
+    return jars(IVY_FILES / "broker.xml")
 
 
 def connector() -> Connector:
@@ -126,9 +135,9 @@ def main() -> None:
     """Fetch what is missing and print one line for each set."""
     found = connector()
     print(f"Spark's Kafka connector {found.version}: {len(found.jars)} jars in {found.jars[0].parent}")
-    jars = broker_jars()
+    broker = broker_jars()
     version = _version(IVY_FILES / "broker.xml", BROKER_MODULE)
-    print(f"Kafka broker {version}: {len(jars)} jars in {jars[0].parent}")
+    print(f"Kafka broker {version}: {len(broker)} jars in {broker[0].parent}")
 
 
 if __name__ == "__main__":

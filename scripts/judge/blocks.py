@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.judge import markdown, measured, pack
+from scripts.judge import markdown, measured, measured_latency, measured_peers, pack
 from scripts.judge.lint import RULES
 from scripts.judge.measured import table
 
@@ -67,6 +67,11 @@ BLOCKS: dict[str, Maker] = {
     "conditions": conditions,
     "lint-rules": lint_rules,
     "measured-sink": measured.sink,
+    "measured-modes": measured_latency.modes,
+    "measured-boundaries": measured_latency.boundaries,
+    "measured-knobs": measured_latency.knobs,
+    "measured-load": measured_latency.load,
+    "measured-peers": measured_peers.peers,
 }
 
 

@@ -70,7 +70,9 @@ def source_page(root: Path, name: str) -> str:
     folder = str(Path(name).parent)
     back += [f"[{folder}/]({depth}{folder}/index.md)"] if folder in folders(root) else []
     mark = "`" * (max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1)
-    language = {".py": "python", ".json": "json", ".toml": "toml"}.get(Path(name).suffix, "text")
+    language = {".py": "python", ".scala": "scala", ".java": "java", ".json": "json", ".toml": "toml"}.get(
+        Path(name).suffix, "text"
+    )
     front = _FRONT.format(title=Path(name).name)
     return f"{front}# `{name}`\n\nBack to {', '.join(back)}\n\n{mark}{language}\n{text}\n{mark}\n"
 

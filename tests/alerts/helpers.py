@@ -1,6 +1,9 @@
 """Verbs of these tests: send to a job's topics, and read what came out."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -8,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from examples.alerts.job import Job, Options
 from examples.alerts.topics import partitions_of
+from scripts.judge import pack
 from tests.helpers import eventually
 
 BROKEN: dict[str, bytes | None] = {
@@ -36,6 +40,15 @@ class Output(NamedTuple):
 def encoded(fields: dict[str, Any], **changes: Any) -> bytes:
     """Return `fields` as JSON with `changes`; a change to `...` removes the field."""
     return json.dumps({k: v for k, v in (fields | changes).items() if v is not ...}).encode()
+
+
+def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
+    """Start a job as a user would."""
+    words = [sys.executable, "-m", f"examples.alerts.{job.name}", *options]
+    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
+    return subprocess.Popen(
+        words, cwd=pack.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 def create(job: Job, options: Options) -> None:

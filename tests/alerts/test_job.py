@@ -2,31 +2,21 @@
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.alerts import alarms_to_first, logs_to_leaks, payments_to_flagged
+from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
 from examples.alerts.job import Job, Options, start
-from examples.spark_session import NotEnoughSlotsError
-from tests.alerts.helpers import create, encoded, received, send
+from examples.spark_session import NotEnoughSlotsError, slots_total
+from tests.alerts.helpers import command, create, encoded, received, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-JOBS = [alarms_to_first.JOB, logs_to_leaks.JOB, payments_to_flagged.JOB]
-ROOT = Path(__file__).resolve().parents[2]
+JOBS = [alarms_to_first.JOB, heartbeats_to_offline.JOB, logs_to_leaks.JOB, payments_to_flagged.JOB]
 START_SECONDS = 150
-
-
-def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
-    """Start a job as a user would."""
-    words = [sys.executable, "-m", f"examples.alerts.{job.name}", *options]
-    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
-    return subprocess.Popen(words, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
@@ -73,8 +63,10 @@ def test_ctrl_c_ends_a_job_with_status_zero_and_without_a_stack_trace(options: O
 
 def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options: Options) -> None:
     """Partitions that would starve without an error never start to."""
-    with pytest.raises(NotEnoughSlotsError, match="logs_to_leaks 13"):
-        start(logs_to_leaks.JOB, spark, replace(options, partitions=13))
+    too_many = slots_total(spark) + 1
+
+    with pytest.raises(NotEnoughSlotsError, match=f"logs_to_leaks {too_many}"):
+        start(logs_to_leaks.JOB, spark, replace(options, partitions=too_many))
 
 
 def test_an_absent_broker_is_named_before_the_start(spark: SparkSession) -> None:

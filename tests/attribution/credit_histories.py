@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from hypothesis import strategies as st
 from pyspark.sql import Row
@@ -24,6 +25,14 @@ RULES = CreditRules(
 
 T = 10_000
 Record = Touch | Conversion
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """A tombstone for the user."""
+
+    stored_at: int
 
 
 @st.composite
@@ -88,17 +97,20 @@ def identity(record: Record) -> tuple[str, int]:
     return (record.result_id, record.version) if isinstance(record, Touch) else (record.src, 0)
 
 
-def splits(records: list[Record]) -> st.SearchStrategy[list[list[Record]]]:
+def splits(records: list[R]) -> st.SearchStrategy[list[list[R]]]:
     """Cut an order of arrival into calls."""
     cuts = st.sets(st.integers(1, max(len(records) - 1, 1)))
     return cuts.map(lambda at: [records[i:j] for i, j in zip([0, *sorted(at)], [*sorted(at), None], strict=True)])
 
 
-def input_row(record: Record) -> Row:
+def input_row(record: Record | Erasure) -> Row:
     """Return a record as the processor gets it."""
-    is_touch = isinstance(record, Touch)
     fields = Row(**asdict(record))
-    return Row(touch=fields if is_touch else None, conversion=None if is_touch else fields, stored_at=record.stored_at)
+    return Row(
+        touch=fields if isinstance(record, Touch) else None,
+        conversion=fields if isinstance(record, Conversion) else None,
+        stored_at=record.stored_at,
+    )
 
 
 def expected(user: str, records: Iterable[Record], rules: CreditRules = RULES) -> dict[str, Credited]:
@@ -112,3 +124,18 @@ def expected(user: str, records: Iterable[Record], rules: CreditRules = RULES) -
             orders[record.order_id].append(record)
     answers = (credit(user, of_order, known, rules) for of_order in orders.values())
     return {answer.result_id: replace(answer, final=True) for answer in answers}
+
+
+def expected_of_two_lives(
+    user: str, records: Iterable[Record], erased_at: int | None, rules: CreditRules = RULES
+) -> dict[str, Credited]:
+    """Return the rule's final answers before and after an erasure, if any: the second life forgets the first."""
+    if erased_at is None:
+        return expected(user, records, rules)
+    lives: tuple[list[Record], list[Record]] = ([], [])
+    for record in records:
+        if record.stored_at <= erased_at or isinstance(record, Conversion) or record.effective_ts > erased_at:
+            lives[record.stored_at > erased_at].append(record)
+    again = expected(user, lives[1], rules).items()
+    later = {f"{key}/{erased_at}": replace(answer, result_id=f"{key}/{erased_at}") for key, answer in again}
+    return expected(user, lives[0], rules) | later

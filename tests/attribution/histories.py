@@ -1,8 +1,10 @@
 """Generated histories of one transaction, for tests that compare two forms of the rule."""
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from examples.attribution.correlation_rule import STEPS, Event
@@ -17,6 +19,7 @@ EDGES_MS = (300, 900, 330, -2, -300)
 TIMES = st.one_of(
     st.sampled_from([T + edge + near for edge in EDGES_MS for near in (-1, 0, 1)]), st.integers(T - 1_500, T + 2_500)
 )
+D = TypeVar("D")
 KINDS = ("request", "impression", "impression", "click", "click", "start", "complete", *STEPS)
 
 
@@ -65,3 +68,18 @@ def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
         fields = {**asdict(event), "slots": list(event.slots) or None}
         rows.append(tuple(fields[name] for name in HISTORY))
     return rows
+
+
+def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
+    """Return what a strategy draws, the same in every run, for tests that need all of it at once."""
+    found: list[D] = []
+
+    @hypothesis_settings(
+        max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(one=strategy)
+    def draw(one: D) -> None:
+        found.append(one)
+
+    draw()
+    return found

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ class Hop:
         progress = self.query.lastProgress
         return progress.stateOperators[0].numRowsTotal if progress and progress.stateOperators else -1
 
+    def timers(self) -> int:
+        """Return how many timers stand in the committed state."""
+        timers = self.spark.read.format("statestore").option("readRegisteredTimers", "true")
+        return timers.load(str(self.checkpoint)).count()
+
 
 class Mailbox:
     """Sends records with their append times known, and folds a topic to its newest versions."""
@@ -63,16 +69,21 @@ class Mailbox:
 
     def send(self, topic: str, key: str, fields: dict[str, Any] | None) -> int:
         """Send one record, None for a tombstone, and return the broker's time of its append."""
-        appended: list[int] = []
+        return self.send_all([(topic, key, fields)])[0]
 
-        def delivered(error: KafkaError | None, message: Message) -> None:
+    def send_all(self, records: Sequence[tuple[str, str, dict[str, Any] | None]]) -> list[int]:
+        """Send records of (topic, key, fields), and return the broker's times of their appends."""
+        appended = [0] * len(records)
+
+        def delivered(n: int, error: KafkaError | None, message: Message) -> None:
             assert error is None
-            appended.append(message.timestamp()[1])
+            appended[n] = message.timestamp()[1]
 
-        value = None if fields is None else json.dumps({k: v for k, v in fields.items() if v is not None}).encode()
-        self.producer.produce(topic, value, key.encode(), on_delivery=delivered)
+        for n, (topic, key, fields) in enumerate(records):
+            value = None if fields is None else json.dumps({k: v for k, v in fields.items() if v is not None}).encode()
+            self.producer.produce(topic, value, key.encode(), on_delivery=partial(delivered, n))
         assert 0 == self.producer.flush(30)
-        return appended[0]
+        return appended
 
     def read(self) -> dict[str, dict[str, Any]]:
         """Read what has come, and return the newest version by result id."""

@@ -23,6 +23,7 @@ SETTINGS = replace(Settings(), time_scale=1_000, watermark_slack_ms=500)
 
 KEY = ("t", T)
 BEFORE, AFTER = 1, 10 * T
+MOMENTS = st.integers(T - 500, T + WINDOWS.horizon_ms)
 REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("a",))
 SHOWN = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="a", impression_id="x")
 SHOWN = replace(SHOWN, creative_length_ms=30, effective_ts=T + 1)
@@ -56,10 +57,8 @@ class Run:
     def state(self) -> list[Any]:
         """Return everything that is kept for the transaction, timers included."""
         self.tester.handle.setGroupingKey(KEY)
-        values = [self.tester.peekValueState(name, KEY) for name in ("request", "clock")]
-        return [v for v in (*values, self.tester.peekListState("others", KEY)) if v] + [
-            *self.tester.handle.listTimers()
-        ]
+        kept = (self.tester.peekValueState("transaction", KEY), self.tester.peekListState("others", KEY))
+        return [state for state in kept if state] + [*self.tester.handle.listTimers()]
 
 
 def input_row(event: Event) -> Row:
@@ -81,10 +80,10 @@ def by_id(results: Iterable[Result], *, versions: bool = True) -> Results:
     return {r.result_id: r if versions else replace(r, version=0) for r in results}
 
 
-def retried(history: list[Event]) -> list[Event]:
-    """Give repeated requests the slots of their first record, as a retry repeats its payload."""
-    slots = {event.event_id: event.slots for event in reversed(history) if event.kind == "request"}
-    return [replace(e, slots=slots[e.event_id]) if e.kind == "request" else e for e in history]
+def changes(history: list[Event]) -> list[Result]:
+    """Return what a real-time query emits for the newest event of a history: the results that it changed."""
+    before = by_id(correlate(history[:-1], WINDOWS), versions=False)
+    return [r for r in correlate(history, WINDOWS) if before.get(r.result_id) != replace(r, version=0)]
 
 
 def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
@@ -96,7 +95,7 @@ def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
 
 
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories().map(retried))
+@given(data=st.data(), history=histories())
 def test_any_split_answers_at_once_what_the_rule_answers(data: st.DataObject, history: list[Event]) -> None:
     """Before any deadline, after every call, the newest versions are the rule's results, in the SQL form's versions."""
     run = Run()
@@ -111,22 +110,44 @@ def test_any_split_answers_at_once_what_the_rule_answers(data: st.DataObject, hi
 
 
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories().map(retried), only_due=st.booleans())
+@given(data=st.data(), history=histories())
 def test_any_split_over_time_ends_in_the_rule_without_anything_pending(
-    data: st.DataObject, history: list[Event], only_due: bool
+    data: st.DataObject, history: list[Event]
 ) -> None:
     """Events may come before, at and after deadlines: in the end the rule's verdicts stand, and no state is left."""
-    run = Run(only_due=only_due)
-    seen: list[Event] = []
+    run = Run()
 
     for call in calls(data, history):
-        now = data.draw(st.integers(T - 500, T + WINDOWS.horizon_ms))
-        seen += call
-        run.at(max(now, run.now), *call)
-        if only_due:
-            # What the real-time query, or a micro-batch one that repeats everything, answers beside the processor.
-            fold(run.newest, correlate(seen, WINDOWS))
+        run.at(max(data.draw(MOMENTS), run.now), *call)
     run.at(AFTER)
+    run.at(2 * AFTER)
+
+    assert by_id(correlate(history, WINDOWS, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
+    assert [] == run.state()
+
+
+@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@given(data=st.data(), history=histories(), repeats_all=st.booleans())
+def test_time_outs_beside_a_query_that_reads_faster_or_slower_end_in_the_rule(
+    data: st.DataObject, history: list[Event], repeats_all: bool
+) -> None:
+    """Two queries read one partition, each at its own pace: whichever writes first, the newest versions are right."""
+    run = Run(only_due=True)
+    read = 0
+
+    def read_on(until: int) -> None:
+        nonlocal read
+        for count in range(read + 1, until + 1):
+            fold(run.newest, correlate(history[:count], WINDOWS) if repeats_all else changes(history[:count]))
+        read = max(read, until)
+
+    for call in calls(data, history):
+        read_on(data.draw(st.integers(0, len(history))))
+        run.at(max(data.draw(MOMENTS), run.now), *call)
+    overtaken = data.draw(st.booleans())
+    if overtaken:
+        run.at(AFTER)
+    read_on(len(history))
     run.at(2 * AFTER)
 
     assert by_id(correlate(history, WINDOWS, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
@@ -205,7 +226,7 @@ def test_state_that_expired_leaves_no_timer_behind() -> None:
     """If TTL was faster than the timer, the timer finds nothing, says nothing and ends."""
     run = Run()
     run.at(T, REQUEST)
-    run.tester.deleteState("request", KEY)
+    run.tester.deleteState("transaction", KEY)
 
     assert [] == run.at(AFTER)
     assert [] == run.state()

@@ -44,6 +44,36 @@ def test_time_decay_earns_the_published_shares() -> None:
     assert [233_101, 346_387, 420_512] == millionths(ages_ms, model="time_decay")
 
 
+@pytest.mark.parametrize(
+    ("model", "hours", "expected"),
+    [
+        pytest.param("position", [160, 120.25, 80, 40, 1.5], [0.4, *[0.066666667] * 3, 0.4], id="position-of-five"),
+        pytest.param("time_decay", [50], [1], id="decay-of-one"),
+        pytest.param("time_decay", [30.5, 2], [0.470636958, 0.529363042], id="decay-of-two"),
+        pytest.param(
+            "time_decay",
+            [167, 100, 99.5, 0],
+            [0.17757804, 0.234122357, 0.234605835, 0.353693768],
+            id="decay-of-four",
+        ),
+        pytest.param(
+            "time_decay",
+            [160, 120.25, 80, 40, 1.5],
+            [0.140191902, 0.165176696, 0.195016134, 0.230008747, 0.269606521],
+            id="decay-of-five",
+        ),
+    ],
+)
+def test_each_touch_earns_what_another_implementation_gives(
+    model: Model, hours: list[float], expected: list[float]
+) -> None:
+    """The journeys and shares of `run_position_based` and `run_time_decay` of marketing-attribution-models 2.1.1."""
+    # Its answers instead of a dependency: it brings 390 MB of packages, and 1.0.10 fails with current matplotlib.
+    shares = weights([round(age * HOUR_MS) for age in hours], CreditRules(model=model))
+
+    assert pytest.approx(expected, abs=1e-9) == [float(share) for share in shares]
+
+
 @pytest.mark.parametrize("days", [7, 14, 21])
 def test_a_touch_one_half_life_older_earns_half(days: int) -> None:
     """The published weights 1, 0.5, 0.25 and 0.125 for 0, 7, 14 and 21 days."""

@@ -14,7 +14,18 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from examples.attribution.credit_models import CreditRules
 from examples.attribution.credit_processor import CONVERSION, TOUCH, CreditProcessor
 from examples.attribution.credit_rule import Conversion, Credit, Credited, Touch
-from tests.attribution.credit_histories import RULES, Record, T, expected, histories, identity, input_row, splits
+from tests.attribution.credit_histories import (
+    RULES,
+    Erasure,
+    Record,
+    T,
+    expected,
+    expected_of_two_lives,
+    histories,
+    identity,
+    input_row,
+    splits,
+)
 
 USER = "u"
 SPAN_MS = 120
@@ -35,7 +46,7 @@ class Run:
         self.newest: dict[str, Credited] = {}
         self.emitted = 0
 
-    def at(self, now: int, *records: Record) -> None:
+    def at(self, now: int, *records: Record | Erasure) -> None:
         """Let timers fire up to `now`, then bring records in one call."""
         if now > self.now:  # the tester refuses to stand still
             self.now = now
@@ -170,18 +181,53 @@ def test_a_user_with_too_many_touches_keeps_the_newest_and_says_so() -> None:
     assert [(True, 3)] == [(answer.path_truncated, len(answer.credits)) for answer in run.newest.values()]
 
 
+@hypothesis_settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(data=st.data(), history=histories(SPAN_MS, DELAY_MS), erased_at=st.integers(T, T + SPAN_MS + DELAY_MS))
+def test_erasure_in_any_split_ends_one_life_and_begins_another(
+    data: st.DataObject, history: list[Record], erased_at: int
+) -> None:
+    """What was answered before an erasure stands; what comes after it counts on its own, without old touches."""
+    arrival = sorted([Erasure(erased_at), *history], key=lambda each: (each.stored_at, isinstance(each, Erasure)))
+    run = Run()
+
+    for call in data.draw(splits(arrival)):
+        run.at(max(each.stored_at for each in call), *call)
+    run.at(T + 10 * LONG_SPAN_MS)
+
+    before = [each for each in history if each.stored_at <= erased_at]
+    assert expected_of_two_lives(USER, history, erased_at) == run.contents()
+    assert {*expected(USER, before)} <= {*run.contents()}
+    assert sum(isinstance(r, Conversion) for r in history) == sum(a.records for a in run.newest.values())
+    assert [] == run.state()
+
+
 def test_erasure_forgets_the_user_and_keeps_the_totals() -> None:
     """A tombstone makes answers final, removes all touches and orders, and older touches do not come back."""
     run = Run()
     run.at(T + 8, CLICK, ORDER)
 
-    run.fold(run.tester.test(USER, [Row(touch=None, conversion=None, stored_at=T + 50)]))
+    run.at(T + 50, Erasure(T + 50))
 
     assert [("attributed", True)] == [(answer.code, answer.final) for answer in run.newest.values()]
     assert ({}, []) == (run.tester.peekMapState("touches", USER), run.tester.peekListState("conversions", USER))
-    run.at(T + 60, CLICK, replace(ORDER, order_id="o2", src="events:0:2", stored_at=T + 55))
-    assert "unattributed" == run.newest[f"{USER}/a/o2"].code
+    stored_again = replace(CLICK, version=4, stored_at=T + 54)
+    run.at(T + 60, CLICK, stored_again, replace(ORDER, src="events:0:2", stored_at=T + 55))
+    assert ["attributed", "unattributed"] == [run.newest[f"{USER}/a/o1{life}"].code for life in ("", f"/{T + 50}")]
     run.at(T + 10 * LONG_SPAN_MS)
+    assert [] == run.state()
+
+
+def test_a_user_who_stays_active_has_one_timer() -> None:
+    """The end of the state moves with each record, and the timer that stands is enough."""
+    run = Run()
+
+    for n in range(5):
+        run.at(T + n, replace(CLICK, result_id=f"x{n}", stored_at=T + n))
+
+    assert 1 == len([item for item in run.state() if isinstance(item, int)])
+    run.at(T + RULES.retention_ms + RULES.settle_ms)
+    assert 5 == len(run.tester.peekMapState("touches", USER))
+    run.at(T + 4 + RULES.retention_ms + RULES.settle_ms)
     assert [] == run.state()
 
 

@@ -1,9 +1,11 @@
 """Time-outs on the broker, beside the real-time query, with a restart in the middle, and the end of their state."""
 
+import random
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,13 +15,16 @@ from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.settings import Settings
 from examples.spark_session import QueryFailedError, assert_real_time, raise_if_failed, wait_until
+from tests.attribution.histories import T, drawn, histories
 from tests.attribution.hops import Hop, Mailbox
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 FOR_EVER = 10**14
-TRANSACTIONS = 20
+STORIES = 20
+TRANSACTIONS = 1_000
+TIMES = ("effective_ts", "request_ts", "server_ts", "appended_at")
 
 
 def transaction(n: int, now: int) -> list[Event]:
@@ -31,14 +36,55 @@ def transaction(n: int, now: int) -> list[Event]:
     return [[request], [request, shown, click], [click], [shown], [request, shown]][n % 5]
 
 
-def rule(events: list[Event], settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return what the rule says of all transactions when all time has passed, without versions."""
-    expected = {}
-    for name in {event.transaction_id for event in events}:
-        own = [event for event in events if event.transaction_id == name]
-        for result in correlate(own, settings.windows, FOR_EVER):
-            expected[result.result_id] = {k: v for k, v in asdict(result).items() if v is not None and k != "version"}
-    return expected
+class Bench:
+    """The real-time query and the time-outs beside it, from one topic to another."""
+
+    def __init__(self, spark: SparkSession, kafka: str, settings: Settings, folder: Path) -> None:
+        """Start both."""
+        self.settings, self.source, self.target = settings, settings.topic("events"), settings.topic("ad-attributed")
+        self.matches = Hop(spark, kafka, lambda rows: events_to_attributed(rows, settings), folder / "matches")
+        self.time_outs = Hop(spark, kafka, lambda rows: events_to_timeouts(rows, settings), folder / "time-outs")
+        self.matches.start([self.source], self.target, real_time=True)
+        assert_real_time(self.matches.query)
+        self.time_outs.start([self.source], self.target)
+        self.box = Mailbox(kafka, self.target)
+        self.sent: list[Event] = []
+
+    def send(self, events: Iterable[Event]) -> None:
+        """Send events as the decoder would."""
+        new = list(events)
+        self.box.send_all([(self.source, e.transaction_id, {**asdict(e), "slots": e.slots or None}) for e in new])
+        self.sent += new
+
+    def restart(self) -> None:
+        """Stop the time-outs wherever they are, and start them from their checkpoint."""
+        self.time_outs.query.stop()
+        self.time_outs.start([self.source], self.target)
+
+    def await_the_rule(self) -> None:
+        """Wait until the newest versions are what the rule says when all time has passed."""
+        of_transaction: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in self.sent:
+            of_transaction[event.transaction_id].append(event)
+        expected = {}
+        for own in of_transaction.values():
+            for result in correlate(own, self.settings.windows, FOR_EVER):
+                fields = {k: v for k, v in asdict(result).items() if v is not None and k != "version"}
+                expected[result.result_id] = fields
+        self.box.await_contents(expected, [self.matches.query, self.time_outs.query])
+
+
+def placed(history: list[Event], n: int, shift_ms: int) -> list[Event]:
+    """Return a generated history as transaction `n`, moved to the present."""
+    return [
+        replace(
+            event,
+            transaction_id=f"t{n}",
+            src=f"{event.src}{n}",
+            **{name: getattr(event, name) + shift_ms for name in TIMES},
+        )
+        for event in history
+    ]
 
 
 def test_time_outs_and_matches_meet_in_one_topic_without_coordination(
@@ -46,42 +92,51 @@ def test_time_outs_and_matches_meet_in_one_topic_without_coordination(
 ) -> None:
     """After a restart in the middle the newest versions are the rule's: nothing pending, matches beat time-outs."""
     # The slack is what a busy machine may need for the restart: state that ends before would not know the requests.
-    own = replace(settings, time_scale=100, watermark_slack_ms=30_000)
-    matches = Hop(spark, kafka, lambda rows: events_to_attributed(rows, own), tmp_path / "matches")
-    time_outs = Hop(spark, kafka, lambda rows: events_to_timeouts(rows, own), tmp_path / "time-outs")
-    source, target = own.topic("events"), own.topic("ad-attributed")
-    matches.start([source], target, real_time=True)
-    assert_real_time(matches.query)
-    time_outs.start([source], target)
-    box = Mailbox(kafka, target)
-    sent: list[Event] = []
-
-    def send(event: Event) -> None:
-        box.send(source, event.transaction_id, {**asdict(event), "slots": event.slots or None})
-        sent.append(event)
-
+    bench = Bench(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=30_000), tmp_path)
     started_at = int(time.time() * 1000)
-    stories = [transaction(n, started_at) for n in range(TRANSACTIONS)]
-    for story in stories:
-        send(story[0])
-    eventually(time_outs.has_committed, 120, "a committed batch")
-    time_outs.query.stop()
-    time_outs.start([source], target)
+    stories = [transaction(n, started_at) for n in range(STORIES)]
+    bench.send(story[0] for story in stories)
+    eventually(lambda: bench.time_outs.state_rows() >= STORIES, 120, "state of every story")
+    bench.restart()
     # Every first record has waited too long by now, so that what comes next has a time-out to beat.
-    overdue = [f"t{n}/{started_at}/slot/s" for n in range(TRANSACTIONS) if n % 5 in (0, 1, 4)]
+    overdue = [f"t{n}/{started_at}/slot/s" for n in range(STORIES) if n % 5 in (0, 1, 4)]
     wait_until(
-        lambda: all(box.read().get(key, {}).get("code") == "unfilled" for key in overdue),
+        lambda: all(bench.box.read().get(key, {}).get("code") == "unfilled" for key in overdue),
         120,
         "time-outs of all slots",
-        [matches.query, time_outs.query],
+        [bench.matches.query, bench.time_outs.query],
     )
-    for story in stories:
-        for event in story[1:]:
-            send(event)
+    bench.send(event for story in stories for event in story[1:])
 
-    box.await_contents(rule(sent, own), [matches.query, time_outs.query])
-    assert {"filled", "unfilled"} == {row["code"] for row in box.newest.values() if row["kind"] == "slot"}
-    eventually(lambda: time_outs.state_rows() == 0, 120, "no rows of state")
+    bench.await_the_rule()
+    assert {"filled", "unfilled"} == {row["code"] for row in bench.box.newest.values() if row["kind"] == "slot"}
+    eventually(lambda: bench.time_outs.state_rows() == 0, 120, "no rows of state")
+    assert 0 == bench.time_outs.timers()
+
+
+def test_a_thousand_transactions_in_any_order_with_a_restart_leave_nothing_pending(
+    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
+) -> None:
+    """Deadlines pass while records come: newest versions are the rule's, none has two contents, no timers pile up."""
+    bench = Bench(spark, kafka, replace(settings, time_scale=1_000, watermark_slack_ms=120_000), tmp_path)
+    chance, now = random.Random(7), int(time.time() * 1000) - T
+    all_histories = enumerate(drawn(histories(), TRANSACTIONS))
+    events = [e for n, history in all_histories for e in placed(history, n, now + chance.randint(0, 20_000))]
+    chance.shuffle(events)
+    half, most = len(events) // 2, len(events) * 3 // 4
+    bench.send(events[:half])
+    eventually(bench.time_outs.has_committed, 120, "a committed batch")
+
+    bench.send(events[half:most])
+    bench.restart()
+    bench.send(events[most:])
+
+    bench.await_the_rule()
+    codes = {row["code"] for row in bench.box.newest.values()}
+    assert {"filled", "unfilled", "orphan_impression", "orphan_click", "orphan_step"} < codes
+    contents = {(row["result_id"], row["version"]): row for row in bench.box.rows}
+    assert [] == [row for row in bench.box.rows if row != contents[row["result_id"], row["version"]]]
+    assert 0 < bench.time_outs.timers() <= TRANSACTIONS
 
 
 def test_real_time_mode_refuses_the_processor(

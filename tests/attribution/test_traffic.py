@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from examples.attribution.traffic import COLD_SHARE, Record, Sent, Traffic, send
-from examples.settings import SOURCE_TOPICS, Settings
+from examples.attribution.goals import FIRST_CAP, LAST_CAP, goals
+from examples.attribution.sender import Sent, send
+from examples.attribution.traffic import COLD_SHARE, RESALE_CAMPAIGN, Record, Traffic
+from examples.settings import ERASURES_TOPIC, SOURCE_TOPICS, Settings
 from tests.helpers import eventually
 
 MANY = 20_000
@@ -40,7 +42,7 @@ def transactions(found: list[Record]) -> dict[str, list[Record]]:
     """Return the good records by transaction."""
     by_id: defaultdict[str, list[Record]] = defaultdict(list)
     for record in found:
-        if record.label != "malformed" and "transaction_id" in fields(record):
+        if record.label not in ("malformed", "erasure") and "transaction_id" in fields(record):
             by_id[fields(record)["transaction_id"]].append(record)
     return by_id
 
@@ -91,7 +93,7 @@ def test_a_duplicate_repeats_an_earlier_event_id_with_the_same_fields() -> None:
     seen: dict[str, dict[str, Any]] = {}
     repeats = 0
     for record in records(5_000):
-        if record.label == "malformed":
+        if record.label in ("malformed", "erasure"):
             continue
         own = {k: v for k, v in fields(record).items() if k != "server_ts"}
         if record.label == "duplicate" and own["event_id"] in seen:
@@ -113,6 +115,80 @@ def test_requests_with_several_slots_and_slots_with_several_impressions_occur() 
 
     assert sum(len(r["slots"]) > 1 for r in requests) / len(requests) == pytest.approx(0.2, abs=0.03)
     assert sum(len(ids) > 1 for ids in shown.values()) / len(shown) == pytest.approx(0.05, abs=0.02)
+
+
+def test_one_campaign_is_hot_and_the_others_share_the_rest() -> None:
+    """The hot key of pacing has the share that was set."""
+    requests = [fields(r) for r in records(hot_campaign_share=0.4) if r.label == "normal" and r.topic == "ad-requests"]
+
+    counted = Counter(request["campaign_id"] for request in requests)
+    assert [f"run-campaign-{n}" for n in range(8)] == sorted(counted)
+    assert counted["run-campaign-0"] / len(requests) == pytest.approx(0.4, abs=0.03)
+    assert counted["run-campaign-5"] / len(requests) == pytest.approx(0.6 / 7, abs=0.02)
+
+
+def test_requests_of_a_closed_campaign_are_resold_from_the_next_one_on() -> None:
+    """The ad server asks before each request; all else of the traffic stays as it would have been."""
+    closed: set[str] = set()
+    traffic = Traffic(Settings(), "run", STARTED_AT, lambda campaign_id: campaign_id not in closed)
+    stream = traffic.records()
+
+    before = list(islice(stream, 2_000))
+    closed.add("run-campaign-0")
+    after = list(islice(stream, 2_000))
+
+    def sold_to(found: list[Record]) -> set[str]:
+        return {fields(r)["campaign_id"] for r in found if r.label == "normal" and r.topic == "ad-requests"}
+
+    assert (True, False) == ("run-campaign-0" in sold_to(before), RESALE_CAMPAIGN in sold_to(before))
+    assert (False, True) == ("run-campaign-0" in sold_to(after), RESALE_CAMPAIGN in sold_to(after))
+    as_it_would_have_been = list(islice(Traffic(Settings(), "run", STARTED_AT).records(), 4_000))
+    assert [(r.topic, r.key, r.send_at) for r in as_it_would_have_been] == [
+        (r.topic, r.key, r.send_at) for r in before + after
+    ]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05])
+def test_the_share_of_users_who_ask_for_erasure_is_the_one_that_was_set(share: float) -> None:
+    """A tombstone has the user as its key and nothing else; a user without key cannot ask."""
+    found = records(erasure_share=share)
+    with_user = {fields(r)["transaction_id"] for own in transactions(found).values() for r in own if _has_user(r)}
+
+    erasures = [record for record in found if record.topic == ERASURES_TOPIC]
+    assert len(erasures) / len(with_user) == pytest.approx(share, abs=0.01 if share else 0)
+    assert {(None, "erasure", True)} >= {(r.value, r.label, r.key.startswith("user-")) for r in erasures}
+
+
+def _has_user(record: Record) -> bool:
+    return "user_key" in fields(record)
+
+
+def test_goals_are_reached_one_after_the_other_in_the_measured_part() -> None:
+    """A simple count of the slots that will be filled meets each goal at its time, give or take chance."""
+    settings = Settings(rate=1_000, warm_up_seconds=10, seconds=30)
+    traffic = Traffic(settings, "run", STARTED_AT)
+    own = goals(traffic)
+    sent_by = list(islice(traffic.records(), 34_000))
+
+    filled: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    for record in sent_by:
+        if record.topic == "ad-impressions" and record.label in ("normal", "out_of_order"):
+            shown = fields(record)
+            filled[shown["campaign_id"]].setdefault((shown["transaction_id"], shown["slot_id"]), record.send_at)
+    reached = [sorted(filled[goal.campaign_id].values())[goal.impressions - 1] for goal in own]
+    planned = [10 + 30 * (FIRST_CAP + (LAST_CAP - FIRST_CAP) * n / 7) for n in range(8)]
+    assert planned == pytest.approx(reached, rel=0.2)
+    assert {(int(STARTED_AT * 1000), int(STARTED_AT * 1000) + 40_000)} == {(g.starts_at, g.ends_at) for g in own}
+
+
+def test_the_records_of_a_warm_up_follow_its_rising_rate() -> None:
+    """What is due by a time is what the schedule sends by then, before and after the warm-up."""
+    settings = Settings(rate=1_000, warm_up_seconds=10)
+    times = [record.send_at for record in records(rate=1_000, warm_up_seconds=10)]
+
+    traffic = Traffic(settings, "run", STARTED_AT)
+    for seconds in (1, 5, 10, 12):
+        assert traffic.records_until(seconds) == pytest.approx(sum(at < seconds for at in times), abs=2)
 
 
 def test_late_events_are_sent_after_their_window() -> None:
@@ -174,7 +250,9 @@ def test_the_sender_keeps_the_schedule_and_marks_the_intended_time(kafka: str, s
     assert (400, 0, 400) == (sent.records, sent.failed, len(sent.lags_ms))
     assert sent.rate == pytest.approx(200, rel=0.02)
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
-    consumer.assign([TopicPartition(own.topic(t), p, 0) for t in SOURCE_TOPICS for p in range(own.partitions)])
+    consumer.assign(
+        [TopicPartition(own.topic(t), p, 0) for t in (*SOURCE_TOPICS, ERASURES_TOPIC) for p in range(own.partitions)]
+    )
     stamps: list[tuple[int, str]] = []
 
     def read() -> bool:

@@ -39,7 +39,7 @@ def _json(key: str, **fields: object) -> Sample:
 
 def _samples() -> dict[str, list[Sample]]:
     now = int(time.time() * 1000)
-    traffic = Traffic(replace(Settings(), warm_up_seconds=0), "pages", time.time())
+    traffic = Traffic(replace(Settings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
     ads: dict[str, list[Sample]] = {topic: [] for topic in SOURCE_TOPICS}
     for record in itertools.islice(traffic.records(), 200):
         ads[record.topic].append((record.key, record.value or b""))

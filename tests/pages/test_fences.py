@@ -9,13 +9,12 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import pyspark
 import pytest
 import yaml
 from markdown_it import MarkdownIt
 from pytest_examples import EvalExample, find_examples
 
-from examples.services import java_home
+from examples.services.scala import compiled
 from scripts.judge import markdown, pack
 from scripts.judge.excerpt import excerpt
 from tests.pages.examples import EXAMPLES, Example
@@ -126,12 +125,9 @@ def _check_sql(example: Example, request: pytest.FixtureRequest, _: Path) -> Non
 
 
 def _check_scala(example: Example, _: pytest.FixtureRequest, folder: Path) -> None:
-    source = folder / "Page.scala"
+    source = folder / "page.scala"
     source.write_text(example.fence.code)
-    jars = Path(pyspark.__file__).parent / "jars" / "*"
-    command = [str(java_home() / "bin/java"), "-cp", str(jars), "scala.tools.nsc.Main", "-usejavacp", "-d", str(folder)]
-    compiled = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False, timeout=110)
-    assert 0 == compiled.returncode, compiled.stdout + compiled.stderr
+    assert compiled(source).is_file()
 
 
 def _check_nothing(example: Example, *_: object) -> None:

@@ -13,10 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.attribution.events_to_attributed import events_to_attributed
-from examples.attribution.kafka_to_events import kafka_to_events
+from examples.attribution.pipeline import hops, tasks_of_source
 from examples.services import java_home
-from examples.settings import SOURCE_TOPICS, Settings
+from examples.settings import TOPICS, Settings
 from examples.spark_session import preflight, wait_until
 from scripts.judge import markdown, pack
 from scripts.judge.lint.definitions import definition_problems
@@ -45,7 +44,7 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.spark
 def test_job_of_the_page_has_slots_for_the_queries_it_starts(spark: SparkSession) -> None:
-    """The bundle starts on fixed workers, with the flag, and with more slots than both queries of the pipeline need."""
+    """The bundle starts on fixed workers, with the flag, and with more slots than the queries of the pipeline need."""
     text = fence("yaml")
     job = next(iter(yaml.safe_load(text)["resources"]["jobs"].values()))
     cluster = job["job_clusters"][0]["new_cluster"]
@@ -54,15 +53,14 @@ def test_job_of_the_page_has_slots_for_the_queries_it_starts(spark: SparkSession
     )
     settings = Settings()
     stream = source.option("includeHeaders", "true").load()
-    streams = {
-        "kafka_to_events": (kafka_to_events(stream, settings), len(SOURCE_TOPICS) * settings.partitions),
-        "events_to_attributed": (events_to_attributed(stream, settings), settings.partitions),
-    }
+    partitions = dict.fromkeys(TOPICS, settings.partitions)
+    streams = {hop: hop.transform(stream) for hop in hops(settings)}
+    needs = {hop.name: (rows, tasks_of_source(hop, rows, partitions, settings)) for hop, rows in streams.items()}
 
     assert [] == definition_problems(text, is_json=False)
     assert "true" == cluster["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
     assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
-    assert 10 == preflight(spark, streams) <= cluster["num_workers"] * CORES_OF_A_WORKER
+    assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_OF_A_WORKER
     assert "UNPAUSED" == job["continuous"]["pause_status"]
 
 

@@ -1,17 +1,16 @@
 """The page on state: what removes state and when, when a row is late, when a timer fires."""
 
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.services import java_home
+from examples.services.scala import scala_object
 from examples.spark_session import raise_if_failed, wait_until
 from scripts.judge import markdown, pack
 from tests.helpers import new_topic
@@ -20,6 +19,9 @@ from tests.pages.bench import Bench, in_real_time, open_bench, send
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 PAGE = pack.ROOT / "references" / "state.md"
+PROCESSORS = Path(__file__).with_name("processors.scala")
+TTL_MS = 5_000
+MINUTE_MS = 60_000
 DEADLINE_SECONDS = 90.0
 # Long enough that what follows a commit at once is in the next batch.
 WATCHED = "6 seconds"
@@ -34,24 +36,23 @@ def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
 @pytest.fixture(scope="session")
 def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[DataFrame], DataFrame]:
     """Return the processor of the page, compiled from its own text."""
-    folder = tmp_path_factory.mktemp("scala")
-    source, jar = folder / "Silence.scala", folder / "silence.jar"
+    source = tmp_path_factory.mktemp("scala") / "silence.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
-    command = [str(java_home() / "bin/java"), "-cp", str(Path(pyspark.__file__).parent / "jars" / "*")]
-    command += ["scala.tools.nsc.Main", "-usejavacp", "-d", str(jar), str(source)]
-    subprocess.run(command, check=True, timeout=200)
-    jvm = spark._jvm  # noqa: SLF001 - classes of a jar have no Python form
-    assert jvm is not None
-    spark.sparkContext._jsc.addJar(str(jar))  # noqa: SLF001
-    urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 1)  # type: ignore[union-attr]  # noqa: SLF001
-    urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
-    loader = jvm.java.net.URLClassLoader(urls, jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    method = next(m for m in loader.loadClass("Silence").getMethods() if m.getName() == "of")
+    return in_python(scala_object(spark, source, "state.Silence").of)
 
-    def applied(rows: DataFrame) -> DataFrame:
-        arguments = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 1)  # type: ignore[union-attr]  # noqa: SLF001
-        arguments[0] = rows._jdf  # noqa: SLF001
-        return DataFrame(method.invoke(None, arguments), rows.sparkSession)
+
+@pytest.fixture(scope="session")
+def processors(spark: SparkSession) -> Any:
+    """Return the processors of these tests."""
+    return scala_object(spark, PROCESSORS, "processors.Processors")
+
+
+def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
+    """Return a Scala function of DataFrames as one that Python can call."""
+
+    def applied(rows: DataFrame, *arguments: Any) -> DataFrame:
+        plain = (a._jdf if isinstance(a, DataFrame) else a for a in (rows, *arguments))  # noqa: SLF001 - for Scala
+        return DataFrame(method(*plain), rows.sparkSession)
 
     return applied
 
@@ -184,3 +185,36 @@ def test_micro_batch_gives_a_call_all_rows_of_its_key(bench: Bench, silence: Cal
 
     wait_for(query, lambda: "a 3 3" in bench.texts(), "one call for three rows")
     assert "a 3 3" == bench.texts()[0]
+
+
+def test_state_with_ttl_goes_inside_the_batch(bench: Bench, processors: Any) -> None:
+    """Value, list and map state end by the live clock, without a row that says so."""
+    stream = in_python(processors.fading)(bench.rows().select("k"), TTL_MS)
+    query = start(bench, stream, "10 minutes")
+    send(bench.kafka, bench.topic, [("a", 1), ("a", 2)])
+    wait_for_text(bench, query, "a 1 1 1", "a 2 2 2")
+    gone = time.monotonic() + TTL_MS / 1000
+
+    wait_for(query, lambda: time.monotonic() > gone, "the end of the state's time")
+    bench.send("a", 3)
+
+    wait_for_text(bench, query, "a 1 1 1", "a 2 2 2", "a 1 1 1")
+    assert query.lastProgress is None
+
+
+def test_event_time_timer_fires_in_the_batch_after_the_watermark_has_passed_it(bench: Bench, processors: Any) -> None:
+    """A row that moves the watermark fires nothing in its own batch, nor does a row behind it."""
+    query = start(bench, in_python(processors.overdue)(bench.timed().select("k", "at")), WATCHED)
+    send(bench.kafka, bench.topic, [("a", 1), ("z", 100), ("b", 100)])
+
+    wait_for_text(bench, query, "a 0", "z 0", "b 0", f"a {99 * MINUTE_MS} due {2 * MINUTE_MS}")
+
+
+def test_initial_state_is_there_before_the_first_row(bench: Bench, processors: Any) -> None:
+    """A key goes on from the number that it was given, and a key without one begins."""
+    initial = bench.spark.createDataFrame([("a", 100), ("c", 7)], "_1 string, _2 long")
+    query = start(bench, in_python(processors.continued)(bench.rows().select("k"), initial), "10 minutes")
+
+    send(bench.kafka, bench.topic, [("a", 1), ("b", 1), ("a", 1)])
+
+    wait_for_text(bench, query, "a 101", "b 1", "a 102")

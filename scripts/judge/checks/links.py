@@ -40,6 +40,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             what = "no page links to it, nor does a module that a page links to use it"
             yield Finding(pack.relative(root, module), 1, "orphan", what, "link it from its page or delete it")
     subjects = [*pack.modules(root), *pack.references(root), *(root / "scripts").rglob("*.py")]
+    subjects += (root / "examples").rglob("*.scala")
     names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
     for test in pack.tests(root):
         name, subject = pack.relative(root, test), test.stem.removeprefix("test_")

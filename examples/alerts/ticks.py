@@ -1,0 +1,51 @@
+"""
+Write a tick to a topic every few milliseconds, so that due timers need not wait for a row.
+
+Options arrive; ticks leave as long as the block lasts.
+Real-time mode fires a due timer with the next row of its state partition, and rows of devices may be rare.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from confluent_kafka import Producer
+
+from examples.alerts.job import Options
+from examples.alerts.topics import partitions_of
+
+TICKS_TOPIC = "heartbeats-ticks"
+INTERVAL_MS = 20
+# A tick that the broker has not taken by then is of no use any more.
+TIMEOUT_MS = 1_000
+
+
+@contextmanager
+def ticking(options: Options) -> Iterator[None]:
+    """
+    Write ticks from a thread until the block ends; the topic is created with one partition if it is missing.
+
+    Kafka keeps ticks as long as other records, about 2 GB a week, because no query can go on where its ticks are gone.
+    """
+    topic = options.topic_prefix + TICKS_TOPIC
+    partitions_of(options.bootstrap_servers, [topic], partitions=1)
+    stop = threading.Event()
+    ticker = threading.Thread(target=_tick, args=(options.bootstrap_servers, topic, stop), daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        ticker.join()
+
+
+def _tick(bootstrap_servers: str, topic: str, stop: threading.Event) -> None:
+    producer = Producer(
+        {"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.timeout.ms": TIMEOUT_MS, "acks": 1}
+    )
+    while not stop.wait(INTERVAL_MS / 1000):
+        # While the broker is away the queue fills, and what is in it falls out by its time limit.
+        with suppress(BufferError):
+            producer.produce(topic, b"")
+        producer.poll(0)
+    producer.flush(TIMEOUT_MS / 1000)

@@ -1,0 +1,235 @@
+import java.io.BufferedOutputStream;
+import java.io.DataOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Sends records in an open loop and takes down when each was due, sent, appended, and answered by an engine.
+ *
+ * Arguments: bootstrap servers, source, target and rejected topic, partitions, work, records, records per second,
+ * constant or poisson, seconds to wait for the last answer, file for the rows. A row is five big-endian longs for each
+ * record: due, sent (both microseconds of the wall clock), append of the input (milliseconds, by the broker), append of
+ * the first answer (likewise), receipt of the first answer (microseconds); 0 for what has not happened. Then come the
+ * overshoots of a thread that sleeps one millisecond at a time, in microseconds.
+ */
+public final class Load {
+    private static final String[] KINDS = {"request", "impression", "click", "complete"};
+    private static final int INTERLEAVED = 1_000;
+    private static final int BLOCK = INTERLEAVED * KINDS.length;
+    private static final int ONE_INVALID_OF = 101;
+    private static final long FIRST_TS = 1_700_000_000_000L;
+    /** More than half an hour of them; later ones are not taken down. */
+    private static final int MOST_PAUSES = 2_000_000;
+    private static final byte[] LIST = "seqs\"".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] NUMBER = "seq".getBytes(StandardCharsets.US_ASCII);
+
+    private final long nanoZero = System.nanoTime();
+    private final long wallZero = micros(Instant.now());
+    private final String bootstrap;
+    private final String source;
+    private final List<TopicPartition> answers;
+    private final boolean stateful;
+    private final int records;
+    private final double rate;
+    private final long drainNanos;
+    private final long[] due;
+    private final long[] sent;
+    private final long[] appended;
+    private final long[] answerAppended;
+    private final long[] answerReceived;
+    private final long[] pauses = new long[MOST_PAUSES];
+    private int pauseCount;
+    private int answered;
+    private volatile boolean finished;
+    private volatile Exception failure;
+
+    private Load(String[] arguments) {
+        bootstrap = arguments[0];
+        source = arguments[1];
+        int partitions = Integer.parseInt(arguments[4]);
+        answers = Stream.of(arguments[2], arguments[3])
+            .flatMap(topic -> IntStream.range(0, partitions).mapToObj(number -> new TopicPartition(topic, number)))
+            .toList();
+        stateful = arguments[5].equals("stateful");
+        records = Integer.parseInt(arguments[6]);
+        rate = Double.parseDouble(arguments[7]);
+        due = schedule(arguments[8].equals("poisson"));
+        drainNanos = (long) (Double.parseDouble(arguments[9]) * 1e9);
+        sent = new long[records];
+        appended = new long[records];
+        answerAppended = new long[records];
+        answerReceived = new long[records];
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Load load = new Load(arguments);
+        Thread receiver = new Thread(load::receive, "receiver");
+        Thread pausing = new Thread(load::measurePauses, "pauses");
+        pausing.setDaemon(true);
+        receiver.start();
+        pausing.start();
+        load.send();
+        receiver.join();
+        if (load.failure != null) {
+            throw load.failure;
+        }
+        load.write(Path.of(arguments[10]));
+    }
+
+    /** Nanoseconds from the start at which each record is due; the same in every run. */
+    private long[] schedule(boolean poisson) {
+        long[] times = new long[records];
+        Random random = new Random(7);
+        double at = 0;
+        for (int seq = 0; seq < records; seq++) {
+            times[seq] = (long) at;
+            at = poisson ? at - Math.log(1 - random.nextDouble()) * 1e9 / rate : (seq + 1) * 1e9 / rate;
+        }
+        return times;
+    }
+
+    private void send() {
+        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "acks", "all", "linger.ms", 0,
+            "key.serializer", ByteArraySerializer.class, "value.serializer", ByteArraySerializer.class);
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings)) {
+            producer.partitionsFor(source);
+            long start = System.nanoTime() - nanoZero;
+            for (int seq = 0; seq < records && failure == null; seq++) {
+                due[seq] += start;
+                for (long wait; (wait = due[seq] - elapsed()) > 0;) {
+                    LockSupport.parkNanos(wait);
+                }
+                sent[seq] = elapsed();
+                int number = seq;
+                producer.send(record(seq), (where, problem) -> {
+                    if (problem == null) {
+                        appended[number] = where.timestamp();
+                    } else {
+                        failure = problem;
+                    }
+                });
+            }
+        } finally {
+            finished = true;
+        }
+    }
+
+    private ProducerRecord<byte[], byte[]> record(int seq) {
+        String id = "t" + (seq / BLOCK * INTERLEAVED + seq % INTERLEAVED);
+        boolean valid = isValid(seq);
+        boolean hasId = valid || seq / ONE_INVALID_OF % 2 == 1;
+        String kind = valid || !hasId ? KINDS[seq % BLOCK / INTERLEAVED] : "unknown";
+        String value = (hasId ? "{\"id\":\"" + id + "\",\"seq\":" : "{\"seq\":") + seq + ",\"kind\":\"" + kind
+            + "\",\"ts\":" + (FIRST_TS + seq) + ",\"amount\":" + seq % 100 + "}";
+        return new ProducerRecord<>(source, id.getBytes(StandardCharsets.US_ASCII),
+            value.getBytes(StandardCharsets.US_ASCII));
+    }
+
+    private static boolean isValid(int seq) {
+        return seq % ONE_INVALID_OF != ONE_INVALID_OF - 1;
+    }
+
+    private void receive() {
+        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "fetch.min.bytes", 1,
+            "key.deserializer", ByteArrayDeserializer.class, "value.deserializer", ByteArrayDeserializer.class);
+        long expected = IntStream.range(0, records).filter(seq -> !stateful || isValid(seq)).count();
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings)) {
+            consumer.assign(answers);
+            consumer.seekToBeginning(answers);
+            long deadline = Long.MAX_VALUE;
+            while (answered < expected && elapsed() < deadline && failure == null) {
+                for (ConsumerRecord<byte[], byte[]> answer : consumer.poll(Duration.ofMillis(100))) {
+                    takeDown(answer, elapsed());
+                }
+                if (finished && deadline == Long.MAX_VALUE) {
+                    deadline = elapsed() + drainNanos;
+                }
+            }
+        } catch (RuntimeException problem) {
+            failure = problem;
+        }
+    }
+
+    /** Takes the first answer to each record: of a list "seqs" all that are new, else the number after "seq". */
+    private void takeDown(ConsumerRecord<byte[], byte[]> answer, long at) {
+        byte[] value = answer.value();
+        int list = after(value, LIST);
+        int position = list < 0 ? after(value, NUMBER) : list;
+        // An answer without a number is none; the comparison with the replay will call it wrong.
+        for (; position >= 0 && position < value.length && value[position] != ']'; position++) {
+            if (value[position] < '0' || value[position] > '9') {
+                continue;
+            }
+            int seq = 0;
+            for (; position < value.length && value[position] >= '0' && value[position] <= '9'; position++) {
+                seq = 10 * seq + value[position] - '0';
+            }
+            if (seq < records && answerReceived[seq] == 0) {
+                answerAppended[seq] = answer.timestamp();
+                answerReceived[seq] = at;
+                answered++;
+            }
+            if (list < 0 || value[position] == ']') {
+                return;
+            }
+        }
+    }
+
+    private static int after(byte[] value, byte[] sought) {
+        for (int start = 0; start + sought.length <= value.length; start++) {
+            if (Arrays.equals(value, start, start + sought.length, sought, 0, sought.length)) {
+                return start + sought.length;
+            }
+        }
+        return -1;
+    }
+
+    private void measurePauses() {
+        for (; pauseCount < MOST_PAUSES; pauseCount++) {
+            long before = System.nanoTime();
+            LockSupport.parkNanos(1_000_000);
+            pauses[pauseCount] = (System.nanoTime() - before) / 1_000 - 1_000;
+        }
+    }
+
+    private void write(Path file) throws Exception {
+        int pauseRows = pauseCount;
+        try (DataOutputStream rows = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
+            for (int seq = 0; seq < records; seq++) {
+                rows.writeLong(wallZero + due[seq] / 1_000);
+                rows.writeLong(wallZero + sent[seq] / 1_000);
+                rows.writeLong(appended[seq]);
+                rows.writeLong(answerAppended[seq]);
+                rows.writeLong(answerReceived[seq] == 0 ? 0 : wallZero + answerReceived[seq] / 1_000);
+            }
+            for (int number = 0; number < pauseRows; number++) {
+                rows.writeLong(pauses[number]);
+            }
+        }
+    }
+
+    private long elapsed() {
+        return System.nanoTime() - nanoZero;
+    }
+
+    private static long micros(Instant now) {
+        return now.getEpochSecond() * 1_000_000 + now.getNano() / 1_000;
+    }
+}

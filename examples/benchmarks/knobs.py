@@ -1,0 +1,114 @@
+"""
+Turn one knob at a time around the recommended settings of real-time mode: `make bench-knobs`.
+
+What arrives are options; what leaves are tables, `knobs.json`, and its chart. Exit status 1 if a run is invalid.
+Real-time mode has knobs for the row within a batch, and others for the boundary; a table must show both.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from examples.benchmarks.latency import conditions, ended, table, write
+from examples.benchmarks.latency_cells import UNTUNED, spark_cell
+from examples.benchmarks.load import Traffic
+from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
+from examples.benchmarks.plan import interleaved, plain_console, run_plan
+from examples.benchmarks.spark_queries import SparkOptions
+from examples.benchmarks.summary import summarise
+from examples.benchmarks.trial import Cell
+from examples.benchmarks.work import Work
+from examples.spark_session import CONFS
+
+FULL, QUICK = Lengths(2, 15, 30, 60), Lengths(1, 2, 6, 9)
+RECOMMENDED = "recommended"
+MEMORY_DISK = Path("/dev/shm")
+
+FLUSH = "spark.shuffle.streaming.networkBufferMaxWaitTimeMs"
+DISK = "spark.hadoop.fs.file.impl"
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+LINGER = "kafka.linger.ms"
+ASYNC = "asyncProgressTrackingEnabled"
+
+SESSION: dict[str, tuple[str, ...]] = {
+    FLUSH: ("0", "5", "10", "50"),
+    CHECKSUMS: ("false",),
+    CHANGELOG: ("false",),
+    JAVA_OPTIONS: ("-XX:+UseParallelGC", "-XX:+UseZGC"),
+}
+"""Values besides the recommended one."""
+
+Variant = tuple[str, SparkOptions]
+"""What was turned, with the knob and its value on both sides of ` = `."""
+
+
+def knob_cells(base: SparkOptions) -> list[Cell]:
+    """Return the recommended settings, and each knob at its other values, for both works."""
+    return [*_cells("stateful", base), *_cells("stateless", base)]
+
+
+def _cells(work: Work, base: SparkOptions) -> Iterator[Cell]:
+    yield spark_cell(RECOMMENDED, work, base)
+    own = _of_state(base) if work == "stateful" else _without_state(base)
+    for name, options in (*own, *_of_both(base)):
+        yield spark_cell(name, work, options)
+    for partitions in (1, 4):
+        options = replace(base, slots=max(base.slots, partitions + base.shuffle_partitions))
+        yield replace(spark_cell(f"topic partitions = {partitions}", work, options), partitions=partitions)
+
+
+def _of_both(base: SparkOptions) -> Iterator[Variant]:
+    for conf in (DISK, FILES):
+        yield f"{conf} = {UNTUNED[conf].rpartition('.')[2]}", replace(base, confs={conf: UNTUNED[conf]})
+    for milliseconds in ("1", "5"):
+        yield f"{LINGER} = {milliseconds}", replace(base, sink={**base.sink, LINGER: milliseconds})
+    seconds = base.interval_seconds / 2
+    yield f"trigger interval = {seconds:g} s", replace(base, interval_seconds=seconds)
+
+
+def _of_state(base: SparkOptions) -> Iterator[Variant]:
+    for conf, values in SESSION.items():
+        for value in values:
+            # The recommended options of the JVM stay beside a collector.
+            confs = {conf: f"{CONFS[conf]} {value}" if conf == JAVA_OPTIONS else value}
+            yield f"{conf} = {value}", replace(base, confs=confs)
+    for partitions in (1, 4):
+        yield f"spark.sql.shuffle.partitions = {partitions}", replace(base, shuffle_partitions=partitions)
+    for slots in (4, 16):
+        yield f"slots = {slots}", replace(base, slots=slots)
+    if MEMORY_DISK.is_dir():
+        yield f"checkpoint = {MEMORY_DISK}", replace(base, checkpoints=str(MEMORY_DISK))
+    yield "copies = 2", replace(base, copies=2)
+    yield "all of these = Spark's defaults", replace(base, confs=UNTUNED)
+
+
+def _without_state(base: SparkOptions) -> Iterator[Variant]:
+    yield f"{ASYNC} = false", replace(base, sink={**base.sink, ASYNC: "false"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do the runs, print and write what they have shown; return 1 if one of them does not count."""
+    parser = parser_of("knobs", __doc__, "--quick --only FileManager --only recommended")
+    parser.add_argument("--rate", type=float, default=1000, help="records per second")
+    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
+    return ended(lambda: _measure(options))
+
+
+def _measure(options: argparse.Namespace) -> int:
+    console, base = plain_console(), SparkOptions("real-time", options.interval_seconds)
+    cells = [cell for cell in knob_cells(base) if is_chosen(options, cell.work, cell.name)]
+    traffic = Traffic(options.rate, options.warm_up_seconds, options.measured_seconds)
+    trials = run_plan(interleaved(cells, [traffic], options.repeats), options.partitions, console)
+    content = {"conditions": conditions(options), **summarise(trials)}
+    console.print(table(content["cells"]))
+    return write(content, trials, "knobs", console, keep=options.keep)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""
+Measure Kafka Streams, Flink and Quix Streams beside real-time mode and the raw client echo: `make bench-peers`.
+
+What arrives are options; what leaves are tables, `peers.json`, and its charts. Exit status 1 if a run is invalid.
+Real-time mode is measured across its batch boundaries; an engine that cannot be installed is reported with the reason.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+
+from examples.benchmarks.echo import raw_echo
+from examples.benchmarks.latency import conditions, ended, table, write
+from examples.benchmarks.latency_cells import spark_cell
+from examples.benchmarks.load import Traffic
+from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
+from examples.benchmarks.peers.environment import to_stderr
+from examples.benchmarks.peers.flink import FLINK
+from examples.benchmarks.peers.kafka_streams import KAFKA_STREAMS
+from examples.benchmarks.peers.peer import Peer, prepare
+from examples.benchmarks.peers.quix import QUIX
+from examples.benchmarks.plan import interleaved, plain_console, run_plan
+from examples.benchmarks.spark_queries import SparkOptions
+from examples.benchmarks.summary import summarise
+from examples.benchmarks.trial import Cell
+from examples.benchmarks.work import Work
+
+PEERS = (KAFKA_STREAMS, FLINK, QUIX)
+WORKS: tuple[Work, ...] = ("stateless", "stateful")
+FULL, QUICK = Lengths(2, 30, 45, 120), Lengths(1, 2, 9, 9)
+
+
+def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) -> int:
+    """Fetch what is missing, do the runs, print and write what they have shown; return 1 if one does not count."""
+    parser = parser_of("peers", __doc__, "--quick --only echo --only Flink --only real-time")
+    parser.add_argument("--rates", type=float, nargs="+", default=[1000], help="records per second")
+    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
+    return ended(lambda: _measure(options, peers))
+
+
+def _measure(options: argparse.Namespace, peers: Sequence[Peer]) -> int:
+    console, missing = plain_console(), prepare(peers, to_stderr)
+    cells = peer_cells([peer for peer in peers if peer.name not in missing], options.interval_seconds)
+    chosen = [cell for cell in cells if is_chosen(options, cell.work, cell.name)]
+    traffics = [Traffic(rate, options.warm_up_seconds, options.measured_seconds) for rate in options.rates]
+    trials = run_plan(interleaved(chosen, traffics, options.repeats), options.partitions, console)
+    content = {"conditions": conditions(options), "peers": described(peers, missing), **summarise(trials)}
+    console.print(table(content["cells"]))
+    for name, reason in missing.items():
+        console.print(f"{name} is not measured: {reason}", style="yellow", soft_wrap=True)
+    return write(content, trials, "peers", console, keep=options.keep)
+
+
+def peer_cells(peers: Sequence[Peer], interval_seconds: float) -> list[Cell]:
+    """Return the floor, and for each work the peers and real-time mode."""
+    cells = [Cell("raw echo", "echo", raw_echo)]
+    for work in WORKS:
+        cells += [Cell(peer.name, work, peer.start, settings=peer.settings) for peer in peers]
+        cells.append(spark_cell("real-time", work, SparkOptions("real-time", interval_seconds)))
+    return cells
+
+
+def described(peers: Sequence[Peer], missing: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return what was fetched for each peer, and the reason for each that is not measured."""
+    return [
+        {"engine": peer.name, "packages": ", ".join(peer.packages), "not_measured": missing.get(peer.name, "")}
+        for peer in peers
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""
+Do the runs of a plan one after the other on one broker, and show how far it is.
+
+Cells and traffic arrive; the runs leave, valid and invalid ones.
+A busy moment of the machine must not hit one engine only, so repeats alternate: forwards, then backwards.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from examples.benchmarks.load import Traffic
+from examples.benchmarks.trial import Cell, Trial, run_trial
+from examples.services import kafka_broker
+
+START_AND_END_SECONDS = 15.0
+"""Start of an engine, the last answers, and the comparison with the replay; for the remaining time only."""
+WIDTH = 140
+
+Step = tuple[Cell, Traffic]
+
+
+def interleaved(cells: Sequence[Cell], traffics: Sequence[Traffic], repeats: int) -> list[Step]:
+    """Return every cell with every traffic so many times, in an order that turns round with each repeat."""
+    steps = [(cell, traffic) for traffic in traffics for cell in cells]
+    return [step for repeat in range(repeats) for step in (steps if repeat % 2 == 0 else reversed(steps))]
+
+
+@dataclass
+class Bar:
+    """The progress of a plan: a bar with the remaining time on a terminal, a line for each run elsewhere."""
+
+    steps: Sequence[Step]
+    console: Console
+    done: int = 0
+    step_started_at: float = 0.0
+    _progress: Progress = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the bar, which is not shown yet."""
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("about {task.fields[left]} left"))
+        self._progress = Progress(*columns, console=self.console, transient=True, auto_refresh=False)
+        self._task = self._progress.add_task("", total=sum(map(_seconds, self.steps)), left="")
+
+    @contextmanager
+    def shown(self) -> Iterator["Bar"]:
+        """Show the bar until the block ends."""
+        if not self.console.is_terminal:
+            yield self
+            return
+        with self._progress:
+            yield self
+
+    def begin(self) -> None:
+        """Say which run comes next."""
+        cell, traffic = self.steps[self.done]
+        self.step_started_at = time.monotonic()
+        text = f"{self.done + 1}/{len(self.steps)} {cell.work}, {cell.name}, {traffic.rate:g}/s {traffic.arrivals}"
+        self._progress.update(self._task, description=text)
+        if not self.console.is_terminal:
+            self.console.print(f"{text}; about {self._left()} left")
+
+    def tick(self) -> None:
+        """Move on within the run."""
+        within = min(time.monotonic() - self.step_started_at, _seconds(self.steps[self.done]))
+        past = sum(map(_seconds, self.steps[: self.done]))
+        self._progress.update(self._task, completed=past + within, left=self._left(within), refresh=True)
+
+    def end(self, trial: Trial) -> None:
+        """Say what the run has shown."""
+        self.done += 1
+        numbers = trial.numbers
+        shown = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
+        self.console.print(f"  {trial.cell.work}, {trial.cell.name}: {' '.join(shown)} ms")
+        for text, style in (*((p, "bold red") for p in trial.problems), *((w, "yellow") for w in trial.warnings)):
+            self.console.print(f"  {text}", style=style, soft_wrap=True)
+
+    def _left(self, within: float = 0) -> str:
+        seconds = max(0, sum(map(_seconds, self.steps[self.done :])) - within)
+        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def run_plan(steps: Sequence[Step], partitions: int, console: Console) -> list[Trial]:
+    """Do the runs and return them in order; raises RuntimeError when an engine fails."""
+    trials, bar = [], Bar(steps, console)
+    with bar.shown(), kafka_broker() as bootstrap_servers:
+        for cell, traffic in steps:
+            bar.begin()
+            trials.append(run_trial(bootstrap_servers, cell, traffic, partitions, bar.tick))
+            bar.end(trials[-1])
+    return trials
+
+
+def plain_console() -> Console:
+    """Return a console that is wide enough for the tables also where there is no terminal."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=WIDTH, highlight=False)
+
+
+def _seconds(step: Step) -> float:
+    return START_AND_END_SECONDS + step[1].warm_up_seconds + step[1].measured_seconds

@@ -1,0 +1,108 @@
+"""
+Put the runs of a plan together: a row for each cell, a row for each run, and the points of the charts.
+
+Runs arrive; what is written as JSON leaves. Tables of pages and charts are made from that alone.
+Percentiles of runs are never averaged: a cell shows the median of its runs, with the least and the most beside it.
+"""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from examples.benchmarks.order_statistics import PERCENTILES, at_shares, median_of_runs
+from examples.benchmarks.trial import Trial
+
+FLOOR, MICRO_BATCH = "raw echo", "micro-batch"
+CURVE_SHARES = [*range(0, 99_000, 1_000), *range(99_000, 99_900, 100), *range(99_900, 99_990, 10), 99_990, 100_000]
+BUCKET_SECONDS = 0.1
+MEDIANS = ("engine_p50_ms", "engine_p99_ms", "answers_per_second", "engine_cores", "cpu_s_per_million", "engine_mb")
+
+
+def summarise(trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return the rows of the cells, the runs, the phases of the boundaries, and the points of the charts."""
+    cells: dict[tuple[Any, ...], list[Trial]] = {}
+    for trial in trials:
+        key = tuple(trial.numbers[name] for name in ("work", "engine", "arrivals", "rate"))
+        cells.setdefault(key, []).append(trial)
+    rows = [_row(runs) for runs in cells.values()]
+    rows = [row | _ratios(row, rows) for row in rows]
+    return {
+        "cells": rows,
+        "phases": [
+            {"work": row["work"], "engine": row["engine"], **_phases(runs)} for row, runs in _bounded(rows, cells)
+        ],
+        "runs": [_flat(trial) for trial in trials],
+        "settings": {_label(runs[0]): dict(runs[0].cell.settings) for runs in cells.values()},
+        "curves": {_label(runs[0]): _curve(runs[0]) for runs in cells.values()},
+        "timelines": {_label(runs[0]): _timeline(runs[0]) for _, runs in _bounded(rows, cells)},
+    }
+
+
+def _row(runs: Sequence[Trial]) -> dict[str, Any]:
+    numbers = [run.numbers for run in runs]
+    row = {name: numbers[0][name] for name in ("work", "engine", "arrivals", "rate")}
+    row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
+    for name in PERCENTILES:
+        values = [one.get(f"{name}_ms", float("inf")) for one in numbers]
+        row |= {f"{name}_ms": median_of_runs(values), f"{name}_least_ms": min(values), f"{name}_most_ms": max(values)}
+    row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
+    gaps = [gap for one in numbers for gap in one["gaps_ms"]]
+    row |= {"boundaries": len(gaps), "gap_median_ms": statistics.median_high(gaps) if gaps else None}
+    row |= {"gap_most_ms": max(gaps, default=None)}
+    row["outputs_per_record"] = min(one["outputs_per_record"] for one in numbers)
+    return row
+
+
+def _ratios(row: dict[str, Any], rows: Iterable[dict[str, Any]]) -> dict[str, float | None]:
+    """
+    Compare medians with the floor, and with micro-batch doing the same work.
+
+    The floor does less than any work: that ratio is what the work costs. An output that answers several records counts
+    for each of them, so micro-batch compares also where it merges.
+    """
+    like = [other for other in rows if (other["arrivals"], other["rate"]) == (row["arrivals"], row["rate"])]
+    floor = next((other["p50_ms"] for other in like if other["engine"] == FLOOR), None)
+    same_work = (other for other in like if other["work"] == row["work"] and other["engine"] == MICRO_BATCH)
+    micro_batch = next((other["p50_ms"] for other in same_work), None)
+    return {
+        "times_floor": round(row["p50_ms"] / floor, 2) if floor else None,
+        "below_micro_batch": round(micro_batch / row["p50_ms"], 1) if micro_batch else None,
+    }
+
+
+def _bounded(rows: list[dict[str, Any]], cells: dict[Any, list[Trial]]) -> list[tuple[dict[str, Any], list[Trial]]]:
+    return [(row, runs) for row, runs in zip(rows, cells.values(), strict=True) if runs[0].cell.intervals]
+
+
+def _phases(runs: Sequence[Trial]) -> dict[str, float]:
+    names = sorted({name for run in runs for name in run.numbers["phases_ms"]})
+    return {name: median_of_runs(run.numbers["phases_ms"].get(name, 0) for run in runs) for name in names}
+
+
+def _flat(trial: Trial) -> dict[str, Any]:
+    numbers = {name: value for name, value in trial.numbers.items() if name != "phases_ms"}
+    return numbers | {"problems": "; ".join(trial.problems), "warnings": "; ".join(trial.warnings)}
+
+
+def _label(trial: Trial) -> str:
+    numbers = trial.numbers
+    return f"{numbers['work']}, {numbers['engine']}, {numbers['rate']:g}/s {numbers['arrivals']}"
+
+
+def _curve(trial: Trial) -> dict[str, Any]:
+    values = at_shares(trial.latency_us, CURVE_SHARES) if len(trial.latency_us) else []
+    return {"percents": [share / 1000 for share in CURVE_SHARES], "ms": [value / 1000 for value in values]}
+
+
+def _timeline(trial: Trial) -> dict[str, Any]:
+    """Return the worst latency of each tenth of a second, and when batches were due to end, from the first record."""
+    if not len(trial.due_us):
+        return {}
+    start = int(trial.due_us[0])
+    buckets = ((trial.due_us - start) / 1e6 / BUCKET_SECONDS).astype(int)
+    worst = np.zeros(int(buckets.max()) + 1, dtype=np.int64)
+    np.maximum.at(worst, buckets, trial.latency_us)
+    ends = [round(boundary.due_at - start / 1e6, 2) for boundary in trial.boundaries]
+    return {"bucket_seconds": BUCKET_SECONDS, "worst_ms": [round(int(us) / 1000, 1) for us in worst], "ends_s": ends}

@@ -1,0 +1,138 @@
+"""
+Turn the JSON of the latency benchmarks into the tables of the pages.
+
+The root folder and what a page asks for arrive; Markdown leaves.
+Every number is one of the JSON's, rounded only in its tail, so that a reader finds it there again.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scripts.judge.measured import table
+
+FOLDER = "references/measured"
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+PHASES = {
+    "latestOffset": "offsets asked",
+    "queryPlanning": "planning",
+    "walCommit": "offset log",
+    "addBatch": "tasks beyond the interval",
+    "commitOffsets": "commit log",
+    "triggerExecution": "all beyond the interval",
+    "state commit, all partitions": "state commit, all partitions",
+    "state load, all partitions": "state load, all partitions",
+}
+
+
+def modes(root: Path, work: str) -> str:
+    """Return what `make bench KEEP=1` measured last for `stateless` or `stateful`, the floor first."""
+    content = _content(root, "latency")
+    rows = []
+    for cell in _cells(content, work):
+        in_engine = "-" if cell["work"] == "echo" else f"{cell['engine_p50_ms']} / {cell['engine_p99_ms']}"
+        ratios = [_times(cell["times_floor"]), _times(cell["below_micro_batch"])]
+        rows.append((_engine(cell), *_latencies(cell), in_engine, *ratios, f"{cell['cpu_s_per_million']:,.0f}"))
+    header = ("from due to received, ms", *PERCENTILES, "append to append p50 / p99", "p50 times the floor")
+    notes = [_conditions(content, "bench"), table((*header, "p50 below micro-batch", "CPU s per million"), rows)]
+    merged = [cell for cell in _cells(content, work) if cell["outputs_per_record"] < 0.995]
+    notes += [
+        f"{_engine(cell)} merges: {cell['outputs_per_record']:.2f} outputs per record; a record counts as answered by "
+        "the first output that contains it.\n"
+        for cell in merged
+    ]
+    return "\n".join(notes)
+
+
+def boundaries(root: Path, _: str) -> str:
+    """Return what the batch boundaries of `make bench KEEP=1` cost, and in which phases."""
+    content = _content(root, "latency")
+    cells = {(cell["work"], cell["engine"]): cell for cell in content["cells"]}
+    rows = []
+    for phase in content["phases"]:
+        cell = cells[phase["work"], phase["engine"]]
+        gaps = (f"{cell['boundaries']}", f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}")
+        rows.append((f"{phase['work']}, {phase['engine']}", *gaps, *(_phase(phase.get(name)) for name in PHASES)))
+    header = ("batch boundary, ms", "boundaries", "slowest record: median / most", *PHASES.values())
+    return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
+
+
+def knobs(root: Path, work: str) -> str:
+    """Return what one knob at a time does around the recommended settings, by `make bench-knobs KEEP=1`."""
+    content = _content(root, "knobs")
+    rows = []
+    for cell in _cells(content, work):
+        gap = "-" if cell["gap_median_ms"] is None else f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}"
+        knob, _, value = cell["engine"].partition(" = ")
+        rows.append((f"`{knob}`" if value else knob, value, *_latencies(cell), gap, f"{cell['engine_cores']:.2f}"))
+    header = (f"{work}: knob", "value", *PERCENTILES, "gap: median / most", "cores of the engine")
+    return f"{_conditions(content, 'bench-knobs')}\n{table(header, rows)}"
+
+
+def load(root: Path, _: str) -> str:
+    """Return the rate that each mode sustained and its latency at shares of it, by `make bench-load KEEP=1`."""
+    content = _content(root, "load")
+    rows = []
+    for limit in content["limits"]:
+        shares = [
+            cell for cell in content["cells"] if (cell["work"], cell["engine"]) == (limit["work"], limit["engine"])
+        ]
+        by_rate = sorted(shares, key=lambda cell: float(cell["rate"]))
+        latencies = [f"{_ms(cell['p50_ms'])} / {_ms(cell['p99_ms'])}" for cell in by_rate]
+        rows.append((f"{limit['work']}, {limit['engine']}", f"{limit['sustained']:,g}", *latencies))
+    header = ("records/s", "sustained", *(f"p50 / p99 ms at {share:g} %" for share in content["conditions"]["shares"]))
+    return f"{_conditions(content, 'bench-load')}\n{table(header, rows)}"
+
+
+def _content(root: Path, stem: str) -> dict[str, Any]:
+    path = root / FOLDER / f"{stem}.json"
+    if not path.is_file():
+        raise ValueError(f"{FOLDER}/{stem}.json does not exist; write it with `make bench KEEP=1` or its like")
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def _cells(content: dict[str, Any], work: str) -> list[dict[str, Any]]:
+    found = [cell for cell in content["cells"] if cell["work"] in {"echo", work}]
+    if not found:
+        raise ValueError(
+            f"nothing was measured for {work!r}; name one of {sorted({c['work'] for c in content['cells']})}"
+        )
+    return found
+
+
+def _engine(cell: dict[str, Any]) -> str:
+    return f"{cell['engine']}{'' if cell['arrivals'] == 'constant' else ', Poisson arrivals'}"
+
+
+def _latencies(cell: dict[str, Any]) -> list[str]:
+    return [_ms(cell[f"{name}_ms"]) for name in PERCENTILES]
+
+
+def _ms(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def _times(value: float | None) -> str:
+    return "-" if value is None else f"{value:,g}"
+
+
+def _phase(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _conditions(content: dict[str, Any], target: str) -> str:
+    known = content["conditions"]
+    foreign: Sequence[float] = [run["foreign_cores"] for run in content["runs"]]
+    return (
+        f"`make {target} KEEP=1`, {known['date']}: {known['cores']} cores, Java {known['java']}, PySpark "
+        f"{known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker_and_clients']}, "
+        f"{known['partitions']} partitions{_rate(known)}, trigger interval {known['interval_seconds']:g} s, "
+        f"{known['measured_seconds']:g} s measured after {known['warm_up_seconds']:g} s, runs of each: "
+        f"{known['repeats']}; other programs took at most {max(foreign):.2f} cores.\n"
+    )
+
+
+def _rate(known: dict[str, Any]) -> str:
+    return f", {known['rate']:,g} records/s" if "rate" in known else ""

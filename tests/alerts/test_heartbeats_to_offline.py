@@ -1,0 +1,282 @@
+"""Silent devices: one alarm, in time, cleared when the device is back, and none that a repeat or a restart makes."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.alerts.heartbeats_to_offline import (
+    JOB,
+    OFFLINE,
+    SILENCE_MS,
+    SKEW_MS,
+    heartbeats_to_offline,
+    tick_keys,
+)
+from examples.alerts.job import Options, read_stream, start
+from examples.alerts.ticks import TICKS_TOPIC, ticking
+from examples.services import standalone_cluster
+from examples.spark_session import assert_real_time, raise_if_failed
+from tests.alerts.helpers import BROKEN, Output, command, create, encoded, received, send
+from tests.helpers import eventually
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
+
+SLACK_MS = 60_000
+START_SECONDS = 150
+BEAT_SECONDS = 0.1
+PAUSE_MS = 100
+
+
+def now_ms() -> int:
+    """Return this machine's clock, which is the broker's too."""
+    return int(time.time() * 1000)
+
+
+def beat(device: str, beat_ts: int | None = None, **changes: Any) -> tuple[bytes, bytes]:
+    """Return a record of a heart-beat, of now unless it says otherwise."""
+    fields = {"device_id": device, "beat_ts": now_ms() if beat_ts is None else beat_ts}
+    return device.encode(), encoded(fields, **changes)
+
+
+def changes(outputs: list[Output]) -> list[dict[str, Any]]:
+    """Return the changes, in the order in which they were emitted."""
+    found = [output.fields() for output in outputs if output.topic == "heartbeats-offline"]
+    return sorted(found, key=lambda change: change["emitted_ts"])
+
+
+def says(outputs: list[Output]) -> list[str]:
+    """Return device and status of each change, in the order in which they were emitted."""
+    return [f"{change['device_id']} {change['status']}" for change in changes(outputs)]
+
+
+def append_times(options: Options) -> list[int]:
+    """Return when the broker took each heart-beat."""
+    consumer = Consumer({"bootstrap.servers": options.bootstrap_servers, "group.id": "test"})
+    partition = TopicPartition(f"{options.topic_prefix}heartbeats", 0, 0)
+    try:
+        end = consumer.get_watermark_offsets(partition, timeout=10)[1]
+        consumer.assign([partition])
+        return [message.timestamp()[1] for message in consumer.consume(end, 30)]
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def beating(options: Options, device: str) -> Iterator[None]:
+    """Send heart-beats of a device as long as the block lasts."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.wait(BEAT_SECONDS):
+            send(options, "heartbeats", [beat(device)])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_silent_device_raises_one_alarm_and_its_return_clears_it(spark: SparkSession, options: Options) -> None:
+    """The alarm leaves inside the batch and says since when; the change that ends it has its id."""
+    create(JOB, options)
+    with ticking(options):
+        query = start(JOB, spark, options)
+        send(options, "heartbeats", [beat("d1")])
+        (raised,) = received(options, JOB, 1, START_SECONDS)
+        send(options, "heartbeats", [beat("d1")])
+        found = received(options, JOB, 3)
+        assert_real_time(query)
+
+    raise_if_failed([query])
+    assert query.lastProgress is None
+    first, second = append_times(options)
+    expected = [
+        (f"d1/{first}", "d1", "offline", first, first + SILENCE_MS),
+        (f"d1/{first}", "d1", "online", second, first + SILENCE_MS),
+        (f"d1/{second}", "d1", "offline", second, second + SILENCE_MS),
+    ]
+    assert expected == [tuple(change.values())[:-1] for change in changes(found)]
+    assert OFFLINE.names == list(raised.fields())
+    assert [b"d1"] * 3 == [output.key for output in found]
+
+
+def test_without_ticks_the_alarm_comes_only_when_a_batch_ends(spark: SparkSession, options: Options) -> None:
+    """A due timer waits for a row of its state partition, and here none comes."""
+    create(JOB, options)
+    send(options, "heartbeats", [beat("d1")])
+
+    query = start(JOB, spark, replace(options, interval_seconds=5))
+
+    (alarm,) = changes(received(options, JOB, 1, START_SECONDS))
+    eventually(lambda: started_ms(query)[-1:] > [alarm["emitted_ts"]], 60, "the next batch")
+    began = max(at for at in started_ms(query) if at <= alarm["emitted_ts"])
+    assert began + 5_000 <= alarm["emitted_ts"]
+
+
+def started_ms(query: StreamingQuery) -> list[int]:
+    """Return when each committed batch began."""
+    times = [datetime.fromisoformat(progress.timestamp) for progress in query.recentProgress]
+    return [int(at.timestamp() * 1000) for at in times]
+
+
+def test_repeated_and_overtaken_heart_beats_neither_hold_back_nor_clear_an_alarm(
+    spark: SparkSession, options: Options
+) -> None:
+    """Only news of a device counts: who hears its last word again and again has not heard of it."""
+    create(JOB, options)
+    last, older = beat("d1"), beat("d1", now_ms() - PAUSE_MS)
+    send(options, "heartbeats", [last])
+    sent = now_ms()
+    eventually(lambda: now_ms() > sent + PAUSE_MS, 60, "a pause before the repeats")
+    send(options, "heartbeats", [last, older])
+    with ticking(options):
+        query = start(JOB, spark, options)
+        (raised,) = received(options, JOB, 1, START_SECONDS)
+        send(options, "heartbeats", [last, older, beat("d2")])
+        found = received(options, JOB, 4)
+
+    raise_if_failed([query])
+    assert append_times(options)[0] == raised.fields()["last_seen_ts"]
+    assert ["d1 offline", "d2 offline"] == says(found)
+    assert [b"late", b"late"] == [o.headers["reason"] for o in found if o.topic == "heartbeats-rejected"]
+
+
+def test_heart_beat_that_cannot_be_read_or_says_nothing_of_now_is_set_aside(
+    spark: SparkSession, options: Options
+) -> None:
+    """Every bad record keeps its bytes and says why; a late one raises and clears nothing."""
+    now = now_ms()
+    cases: dict[str, bytes | None] = {
+        **BROKEN,
+        "wrong_type": beat("d1", device_id=5)[1],
+        "bad_number": beat("d1", -1)[1],
+        "missing:device_id": beat("d1", device_id=...)[1],
+        "missing:beat_ts": encoded({"device_id": "d1", "beat_ts": None}),
+        "bad_id:device_id": beat("d1", device_id="d 1")[1],
+        "late": beat("d1", now - SILENCE_MS - SLACK_MS)[1],
+        "future": beat("d1", now + SKEW_MS + SLACK_MS)[1],
+    }
+    create(JOB, options)
+    send(options, "heartbeats", [(b"k", value) for value in cases.values()])
+    with ticking(options):
+        query = start(JOB, spark, options)
+
+        received(options, JOB, len(cases), START_SECONDS)
+        send(options, "heartbeats", [beat("d1")])
+        *rejected, alarm = received(options, JOB, len(cases) + 1)
+
+    raise_if_failed([query])
+    assert ["d1 offline"] == says([alarm])
+    expected = [("heartbeats-rejected", b"k", value, reason) for reason, value in cases.items()]
+    assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
+
+
+def test_restart_before_the_commit_gives_the_same_alarm_and_clears_it(spark: SparkSession, options: Options) -> None:
+    """What was emitted and not committed is emitted again with the same ids, also if the device has come back since."""
+    create(JOB, options)
+    send(options, "heartbeats", [beat("d1")])
+    with ticking(options):
+        query = start(JOB, spark, options)
+        received(options, JOB, 1, START_SECONDS)
+        query.stop()
+        send(options, "heartbeats", [beat("d1")])
+
+        query = start(JOB, spark, options)
+        found = received(options, JOB, 4, START_SECONDS)
+
+    raise_if_failed([query])
+    assert ["d1 offline", "d1 offline", "d1 online", "d1 offline"] == says(found)
+    first, second = append_times(options)
+    assert [f"d1/{at}" for at in (first, first, first, second)] == [change["alarm_id"] for change in changes(found)]
+
+
+def test_device_that_beats_while_the_job_is_away_raises_no_alarm(spark: SparkSession, options: Options) -> None:
+    """Neither the end of a batch nor a restart looks like silence, though timers are due and heart-beats unread."""
+    create(JOB, options)
+    own = replace(options, interval_seconds=5)
+    with ticking(options):
+        with beating(options, "d1"):
+            query = start(JOB, spark, own)
+            eventually(lambda: len(started_ms(query)) >= 2, START_SECONDS, "two batches")
+            query.stop()
+            stopped = len(append_times(options))
+            eventually(
+                lambda: len(append_times(options)) > stopped + 2 / BEAT_SECONDS, 60, "two seconds of heart-beats"
+            )
+            query = start(JOB, spark, own)
+            eventually(lambda: query.recentProgress, START_SECONDS, "a batch after the restart")
+        found = received(options, JOB, 1)
+
+    raise_if_failed([query])
+    times = append_times(options)
+    silences = [at for at, after in pairwise(times) if after > at + SILENCE_MS]
+    assert [f"d1/{at}" for at in [*silences, times[-1]]] == [
+        change["alarm_id"] for change in changes(found) if change["status"] == "offline"
+    ]
+
+
+def test_device_that_stays_away_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:
+    """The alarm is ended by a last change, and the state is empty."""
+
+    def build(session: SparkSession, own: Options) -> Any:
+        heartbeats, ticks = (read_stream(session, own, topic) for topic in ("heartbeats", TICKS_TOPIC))
+        return heartbeats_to_offline(heartbeats, ticks, forget_ms=3 * SILENCE_MS)
+
+    create(JOB, options)
+    send(options, "heartbeats", [beat("d1"), beat("d2")])
+    with ticking(options):
+        query = start(replace(JOB, build=build), spark, replace(options, interval_seconds=5))
+        found = received(options, JOB, 4, START_SECONDS)
+        batches = len(started_ms(query))
+        eventually(lambda: len(started_ms(query)) > batches, 60, "a commit")
+
+    raise_if_failed([query])
+    assert ["d1 forgotten", "d1 offline", "d2 forgotten", "d2 offline"] == sorted(says(found))
+    assert 2 == len({change["alarm_id"] for change in changes(found)})
+    assert 0 == query.recentProgress[-1].stateOperators[0].numRowsTotal
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7, 32])
+def test_ticks_reach_every_state_partition_once(spark: SparkSession, partitions: int) -> None:
+    """One key for each partition, by the engine's own hash."""
+    keys = tick_keys(spark, partitions)
+
+    rows = spark.createDataFrame([(key,) for key in keys], "key string").repartition(partitions, "key")
+    assert list(range(partitions)) == sorted(row[0] for row in rows.select(F.spark_partition_id()).collect())
+
+
+@pytest.mark.timeout(400)
+def test_command_on_a_cluster_sends_ticks_and_its_classes_to_the_executors(options: Options, tmp_path: Path) -> None:
+    """Started as a user would on two workers, the job raises an alarm inside its first batch and ends on Ctrl-C."""
+    create(JOB, options)
+    send(options, "heartbeats", [beat("d1")])
+    with standalone_cluster(workers=2, cores_per_worker=3) as master:
+        arguments = ("--topic-prefix", options.topic_prefix, "--checkpoints", str(tmp_path), "--master", master)
+        with command(JOB, *arguments, kafka=options.bootstrap_servers) as process:
+            try:
+                found = received(options, JOB, 1, START_SECONDS)
+                os.kill(process.pid, signal.SIGINT)
+                printed, errors = process.communicate(timeout=60)
+            finally:
+                process.kill()
+
+    assert ["d1 offline"] == says(found)
+    line = f"{JOB.name} runs in real-time mode: heartbeats -> heartbeats-offline, heartbeats-rejected; Ctrl-C stops it"
+    assert (0, [line], "") == (process.returncode, printed.splitlines(), errors.partition("Traceback")[1])

@@ -1,0 +1,209 @@
+"""What the benchmark computes from raw times: percentiles, boundaries, validity, summaries."""
+
+import itertools
+import json
+import random
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples.benchmarks.boundaries import Boundary, boundaries, gap_ms, median_phases
+from examples.benchmarks.knobs import knob_cells
+from examples.benchmarks.latency_cells import latency_cells
+from examples.benchmarks.latency_chart import draw
+from examples.benchmarks.load import Traffic
+from examples.benchmarks.load_steps import is_sustained
+from examples.benchmarks.order_statistics import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
+from examples.benchmarks.plan import interleaved
+from examples.benchmarks.spark_queries import SparkOptions
+from examples.benchmarks.summary import summarise
+from examples.benchmarks.trial import Cell, Trial
+from examples.benchmarks.validity import problems
+
+GOOD = {
+    "missing": 0,
+    "wrong": 0,
+    "achieved_share": 1.0,
+    "p50_ms": 100.0,
+    "lag_p99_ms": 10.0,
+    "records": 1000,
+    "negative": 1,
+    "boundaries": 3,
+    "foreign_cores": 0.15,
+}
+
+
+@pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
+def test_percentile_is_the_smallest_value_that_so_many_do_not_exceed(count: int) -> None:
+    """Percentiles are members of the list, found by counting and not by interpolation."""
+    values = random.Random(count).choices(range(10_000_000), k=count)
+
+    found = percentiles_ms(np.array(values))
+
+    for name, share in PERCENTILES.items():
+        enough = [value for value in values if sum(other <= value for other in values) * WHOLE >= share * count]
+        assert min(enough) / 1000 == found[name]
+
+
+def test_runs_are_put_together_by_their_median() -> None:
+    """A run that was disturbed does not move the number of a cell as an average would."""
+    assert 2.0 == median_of_runs([1.0, 900.0, 2.0])
+    assert 3.0 == median_of_runs([1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "invalid", "doubtful"),
+    [
+        ({}, "", ""),
+        ({"missing": 1}, "1 records have no answer", ""),
+        ({"wrong": 2}, "2 answers differ from the replay, such as this one", ""),
+        ({"achieved_share": 0.99}, "", ""),
+        ({"achieved_share": 0.9899}, "reached 99.0% of its rate", ""),
+        ({"lag_p99_ms": 10.1}, "sent late, p99 10.1 ms, allowed 10.0", ""),
+        ({"lag_p99_ms": 5.0, "p50_ms": 1.0}, "", ""),
+        ({"lag_p99_ms": 5.1, "p50_ms": 1.0}, "sent late, p99 5.1 ms, allowed 5.0", ""),
+        ({"negative": 2}, "2 answers were appended before their records", ""),
+        ({"boundaries": 2}, "only 2 batch boundaries", ""),
+        ({"foreign_cores": 0.16}, "", "kept 0.16 cores busy"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_run_counts_unless_its_numbers_say_otherwise(change: dict[str, Any], invalid: str, doubtful: str) -> None:
+    """Each limit is inclusive, and each finding says what was found."""
+    found = problems({**GOOD, **change}, ["this one"], has_boundaries=True)
+
+    for expected, texts in zip((invalid, doubtful), found, strict=True):
+        assert bool(expected) == bool(texts)
+        assert expected in "".join(texts)
+
+
+def test_engine_without_batches_needs_no_boundaries() -> None:
+    """Only real-time mode has boundaries that its tail is made of."""
+    assert ([], []) == problems({**GOOD, "boundaries": 0})
+
+
+def test_repeats_turn_round() -> None:
+    """What runs first in one repeat runs last in the next, so that a drift of the machine favours nobody."""
+    cells, traffic = latency_cells(30)[:3], Traffic(1000, 1, 1)
+
+    order = [cell.name for cell, _ in interleaved(cells, [traffic], 2)]
+
+    assert ["raw echo", "micro-batch", "async progress", "async progress", "micro-batch", "raw echo"] == order
+
+
+def progress(started_s: float, took_ms: float, name: str = "copy_0") -> dict[str, Any]:
+    """Return the progress of a batch as Spark tells it."""
+    return {
+        "name": name,
+        "timestamp": datetime.fromtimestamp(started_s, UTC).isoformat().replace("+00:00", "Z"),
+        "durationMs": {"triggerExecution": took_ms, "addBatch": took_ms - 100, "walCommit": 40},
+        "stateOperators": [{"commitTimeMs": 60, "customMetrics": {"rocksdbLoadLatencyMs": 20}}],
+    }
+
+
+def test_boundary_lies_between_the_end_of_the_interval_and_the_end_of_the_batch() -> None:
+    """A batch of two seconds that took 2.3 has a gap of 0.3, and its phases are told without the interval."""
+    batches = [progress(1000, 2300), progress(1002.3, 900), progress(1003.2, 2100), progress(1000, 2300, "other")]
+
+    found = boundaries(batches, {"copy_0": 2})
+
+    assert [(1002.0, 1002.3), (1005.2, 1005.3)] == [(round(b.due_at, 3), round(b.ended_at, 3)) for b in found]
+    expected = {"triggerExecution": 100, "addBatch": 0, "walCommit": 40}
+    assert expected | {"state commit, all partitions": 60, "state load, all partitions": 20} == median_phases(found)
+
+
+def test_gap_is_the_longest_wait_of_a_record_that_was_due_at_the_boundary() -> None:
+    """A slow record elsewhere is not the boundary's."""
+    due = np.array([1_001_900_000, 1_002_100_000, 1_003_200_000, 1_003_400_000])
+    latency = np.array([900_000, 300_000, 100_000, 800_000])
+
+    assert 300.0 == gap_ms(Boundary("copy_0", 1002.0, 1002.3, {}), due, latency)
+
+
+def trial(work: Any, engine: str, latency_ms: list[int], repeat: int = 0, **numbers: Any) -> Trial:
+    """Return a run in which a record was due each millisecond."""
+    latency = np.array(latency_ms) * 1000
+    due = np.arange(len(latency)) * 1000 + repeat
+    found = {"work": work, "engine": engine, "rate": 1000, "arrivals": "constant", "records": len(latency)}
+    found |= {f"{name}_ms": value for name, value in percentiles_ms(latency).items()}
+    found |= {"gaps_ms": [], "phases_ms": {}, "outputs_per_record": 1.0, **numbers}
+    cell = next(cell for cell in latency_cells(30) if engine.startswith(cell.name.split(",")[0]))
+    return Trial(Cell(engine, work, cell.start), Traffic(1000, 0, 1), found, [], [], due, latency, [])
+
+
+def test_cell_is_compared_with_the_floor_and_with_micro_batch_of_its_own_work() -> None:
+    """No ratio relates two works: that of the aggregation comes from the aggregation in micro-batch alone."""
+    trials = [
+        trial("echo", "raw echo", [2] * 10),
+        trial("stateless", "micro-batch", [200] * 10),
+        trial("stateless", "real-time", [3] * 10),
+        trial("stateful", "real-time", [4] * 10),
+    ]
+
+    ratios = {(c["work"], c["engine"]): (c["times_floor"], c["below_micro_batch"]) for c in summarise(trials)["cells"]}
+
+    assert (1.0, None) == ratios["echo", "raw echo"]
+    assert (1.5, 66.7) == ratios["stateless", "real-time"]
+    assert (2.0, None) == ratios["stateful", "real-time"]
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "change", "expected"),
+    [
+        (2, {}, True),
+        (252, {}, True),
+        (253, {}, False),
+        (2, {"missing": 1}, False),
+        (2, {"achieved_share": 0.98}, False),
+    ],
+    ids=["even", "a pause at the end", "growing lag", "lost records", "late records"],
+)
+def test_rate_is_sustained_if_the_lag_does_not_grow(last_ms: int, change: dict[str, Any], *, expected: bool) -> None:
+    """A queue that grows through a run would grow for ever."""
+    run = trial("stateful", "real-time", [2] * 30 + [last_ms] * 10, **{**GOOD, **change})
+
+    assert expected == is_sustained(run)
+
+
+def test_every_knob_is_turned_alone() -> None:
+    """Each variant differs from the recommended settings in one thing, and its name says in which."""
+    base = SparkOptions("real-time", 15)
+    cells = knob_cells(base)
+
+    names = [(cell.work, cell.name) for cell in cells]
+    assert len(names) == len(set(names))
+    recommended = asdict(base)
+    for cell in cells:
+        # More partitions may need more slots.
+        turned = [name for name in recommended if recommended[name] != cell.settings[name] and name != "slots"]
+        assert len(turned) <= 1
+        assert bool(turned or cell.partitions or cell.name.startswith("slots")) == (cell.name != "recommended")
+
+
+def test_cell_shows_the_median_of_its_runs_and_how_far_they_lie_apart() -> None:
+    """Percentiles of runs are neither averaged nor taken from all records together."""
+    trials = [trial("stateless", "real-time", [ms, ms, 10 * ms], repeat) for repeat, ms in enumerate((2, 9, 3))]
+
+    cell = summarise(trials)["cells"][0]
+
+    assert (3, 9) == (cell["runs"], cell["records"])
+    assert (3.0, 2.0, 9.0) == (cell["p50_ms"], cell["p50_least_ms"], cell["p50_most_ms"])
+    assert (30.0, 20.0, 90.0) == (cell["max_ms"], cell["max_least_ms"], cell["max_most_ms"])
+
+
+def test_chart_is_made_from_the_json_alone_and_always_the_same(tmp_path: Path) -> None:
+    """The committed chart can be drawn again from the committed numbers."""
+    works = itertools.product(("stateless", "stateful"), ("micro-batch", "real-time"))
+    trials = [trial("echo", "raw echo", [1, 2, 3]), *(trial(*work, [2, 5, 90]) for work in works)]
+    content = json.loads(json.dumps(summarise(trials)))
+
+    first = draw(content, tmp_path, "latency")[0].read_bytes()
+    (tmp_path / "latency.svg").unlink()
+    second = draw(content, tmp_path, "latency")[0].read_bytes()
+
+    assert first == second
+    assert b"stateful: percentiles" in first

@@ -1,0 +1,82 @@
+/* Processors that show what the page on state says: state with TTL, event-time timers, initial state.
+ * Rows of a key arrive, lines of text leave. */
+package processors
+
+import java.sql.Timestamp
+import java.time.Duration
+
+import org.apache.spark.sql.{DataFrame, Encoders}
+import org.apache.spark.sql.streaming._
+
+/** Counts the rows of a key in three kinds of state that end by themselves. */
+class Fading(ttlMs: Int) extends StatefulProcessor[String, String, String] {
+  @transient private var value: ValueState[Long] = _
+  @transient private var list: ListState[Long] = _
+  @transient private var map: MapState[Long, Long] = _
+
+  override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
+    val ttl = TTLConfig(Duration.ofMillis(ttlMs))
+    value = getHandle.getValueState("value", Encoders.scalaLong, ttl)
+    list = getHandle.getListState("list", Encoders.scalaLong, ttl)
+    map = getHandle.getMapState("map", Encoders.scalaLong, Encoders.scalaLong, ttl)
+  }
+
+  override def handleInputRows(key: String, rows: Iterator[String], timers: TimerValues): Iterator[String] =
+    rows.map { _ =>
+      value.update((if (value.exists()) value.get() else 0L) + 1)
+      list.appendValue(0L)
+      map.updateValue(map.keys().size.toLong, 0L)
+      s"$key ${value.get()} ${list.get().size} ${map.keys().size}"
+    }
+}
+
+/** Sets a timer one minute of event time after a row, and says the watermark. */
+class Overdue extends StatefulProcessor[String, (String, Timestamp), String] {
+  override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = ()
+
+  override def handleInputRows(
+      key: String, rows: Iterator[(String, Timestamp)], timers: TimerValues): Iterator[String] =
+    rows.map { case (_, at) =>
+      getHandle.registerTimer(at.getTime + 60000)
+      s"$key ${timers.getCurrentWatermarkInMs()}"
+    }
+
+  override def handleExpiredTimer(key: String, timers: TimerValues, timer: ExpiredTimerInfo): Iterator[String] =
+    Iterator(s"$key ${timers.getCurrentWatermarkInMs()} due ${timer.getExpiryTimeInMs()}")
+}
+
+/** Counts the rows of a key, and goes on from a number that is there before the first row. */
+class Continued extends StatefulProcessorWithInitialState[String, String, String, (String, Long)] {
+  @transient private var count: ValueState[Long] = _
+
+  override def init(outputMode: OutputMode, timeMode: TimeMode): Unit =
+    count = getHandle.getValueState("count", Encoders.scalaLong, TTLConfig.NONE)
+
+  override def handleInitialState(key: String, initial: (String, Long), timers: TimerValues): Unit =
+    count.update(initial._2)
+
+  override def handleInputRows(key: String, rows: Iterator[String], timers: TimerValues): Iterator[String] =
+    rows.map { _ =>
+      count.update((if (count.exists()) count.get() else 0L) + 1)
+      s"$key ${count.get()}"
+    }
+}
+
+object Processors {
+  private val text = Encoders.STRING
+
+  def fading(keys: DataFrame, ttlMs: Int): DataFrame =
+    keys.as(text).groupByKey((key: String) => key)(text)
+      .transformWithState(new Fading(ttlMs), TimeMode.ProcessingTime, OutputMode.Update)(text).toDF("value")
+
+  def overdue(rows: DataFrame): DataFrame =
+    rows.as(Encoders.tuple(text, Encoders.TIMESTAMP)).groupByKey((row: (String, Timestamp)) => row._1)(text)
+      .transformWithState(new Overdue, TimeMode.EventTime, OutputMode.Update)(text).toDF("value")
+
+  def continued(keys: DataFrame, initial: DataFrame): DataFrame = {
+    val pair = Encoders.tuple(text, Encoders.scalaLong)
+    val numbers = initial.as(pair).groupByKey((row: (String, Long)) => row._1)(text)
+    keys.as(text).groupByKey((key: String) => key)(text)
+      .transformWithState(new Continued, TimeMode.None, OutputMode.Update, numbers)(text, pair).toDF("value")
+  }
+}

@@ -1,0 +1,48 @@
+"""Scala is compiled once for each content, and what does not compile is shown where it stands."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.services.scala import compiled, scala_object
+
+SOURCE = "package {name}\nobject Greeting {{ def of(name: String): String = {body} }}\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a Scala file in a folder of its own, with an empty cache."""
+    monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "greeting.scala"
+    path.write_text(SOURCE.format(name="first", body='s"Hello $name"'))
+    return path
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(200)
+def test_unchanged_source_is_not_compiled_again_and_a_changed_one_is(source: Path, spark: SparkSession) -> None:
+    """The jar of the same text is the same file; another text gives another jar, and its own answer."""
+    jar = compiled(source)
+    written = jar.stat().st_mtime_ns
+    first = scala_object(spark, source, "first.Greeting")
+
+    source.write_text(SOURCE.format(name="second", body='s"Bye $name"'))
+    second = scala_object(spark, source, "second.Greeting")
+
+    assert ("Hello Ann", "Bye Ann") == (first.of("Ann"), second.of("Ann"))
+    assert written == jar.stat().st_mtime_ns
+    assert 2 == len(list(jar.parents[1].glob("*/*.jar")))
+
+
+@pytest.mark.timeout(200)
+def test_compile_error_names_file_and_line_and_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    """A mistake is found where it was made, and again on the next try."""
+    source.write_text(SOURCE.format(name="third", body="42"))
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"greeting\.scala:2: error: type mismatch") as raised:
+            compiled(source)
+
+    assert "does not compile" in str(raised.value)
+    assert [] == list(tmp_path.glob("cache/scala/*/*.jar"))
