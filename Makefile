@@ -6,7 +6,7 @@ CODE = $(wildcard examples scripts tests)
 
 # What `make demo` passes on.
 SECONDS ?= 60
-RATE ?= 200
+RATE ?= 150
 TRIGGER ?= real-time
 COMPARE ?=
 MASTER ?=

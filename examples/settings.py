@@ -73,7 +73,7 @@ class Settings:
 
     Longer than the interval, because the first boundary of a cold JVM takes seconds.
     """
-    rate: float = 200
+    rate: float = 150
     """Records per second over all source topics."""
     arrivals: Literal["constant", "poisson"] = "constant"
     """Spacing of the intended send times."""

@@ -146,7 +146,7 @@ def show_comparison(real_time: Report, micro_batch: Report) -> None:
     _say(
         console,
         f"over-delivered at {real_time.settings.rate:g} records/s: {fast_over} impressions in real-time mode, "
-        f"{slow_over} in micro-batch, {slow_over / max(fast_over, 1):.1f}x as many",
+        f"{slow_over} in micro-batch, {_times(slow_over, fast_over)}",
     )
 
 
@@ -157,3 +157,7 @@ def _say(console: Console, text: str) -> None:
 def _console() -> Console:
     console = Console()
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
+
+
+def _times(slow: int, fast: int) -> str:
+    return f"{slow / fast:.1f}x as many" if fast else "which no factor tells"

@@ -106,5 +106,5 @@ def test_the_comparison_says_what_each_trigger_gave_away(capsys: pytest.CaptureF
     found = [line for line in capsys.readouterr().out.splitlines() if "over-delivered" in line]
     assert [
         "over-delivered at 200 records/s: 2 impressions in real-time mode, 60 in micro-batch, 30.0x as many",
-        "over-delivered at 200 records/s: 0 impressions in real-time mode, 60 in micro-batch, 60.0x as many",
+        "over-delivered at 200 records/s: 0 impressions in real-time mode, 60 in micro-batch, which no factor tells",
     ] == found
