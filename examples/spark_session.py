@@ -27,7 +27,7 @@ STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreP
 CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 # The JVM leaves methods above 8,000 bytes of bytecode to its interpreter, and the decoder's generated code is one.
 COMPILE_ALL = "-XX:-DontCompileHugeMethods"
-# Without it every file of a checkpoint costs a process: this is half of the pause between two batches.
+# Without it every file of a checkpoint costs a process, and the pause between two batches is full of files.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
