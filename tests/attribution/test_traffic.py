@@ -81,7 +81,7 @@ def test_the_share_of_spoilt_records_is_the_one_that_was_set(option: str, label:
 def test_the_share_of_odd_transactions_is_the_one_that_was_set(option: str, label: str, share: float) -> None:
     """Late, out-of-order and orphan events are counted among all transactions."""
     complete_before = (STARTED_AT + 20) * 1000  # later ones have not been sent to their ends
-    all_found = transactions(records(warm_up_seconds=0, **{option: share}))
+    all_found = transactions(records(warm_up_seconds=0, rate=500, **{option: share}))
     found = {key: own for key, own in all_found.items() if fields(own[0])["request_ts"] < complete_before}
 
     odd = sum(any(record.label == label for record in own) for own in found.values())
