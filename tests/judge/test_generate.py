@@ -27,11 +27,11 @@ def test_edited_excerpt_is_restored(copied: Path) -> None:
 def test_changed_default_reaches_the_settings_table(copied: Path) -> None:
     """A default is written once, in the code."""
     page, code = copied / "references/attribution.md", copied / "examples/settings.py"
-    code.write_text(code.read_text().replace("rate: float = 500", "rate: float = 501"))
+    code.write_text(code.read_text().replace("rate: float = 150", "rate: float = 151"))
 
     generate.write_all(copied)
 
-    assert "| `rate` | `501` |" in page.read_text()
+    assert "| `rate` | `151` |" in page.read_text()
 
 
 def test_new_page_reaches_the_router(copied: Path) -> None:
