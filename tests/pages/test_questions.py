@@ -24,7 +24,7 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     ),
     "Why does True fail?": ("errors_at_start", "trigger", r"VALUE_NOT_NON_EMPTY_STR"),
     "How long can a timer be late?": ("state", "timers", r"end of (the|its) batch"),
-    "What do I do with a default checkpoint?": ("state", "checkpoints-and-store", r"CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"),
+    "What do I do with a default checkpoint?": ("state", "checkpoints-and-store", r"CHECKPOINT_FORMAT_V1"),
     "Which runtime for Python stateful?": ("cluster_and_slots", "which-databricks-runtime", r"17\.3 LTS"),
     "Where is p99?": ("latency", "where-is-p99", r"batch boundary|boundary"),
     "How do I write to Lakebase?": ("lakebase_sink", "which-sink", r"format\(\"postgresql\"\)|PostgresUpsertSink"),
