@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -13,6 +14,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 T = TypeVar("T")
 
 PROBE_PAUSE_SECONDS = 0.05
+IVY_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="folder"/>
+  <resolvers>
+    <filesystem name="folder"><artifact pattern="{folder}/[artifact]-[revision].[ext]"/></filesystem>
+  </resolvers>
+</ivysettings>
+"""
 
 
 def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
@@ -28,6 +37,13 @@ def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
             raise AssertionError(f"Not within {deadline_seconds:g} s: {what}; the last answer was {answer!r}")
         pause.wait(PROBE_PAUSE_SECONDS)
     return answer
+
+
+def ivy_settings(folder: Path) -> Path:
+    """Write settings beside `folder` with which Ivy looks for packages in it and nowhere else; return their path."""
+    path = folder.with_name("ivysettings.xml")
+    path.write_text(IVY_SETTINGS.format(folder=folder))
+    return path
 
 
 def is_alive(pid: int) -> bool:

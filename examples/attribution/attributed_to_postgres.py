@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
-from examples.attribution.ledger import LOST_CONNECTION
+from examples.attribution.ledger import is_record
 from examples.settings import ATTRIBUTED_TOPIC, Settings
 from examples.sinks import PostgresUpsertSink
 
@@ -93,11 +93,9 @@ class Follower:
         while not is_over():
             # One message at a time: a call for many would wait for as many, or for its timeout.
             message = self._consumer.poll(POLL_SECONDS)
-            if message is not None and (error := message.error()) is None:
+            if message is not None and is_record(message):
                 self._results.process(dict.fromkeys(COLUMNS) | json.loads(message.value() or b""))
                 self._next[message.partition() or 0] = (message.offset() or 0) + 1
-            elif message is not None and error is not None and (error.fatal() or error.code() not in LOST_CONNECTION):
-                raise KafkaException(error)
             if time.monotonic() > saved_at + SAVE_SECONDS:
                 self._save_offsets()
                 saved_at = time.monotonic()

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from examples.attribution.ledger import LOST_CONNECTION
+from examples.attribution.ledger import is_record
 from examples.attribution.pacing_rule import CampaignCount, Goal, Pacing, pacing
 from examples.settings import PACING_TOPIC, Settings
 
@@ -116,10 +116,8 @@ def _follow(own: Brake, consumer: Consumer, is_over: Callable[[], bool]) -> None
     try:
         while not is_over():
             message = consumer.poll(POLL_SECONDS)
-            if message is not None and (error := message.error()) is None:
+            if message is not None and is_record(message):
                 own.take(_count(json.loads(message.value() or b"")), int(time.time() * 1000))
-            elif message is not None and error is not None and (error.fatal() or error.code() not in LOST_CONNECTION):
-                raise KafkaException(error)
     finally:
         consumer.close()
 

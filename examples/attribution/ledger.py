@@ -51,11 +51,8 @@ class LedgerReader:
         """Read what has come, at most for `seconds`, and return the number of records."""
         messages = self._consumer.consume(2_000, seconds)
         for message in messages:
-            error = message.error()
-            if error is None:
+            if is_record(message):
                 self._book(message)
-            elif error.fatal() or error.code() not in LOST_CONNECTION:
-                raise KafkaException(error)
         return len(messages)
 
     def is_settled(self) -> bool:
@@ -102,6 +99,14 @@ class LedgerReader:
             self.books.add_credit(row)
         elif name == PACING_TOPIC:
             self.books.add_count(row)
+
+
+def is_record(message: Message) -> bool:
+    """Tell whether a message is a record; raise KafkaException for an error that does not pass by itself."""
+    error = message.error()
+    if error is not None and (error.fatal() or error.code() not in LOST_CONNECTION):
+        raise KafkaException(error)
+    return error is None
 
 
 def _headers(message: Message) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ def _kept() -> deque[float]:
 
 @dataclass
 class Metrics:
-    """Counts of one epoch and task; every field has one writing thread."""
+    """Counts of one epoch and task; every field has one writing thread at a time."""
 
     rows: int = 0
     """Rows given to `process`."""

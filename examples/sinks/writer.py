@@ -28,7 +28,7 @@ LONGEST_LOCK_WAIT_MS = 5_000
 
 @dataclass
 class Writer:
-    """One connection of one task; `write` is for one thread, `abandon` for any."""
+    """One connection of one task; `write` is for one thread at a time, `abandon` for any."""
 
     connect: Connect = field(repr=False)
     statement: bytes

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from examples.alerts.job import Job, Options
 from examples.alerts.topics import partitions_of
 from scripts.judge import pack
 from tests.helpers import eventually
+
+START_SECONDS = 150
 
 BROKEN: dict[str, bytes | None] = {
     "tombstone": None,
@@ -86,3 +89,15 @@ def received(options: Options, job: Job, count: int, deadline_seconds: float = 6
         return sorted(found, key=lambda output: (output.headers["src"], output.topic))
     finally:
         consumer.close()
+
+
+def interrupted(job: Job, arguments: Iterable[str], options: Options, count: int) -> tuple[list[Output], int, str, str]:
+    """Run a job's command until it has given `count` records, press Ctrl-C; return them, status and what it printed."""
+    with command(job, *arguments, kafka=options.bootstrap_servers) as process:
+        try:
+            found = received(options, job, count, START_SECONDS)
+            os.kill(process.pid, signal.SIGINT)
+            printed, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return found, process.returncode, printed, errors

@@ -1,7 +1,5 @@
 """Silent devices: one alarm, in time, cleared when the device is back, and none that a repeat or a restart makes."""
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -30,13 +28,12 @@ from examples.alerts.job import Options, read_stream, start
 from examples.alerts.ticks import TICKS_TOPIC, ticking
 from examples.services import standalone_cluster
 from examples.spark_session import assert_real_time, raise_if_failed
-from tests.alerts.helpers import BROKEN, Output, command, create, encoded, received, send
+from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
 SLACK_MS = 60_000
-START_SECONDS = 150
 BEAT_SECONDS = 0.1
 PAUSE_MS = 100
 
@@ -269,14 +266,8 @@ def test_command_on_a_cluster_sends_ticks_and_its_classes_to_the_executors(optio
     send(options, "heartbeats", [beat("d1")])
     with standalone_cluster(workers=2, cores_per_worker=3) as master:
         arguments = ("--topic-prefix", options.topic_prefix, "--checkpoints", str(tmp_path), "--master", master)
-        with command(JOB, *arguments, kafka=options.bootstrap_servers) as process:
-            try:
-                found = received(options, JOB, 1, START_SECONDS)
-                os.kill(process.pid, signal.SIGINT)
-                printed, errors = process.communicate(timeout=60)
-            finally:
-                process.kill()
+        found, status, printed, errors = interrupted(JOB, arguments, options, 1)
 
     assert ["d1 offline"] == says(found)
     line = f"{JOB.name} runs in real-time mode: heartbeats -> heartbeats-offline, heartbeats-rejected; Ctrl-C stops it"
-    assert (0, [line], "") == (process.returncode, printed.splitlines(), errors.partition("Traceback")[1])
+    assert (0, [line], "") == (status, printed.splitlines(), errors.partition("Traceback")[1])

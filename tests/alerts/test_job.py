@@ -1,7 +1,5 @@
 """The jobs as commands: help, refusals, and Ctrl-C."""
 
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +9,11 @@ from pyspark.sql import SparkSession
 from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
 from examples.alerts.job import Job, Options, start
 from examples.spark_session import NotEnoughSlotsError, slots_total
-from tests.alerts.helpers import command, create, encoded, received, send
+from tests.alerts.helpers import command, create, encoded, interrupted, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 JOBS = [alarms_to_first.JOB, heartbeats_to_offline.JOB, logs_to_leaks.JOB, payments_to_flagged.JOB]
-START_SECONDS = 150
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
@@ -48,17 +45,11 @@ def test_ctrl_c_ends_a_job_with_status_zero_and_without_a_stack_trace(options: O
     send(options, "logs", [(b"k", encoded({"service": "a", "message": "to a@b.nl"}))])
     arguments = ("--topic-prefix", options.topic_prefix, "--checkpoints", str(tmp_path), "--slots", "2")
 
-    with command(job, *arguments, kafka=options.bootstrap_servers) as process:
-        try:
-            found = received(options, job, 2, START_SECONDS)
-            os.kill(process.pid, signal.SIGINT)
-            printed, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
+    found, status, printed, errors = interrupted(job, arguments, options, 2)
 
     assert ["leaks", "logs-masked"] == [output.topic for output in found]
     line = "logs_to_leaks runs in real-time mode: logs -> leaks, logs-masked, logs-rejected; Ctrl-C stops it"
-    assert (0, [line], "") == (process.returncode, printed.splitlines(), errors.partition("Traceback")[1])
+    assert (0, [line], "") == (status, printed.splitlines(), errors.partition("Traceback")[1])
 
 
 def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options: Options) -> None:

@@ -18,15 +18,8 @@ from examples.benchmarks.peers.quix import QUIX
 from examples.services.cache import cache_root
 from scripts.judge.measured_peers import PEERS as KEPT
 from scripts.judge.measured_peers import peers as table_of_peers
+from tests.helpers import ivy_settings
 
-IVY_SETTINGS = """\
-<ivysettings>
-  <settings defaultResolver="folder"/>
-  <resolvers>
-    <filesystem name="folder"><artifact pattern="{folder}/[artifact]-[revision].[ext]"/></filesystem>
-  </resolvers>
-</ivysettings>
-"""
 WHEEL = {
     "tiny_peer.py": "",
     "tiny_peer-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-peer\nVersion: 1.0\n",
@@ -47,11 +40,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with zipfile.ZipFile(folder / "tiny_peer-1.0-py3-none-any.whl", "w") as wheel:
         for name, text in WHEEL.items():
             wheel.writestr(name, text)
-    settings = tmp_path / "ivysettings.xml"
-    settings.write_text(IVY_SETTINGS.format(folder=folder))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("RTM_IVY_SETTINGS", str(settings))
+    monkeypatch.setenv("RTM_IVY_SETTINGS", str(ivy_settings(folder)))
     return folder
 
 

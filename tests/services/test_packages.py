@@ -9,15 +9,8 @@ import pyspark
 import pytest
 
 from examples.services.packages import IVY_FILES, Connector, broker_jars, connector
+from tests.helpers import ivy_settings
 
-SETTINGS = """\
-<ivysettings>
-  <settings defaultResolver="folder"/>
-  <resolvers>
-    <filesystem name="folder"><artifact pattern="{folder}/[artifact]-[revision].[ext]"/></filesystem>
-  </resolvers>
-</ivysettings>
-"""
 FALLBACK_JARS = [
     "commons-pool2-2.13.1.jar",
     "kafka-clients-3.9.2.jar",
@@ -33,10 +26,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder, empty at first, that is asked for packages instead of the network, and an empty cache."""
     folder = tmp_path / "repository"
     folder.mkdir()
-    settings = tmp_path / "ivysettings.xml"
-    settings.write_text(SETTINGS.format(folder=folder))
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("RTM_IVY_SETTINGS", str(settings))
+    monkeypatch.setenv("RTM_IVY_SETTINGS", str(ivy_settings(folder)))
     return folder
 
 
