@@ -62,9 +62,9 @@ class Flusher:
     def _flush(self, batch: Batch) -> None:
         started = time.monotonic()
         # Sorted, because two tasks that lock the same rows in different orders wait for each other.
-        rows = [batch[key].values for key in sorted(batch)]
+        rows = [batch[key][2] for key in sorted(batch)]
         changed = self._writer.write([list(column) for column in zip(*rows, strict=True)])
-        now, oldest = time.monotonic(), min(waiting.since for waiting in batch.values())
+        now, oldest = time.monotonic(), min(since for since, _, _ in batch.values())
         self._metrics.flushes += 1
         self._metrics.flushed += len(rows)
         self._metrics.stale_rows += len(rows) - changed

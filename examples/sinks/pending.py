@@ -7,8 +7,7 @@ Real-time mode may go silent after any row, so a batch is due by the age of its 
 
 import threading
 import time
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -17,15 +16,9 @@ from examples.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 
-@dataclass(slots=True)
-class Waiting:
-    """One row: since when its key waits (monotonic seconds), its version, and its values in column order."""
-
-    since: float
-    version: Any
-    values: list[Any]
-
-
+# A plain tuple, because one is made for every row.
+Waiting = tuple[float, Any, Sequence[Any]]
+"""Since when the key of a row waits (monotonic seconds), its version, and its values in column order."""
 Batch = dict[Key, Waiting]
 
 
@@ -48,7 +41,7 @@ class Pending:
         """Return the keys that are not acknowledged."""
         return len(self._waiting) + len(self._taken)
 
-    def put(self, key: Key, version: Any, values: list[Any]) -> None:
+    def put(self, key: Key, version: Any, values: Sequence[Any]) -> None:
         """Add a row; wait for room if `max_pending` other keys wait, and raise what made the flusher fail."""
         with self._lock:
             if self._failure:
@@ -58,13 +51,14 @@ class Pending:
             if known is None:
                 if len(self._waiting) >= self._max_pending:
                     self._wait_for_room()
-                self._waiting[key] = Waiting(time.monotonic(), version, values)
+                self._waiting[key] = (time.monotonic(), version, values)
                 if len(self._waiting) in (1, self._max_rows):
                     self._changed.notify_all()
                 return
             self._metrics.deduped += 1
-            if version is None or version >= known.version:
-                known.version, known.values = version, values
+            since, known_version, _ = known
+            if version is None or version >= known_version:
+                self._waiting[key] = (since, version, values)
 
     def wait_until_due(self) -> bool:
         """Return True when a batch is due, False after `close` when nothing waits any more."""
@@ -116,7 +110,7 @@ class Pending:
     def _seconds_left(self) -> float | None:
         # A row that replaces another keeps its place and its age, so the first is the oldest.
         oldest = next(iter(self._waiting.values()), None)
-        return None if oldest is None else max(0, oldest.since + self._linger_s - time.monotonic())
+        return None if oldest is None else max(0, oldest[0] + self._linger_s - time.monotonic())
 
     def _wait_for_room(self) -> None:
         started = time.monotonic()

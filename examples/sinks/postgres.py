@@ -64,8 +64,8 @@ class PostgresUpsertSink:
         self._pending: Pending | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the threads of this process behind."""
-        return {**self.__dict__, "metrics": Metrics(), "_pending": None, "_flusher": None}
+        """Leave behind what `open` makes: threads, and functions that cannot travel."""
+        return {**self.__dict__, "metrics": Metrics(), "_pending": None, "_flusher": None, "_shape": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
         """Start an epoch; True, because Spark would skip the rows of the epoch in silence after anything else."""

@@ -28,23 +28,23 @@ class RowShape:
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
         """Look every name up once."""
         names = list(columns)
-        # One name more than there are columns, because a getter of one name returns no tuple.
-        self._values = itemgetter(*names, names[0])
+        self._values, self._key_of = _getter(names), _getter([names.index(name) for name in key])
         self._key, self._version = key, version
         self._conversions = [
             (place, CONVERSIONS[name])
             for place, name in enumerate(PRECISION.sub("", type_name.lower()) for type_name in columns.values())
             if name in CONVERSIONS
         ]
-        self._key_places = [names.index(name) for name in key]
         self._version_place = None if version is None else names.index(version)
 
-    def read(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, list[Any]]:
+    def read(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
         """Return key, version and values of `row`; raise ValueError for a row without key or version."""
-        *values, _ = self._values(row)
-        for place, convert in self._conversions:
-            values[place] = convert(values[place])
-        key = tuple([values[place] for place in self._key_places])
+        values = self._values(row)
+        if self._conversions:
+            values = list(values)
+            for place, convert in self._conversions:
+                values[place] = convert(values[place])
+        key = self._key_of(values)
         version = None if self._version_place is None else values[self._version_place]
         if None in key or (version is None and self._version):
             missing = self._key if None in key else (self._version,)
@@ -53,6 +53,11 @@ class RowShape:
                 "before the sink"
             )
         return key, version, values
+
+
+def _getter(places: Sequence[Any]) -> Callable[[Any], Any]:
+    # Of one place an itemgetter would return the value instead of a tuple.
+    return itemgetter(*places) if len(places) > 1 else lambda row: (row[places[0]],)
 
 
 def _utc(value: datetime | None) -> datetime | None:
