@@ -16,7 +16,7 @@ CLUSTER ?=
 EFFORT ?= 1
 KEEP ?=
 
-# What `make bench`, `make bench-load`, `make bench-knobs` and `make bench-peers` pass on, for instance BENCH="--only stateful --repeats 5".
+# What `make bench`, `make bench-engine`, `make bench-load`, `make bench-knobs` and `make bench-peers` pass on, for instance BENCH="--only stateful --repeats 5".
 QUICK ?=
 BENCH ?=
 
@@ -58,7 +58,7 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages demo bench bench-load bench-knobs bench-peers bench-sink services generate validate site serve test check format clean
+.PHONY: help setup packages demo bench bench-engine bench-load bench-knobs bench-peers bench-sink services generate validate site serve test check format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -103,6 +103,9 @@ demo: setup ## run the pipeline; SECONDS=60 RATE=200 TRIGGER=real-time|micro-bat
 
 bench: setup $(VENV)/installed-bench ## measure the latency of each execution mode; QUICK=1 takes minutes, KEEP=1 updates references/measured
 	@$(PY) -m examples.benchmarks.latency $(BENCH_OPTIONS)
+
+bench-engine: setup $(VENV)/installed-bench ## measure the engine alone, from a rate of records to a statistic, without Kafka; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.rate_to_stat $(BENCH_OPTIONS)
 
 bench-load: setup $(VENV)/installed-bench ## find the rate that each mode sustains, and its latency below it; QUICK=1, KEEP=1
 	@$(PY) -m examples.benchmarks.load_steps $(BENCH_OPTIONS)

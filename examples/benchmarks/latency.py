@@ -30,7 +30,7 @@ from examples.benchmarks.trial import Trial
 BUILD, KEPT = Path("build/latency"), Path("references/measured")
 INTERRUPTED = 130
 NUMBERS = re.compile(r"\[[\s\d.,-]+\]")
-FULL, QUICK = Lengths(3, 30, 45, 120), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(2, 12, 40, 66), Lengths(1, 2, 6, 9)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,17 +77,21 @@ def write(content: dict[str, Any], trials: Sequence[Trial], stem: str, console: 
     """Write JSON and charts, to the kept folder only if every run counts; return the exit status."""
     invalid = [problem for trial in trials for problem in trial.problems]
     folder = KEPT if keep and not invalid else BUILD
-    folder.mkdir(parents=True, exist_ok=True)
-    # A list of numbers stays on its line, so that a repeated run is a change that can be read.
-    text = NUMBERS.sub(lambda match: " ".join(match[0].split()), json.dumps(content, indent=1))
-    (folder / f"{stem}.json").write_text(text + "\n")
-    written = [folder / f"{stem}.json", *draw(content, folder, stem)]
+    written = [write_json(content, folder / f"{stem}.json"), *draw(content, folder, stem)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     if invalid:
         print(
             f"{len(invalid)} findings make runs invalid, so these numbers do not count: {invalid[0]}", file=sys.stderr
         )
     return 1 if invalid else 0
+
+
+def write_json(content: dict[str, Any], path: Path) -> Path:
+    """Write JSON into a folder that need not exist yet, and return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A list of numbers stays on its line, so that a repeated run is a change that can be read.
+    path.write_text(NUMBERS.sub(lambda match: " ".join(match[0].split()), json.dumps(content, indent=1)) + "\n")
+    return path
 
 
 def table(cells: Sequence[dict[str, Any]]) -> Table:
@@ -109,6 +113,8 @@ def table(cells: Sequence[dict[str, Any]]) -> Table:
 
 
 def _latency(cell: Mapping[str, Any], name: str) -> str:
+    if cell[f"{name}_ms"] is None:
+        return "-"
     middle, least, most = (f"{cell[f'{name}{suffix}_ms']:,.1f}" for suffix in ("", "_least", "_most"))
     return middle if least == most or name not in {"p50", "p99"} else f"{middle} ({least}-{most})"
 

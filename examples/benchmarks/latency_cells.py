@@ -29,6 +29,12 @@ def spark_cell(name: str, work: Work, options: SparkOptions) -> Cell:
     return Cell(name, work, spark_engine(options), intervals, asdict(options))
 
 
+def two_copies(options: SparkOptions) -> SparkOptions:
+    """Return the options of two copies, which must leave each other some processor time for their boundaries."""
+    # Requests of single records would fill two cores, and then each copy has to wait for the boundary of the other.
+    return replace(options, copies=2, sink={**options.sink, "kafka.linger.ms": "2"})
+
+
 def latency_cells(interval_seconds: float, *, quick: bool = False) -> list[Cell]:
     """Return the floor, four modes without state, with state two modes and two copies; if not quick, more."""
     real_time = SparkOptions("real-time", interval_seconds)
@@ -41,11 +47,13 @@ def latency_cells(interval_seconds: float, *, quick: bool = False) -> list[Cell]
         spark_cell("real-time", "stateless", real_time),
         spark_cell("micro-batch", "stateful", SparkOptions("micro-batch")),
         spark_cell("real-time", "stateful", real_time),
-        spark_cell("real-time, two copies", "stateful", replace(real_time, copies=2)),
+        spark_cell("real-time, two copies", "stateful", two_copies(real_time)),
     ]
     if not quick:
+        micro_batch = SparkOptions("micro-batch", confs=UNTUNED)
         cells += [
-            spark_cell("real-time, two unequal copies", "stateful", replace(real_time, copies=2, interval_growth=1.4)),
+            spark_cell("micro-batch, untuned", "stateless", micro_batch),
+            spark_cell("micro-batch, untuned", "stateful", micro_batch),
             spark_cell("real-time, untuned", "stateful", replace(real_time, confs=UNTUNED)),
             spark_cell("micro-batch", "two hops", SparkOptions("micro-batch")),
             spark_cell("real-time", "two hops", real_time),

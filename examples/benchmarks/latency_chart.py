@@ -32,7 +32,7 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     mpl.rcParams["svg.hashsalt"] = stem
     mpl.rcParams["svg.fonttype"] = "none"
     # Nothing can be drawn of an engine that has answered nothing.
-    cells = [cell for cell in content["cells"] if math.isfinite(cell["max_ms"])]
+    cells = [cell for cell in content["cells"] if cell["max_ms"] is not None]
     if not cells:
         return []
     cells = [cell for cell in cells if cell["arrivals"] == cells[0]["arrivals"]]

@@ -23,6 +23,9 @@ Arrivals = Literal["constant", "poisson"]
 Times = npt.NDArray[np.int64]
 
 HEAP = ("-Xms512m", "-Xmx2g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=10")
+COMPILED_AFTER_SECONDS = 20
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""For short runs: the optimising compiler takes seconds of processor time before it gives any back."""
 ROW = 5
 ROWS_FILE = "rows.bin"
 
@@ -71,7 +74,8 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
         *(run.bootstrap_servers, run.source, run.target, run.rejected, run.partitions, run.work),
         *(traffic.records, traffic.rate, traffic.arrivals, traffic.drain_seconds, run.folder / ROWS_FILE),
     ]
-    command = client_command("Load", map(str, arguments), HEAP)
+    quick = [QUICK_COMPILER] if traffic.warm_up_seconds < COMPILED_AFTER_SECONDS else []
+    command = client_command("Load", map(str, arguments), [*HEAP, *quick])
     child = start_child("load program", command, log_path=run.folder / "load.log")
     try:
         yield child

@@ -8,11 +8,12 @@ A busy moment of the machine must not hit one engine only, so repeats alternate:
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from examples.benchmarks.echo import raw_echo
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.services import kafka_broker
@@ -88,6 +89,10 @@ def run_plan(steps: Sequence[Step], partitions: int, console: Console) -> list[T
     """Do the runs and return them in order; raises RuntimeError when an engine fails."""
     trials, bar = [], Bar(steps, console)
     with bar.shown(), kafka_broker() as bootstrap_servers:
+        console.print("warming the broker up")
+        # The code of a new broker is not compiled yet, which would make the first engine look slow.
+        warm_up = Cell("warm-up", "echo", raw_echo)
+        run_trial(bootstrap_servers, warm_up, replace(steps[0][1], measured_seconds=1), partitions)
         for cell, traffic in steps:
             bar.begin()
             trials.append(run_trial(bootstrap_servers, cell, traffic, partitions, bar.tick))

@@ -20,7 +20,7 @@ from examples.benchmarks.engine import Engine, Run, Start
 from examples.benchmarks.spark_queries import SparkOptions, start_queries
 from examples.services.child import start_child, wait_until_ready
 from examples.settings import Settings
-from examples.spark_session import build_session, raise_if_failed
+from examples.spark_session import build_session, raise_if_failed, wait_until
 
 CHECKOUT = Path(__file__).parents[2]
 START_SECONDS = 180.0
@@ -52,12 +52,18 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 
 
 def work(options: SparkOptions, run: Run) -> None:
-    """Start the copies of the query, say when they run, and report their batches until one fails."""
+    """Start the query, say when it runs, start its other copies, and report their batches until one fails."""
     settings = Settings(slots=options.slots, shuffle_partitions=options.shuffle_partitions)
     spark = build_session(settings, {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s", **options.confs})
-    queries = start_queries(spark, options, run)
-    (run.folder / READY).touch()
     pause, told = threading.Event(), dict.fromkeys(options.intervals(run.work), -1)
+    queries = start_queries(spark, options, run)
+    first = queries[0]
+    (run.folder / READY).touch()
+    for copy in range(1, options.copies):
+        # A first batch takes seconds longer, so only its end tells where the boundaries lie; half way is farthest off.
+        wait_until(lambda: first.lastProgress, START_SECONDS, "the end of a batch", queries)
+        pause.wait(options.interval_seconds / options.copies)
+        queries += start_queries(spark, options, run, copy)
     poll_seconds = max(LEAST_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL)
     with (run.folder / BATCHES).open("w", buffering=1) as file:
         while not pause.wait(poll_seconds):

@@ -5,7 +5,6 @@ A session, a run and options arrive; running queries leave.
 Real-time mode demands a slot for every task at once, and each copy of a query asks for its own.
 """
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +29,7 @@ class SparkOptions:
     interval_seconds: float = 30
     """Trigger interval of real-time mode; continuous mode has epochs of one second, the others none."""
     copies: int = 1
-    """Copies of the query, each with a checkpoint of its own, started so that their boundaries do not meet."""
+    """Copies of the query, each with a checkpoint of its own."""
     interval_growth: float = 1
     """The interval of each further copy is that of the one before, times this."""
     shuffle_partitions: int = 2
@@ -54,15 +53,13 @@ class SparkOptions:
         return {f"{hop}_{copy}": self.interval_seconds * self.interval_growth**copy for copy in copies for hop in hops}
 
 
-def start_queries(spark: SparkSession, options: SparkOptions, run: Run) -> list[StreamingQuery]:
-    """Start all queries of a run and return when they run, in real-time mode if that is asked for."""
-    streams = {name: _stream(spark, run, name) for name in options.intervals(run.work)}
+def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
+    """Start the queries of one copy and return when they run, in real-time mode if that is asked for."""
+    intervals = {name: value for name, value in options.intervals(run.work).items() if name.endswith(f"_{copy}")}
+    streams = {name: _stream(spark, run, name) for name in intervals}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
-    apart, queries = threading.Event(), list[StreamingQuery]()
-    for name, interval_seconds in options.intervals(run.work).items():
-        if not name.endswith("_0") and not name.startswith("hop_1"):
-            # The boundaries of one copy fall between those of the other.
-            apart.wait(options.interval_seconds / options.copies)
+    queries = list[StreamingQuery]()
+    for name, interval_seconds in intervals.items():
         queries.append(_start(streams[name], options, run, name, interval_seconds))
         if options.mode == "real-time":
             assert_real_time(queries[-1])

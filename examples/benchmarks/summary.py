@@ -45,8 +45,10 @@ def _row(runs: Sequence[Trial]) -> dict[str, Any]:
     row = {name: numbers[0][name] for name in ("work", "engine", "arrivals", "rate")}
     row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
     for name in PERCENTILES:
-        values = [one.get(f"{name}_ms", float("inf")) for one in numbers]
-        row |= {f"{name}_ms": median_of_runs(values), f"{name}_least_ms": min(values), f"{name}_most_ms": max(values)}
+        # A run without any answer is invalid, and its cell shows no time at all.
+        values = [one[f"{name}_ms"] for one in numbers if one["records"]]
+        row |= {f"{name}_ms": median_of_runs(values) if values else None}
+        row |= {f"{name}_least_ms": min(values, default=None), f"{name}_most_ms": max(values, default=None)}
     row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
     gaps = [gap for one in numbers for gap in one["gaps_ms"]]
     row |= {"boundaries": len(gaps), "gap_median_ms": statistics.median_high(gaps) if gaps else None}
@@ -67,8 +69,8 @@ def _ratios(row: dict[str, Any], rows: Iterable[dict[str, Any]]) -> dict[str, fl
     same_work = (other for other in like if other["work"] == row["work"] and other["engine"] == MICRO_BATCH)
     micro_batch = next((other["p50_ms"] for other in same_work), None)
     return {
-        "times_floor": round(row["p50_ms"] / floor, 2) if floor else None,
-        "below_micro_batch": round(micro_batch / row["p50_ms"], 1) if micro_batch else None,
+        "times_floor": round(row["p50_ms"] / floor, 2) if floor and row["p50_ms"] else None,
+        "below_micro_batch": round(micro_batch / row["p50_ms"], 1) if micro_batch and row["p50_ms"] else None,
     }
 
 

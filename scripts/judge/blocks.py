@@ -68,9 +68,11 @@ BLOCKS: dict[str, Maker] = {
     "lint-rules": lint_rules,
     "measured-sink": measured.sink,
     "measured-modes": measured_latency.modes,
+    "measured-overview": measured_latency.overview,
     "measured-boundaries": measured_latency.boundaries,
     "measured-knobs": measured_latency.knobs,
     "measured-load": measured_latency.load,
+    "measured-rate-to-stat": measured_latency.rate_to_stat,
     "measured-peers": measured_peers.peers,
 }
 

@@ -45,6 +45,20 @@ def modes(root: Path, work: str) -> str:
     return "\n".join(notes)
 
 
+def overview(root: Path, _: str) -> str:
+    """Return the ends of each distribution of `make bench KEEP=1`, all works below each other."""
+    content = _content(root, "latency")
+    rows = [
+        (
+            *(cell["work"], _engine(cell), *(_ms(cell[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
+            *(_times(cell["times_floor"]), _times(cell["below_micro_batch"])),
+        )
+        for cell in content["cells"]
+    ]
+    header = ("work", "from due to received, ms", "p50", "p99", "max", "p50 times the floor", "p50 below micro-batch")
+    return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
+
+
 def boundaries(root: Path, _: str) -> str:
     """Return what the batch boundaries of `make bench KEEP=1` cost, and in which phases."""
     content = _content(root, "latency")
@@ -83,6 +97,14 @@ def load(root: Path, _: str) -> str:
         rows.append((f"{limit['work']}, {limit['engine']}", f"{limit['sustained']:,g}", *latencies))
     header = ("records/s", "sustained", *(f"p50 / p99 ms at {share:g} %" for share in content["conditions"]["shares"]))
     return f"{_conditions(content, 'bench-load')}\n{table(header, rows)}"
+
+
+def rate_to_stat(root: Path, _: str) -> str:
+    """Return what the engine takes without Kafka, by `make bench-engine KEEP=1`."""
+    content = _content(root, "rate_to_stat")
+    rows = [(cell["engine"], *_latencies(cell), f"{cell['outputs_per_record']:g}") for cell in content["cells"]]
+    header = ("from due to counted, ms", *PERCENTILES, "statistics per record")
+    return f"{_conditions(content, 'bench-engine')}\n{table(header, rows)}"
 
 
 def _content(root: Path, stem: str) -> dict[str, Any]:
@@ -124,13 +146,14 @@ def _phase(value: float | None) -> str:
 
 def _conditions(content: dict[str, Any], target: str) -> str:
     known = content["conditions"]
-    foreign: Sequence[float] = [run["foreign_cores"] for run in content["runs"]]
+    foreign: Sequence[float] = [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]
+    others = f"; other programs took at most {max(foreign):.2f} cores" if foreign else ""
     return (
         f"`make {target} KEEP=1`, {known['date']}: {known['cores']} cores, Java {known['java']}, PySpark "
         f"{known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker_and_clients']}, "
         f"{known['partitions']} partitions{_rate(known)}, trigger interval {known['interval_seconds']:g} s, "
         f"{known['measured_seconds']:g} s measured after {known['warm_up_seconds']:g} s, runs of each: "
-        f"{known['repeats']}; other programs took at most {max(foreign):.2f} cores.\n"
+        f"{known['repeats']}{others}.\n"
     )
 
 

@@ -43,7 +43,7 @@ VALID = [seq for seq in range(3000) if seq % 101 != 100]
 @contextmanager
 def queries_here(spark: SparkSession, options: SparkOptions, run: Run) -> Iterator[Engine]:
     """Run the queries of an engine in the session of the tests, to save the start of a process for each mode."""
-    queries = start_queries(spark, options, run)
+    queries = [query for copy in range(options.copies) for query in start_queries(spark, options, run, copy)]
     try:
         yield Engine(())
     finally:
@@ -162,6 +162,19 @@ def test_engine_in_its_own_process_reports_its_batches_and_its_processor_time(ka
     assert {"addBatch", "walCommit", "triggerExecution"} <= trial.numbers["phases_ms"].keys()
     assert trial.numbers["engine_cores"] > 0
     assert trial.numbers["engine_mb"] > 100
+
+
+@pytest.mark.spark
+def test_second_copy_starts_between_two_boundaries_of_the_first(kafka: str) -> None:
+    """Copies that were started together would wait for the same boundaries together."""
+    cell = spark_cell("real-time, two copies", "stateful", SparkOptions("real-time", interval_seconds=4, copies=2))
+
+    trial = run_trial(kafka, cell, Traffic(200, warm_up_seconds=20, measured_seconds=10, drain_seconds=60))
+
+    answered_all(trial)
+    due_at = {name: [one.due_at for one in trial.boundaries if one.query == name] for name in ("copy_0", "copy_1")}
+    nearest = min(abs(one - other) for one in due_at["copy_0"] for other in due_at["copy_1"])
+    assert nearest > 0.5
 
 
 @pytest.mark.spark

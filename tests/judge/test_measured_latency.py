@@ -40,8 +40,8 @@ def write(root: Path, stem: str, **content: Any) -> None:
     """Write what a benchmark would have written."""
     folder = root / measured_latency.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    runs = [{"foreign_cores": 0.01}, {"foreign_cores": 0.07}]
-    (folder / f"{stem}.json").write_text(json.dumps({"conditions": CONDITIONS, "runs": runs, **content}))
+    content = {"runs": [{"foreign_cores": 0.01}, {"foreign_cores": 0.07}], **content}
+    (folder / f"{stem}.json").write_text(json.dumps({"conditions": CONDITIONS, **content}))
 
 
 def rows(text: str) -> list[tuple[str, ...]]:
@@ -68,6 +68,18 @@ def test_modes_are_shown_with_the_floor_and_without_the_other_work(tmp_path: Pat
     assert text.startswith("`make bench KEEP=1`, 2026-11-21: 2 cores, Java 17.0.15, PySpark 4.3.0,")
     assert "1,000 records/s, trigger interval 30 s, 120 s measured after 45 s" in text
     assert "other programs took at most 0.07 cores" in text
+
+
+def test_overview_shows_all_works_and_no_ratio_that_was_not_made(tmp_path: Path) -> None:
+    """The README shows median, tail and worst of everything that was measured."""
+    fast = cell("stateless", "real-time", 2, below_micro_batch=120.5)
+    write(tmp_path, "latency", cells=[cell("echo", "raw echo", 1), fast])
+
+    expected = [
+        ("echo", "raw echo", "1.3", "3.3", "5.3", "0.25", "-"),
+        ("stateless", "real-time", "2.5", "6.5", "11", "0.5", "120.5"),
+    ]
+    assert expected == rows(measured_latency.overview(tmp_path, ""))
 
 
 def test_boundaries_are_shown_by_phase(tmp_path: Path) -> None:
@@ -101,6 +113,16 @@ def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
 
     expected = ("stateful, real-time", "8,000", "2.5 / 6.5", "5.0 / 13")
     assert [expected] == rows(measured_latency.load(tmp_path, ""))
+
+
+def test_engine_alone_is_shown_without_a_broker(tmp_path: Path) -> None:
+    """Its runs say nothing of other programs, so the conditions do not either."""
+    write(tmp_path, "rate_to_stat", cells=[cell("", "real-time", 2)], runs=[{"missing": 0}])
+
+    text = measured_latency.rate_to_stat(tmp_path, "")
+
+    assert [("real-time", "2.5", "4.5", "6.5", "8.5", "11", "1")] == rows(text)
+    assert "runs of each: 3.\n" in text
 
 
 def test_table_of_what_was_not_measured_is_refused(tmp_path: Path) -> None:
