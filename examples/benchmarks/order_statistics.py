@@ -6,7 +6,8 @@ The tail of real-time mode is a few rows of a batch boundary, which a sketch or 
 """
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,16 @@ def at_shares(values: npt.NDArray[np.int64], shares: Iterable[int]) -> list[int]
     """Return for each share the smallest value that so many parts of the values do not exceed."""
     ordered = np.sort(values)
     return [int(ordered[max(0, -(-len(ordered) * share // WHOLE) - 1)]) for share in shares]
+
+
+def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Return each percentile of several runs: their median, the least and the most; None where there is no run."""
+    found: dict[str, float | None] = {}
+    for name in PERCENTILES:
+        values = [run[f"{name}_ms"] for run in runs]
+        found |= {f"{name}_ms": median_of_runs(values) if values else None}
+        found |= {f"{name}_least_ms": min(values, default=None), f"{name}_most_ms": max(values, default=None)}
+    return found
 
 
 def median_of_runs(values: Iterable[float]) -> float:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -23,11 +24,16 @@ START_AND_END_SECONDS = 15.0
 WIDTH = 140
 
 Step = tuple[Cell, Traffic]
+T = TypeVar("T")
 
 
 def interleaved(cells: Sequence[Cell], traffics: Sequence[Traffic], repeats: int) -> list[Step]:
     """Return every cell with every traffic so many times, in an order that turns round with each repeat."""
-    steps = [(cell, traffic) for traffic in traffics for cell in cells]
+    return in_turns([(cell, traffic) for traffic in traffics for cell in cells], repeats)
+
+
+def in_turns(steps: Sequence[T], repeats: int) -> list[T]:
+    """Return the steps so many times, forwards and backwards in turn."""
     return [step for repeat in range(repeats) for step in (steps if repeat % 2 == 0 else reversed(steps))]
 
 
@@ -89,10 +95,11 @@ def run_plan(steps: Sequence[Step], partitions: int, console: Console) -> list[T
     """Do the runs and return them in order; raises RuntimeError when an engine fails."""
     trials, bar = [], Bar(steps, console)
     with bar.shown(), kafka_broker() as bootstrap_servers:
-        console.print("warming the broker up")
-        # The code of a new broker is not compiled yet, which would make the first engine look slow.
-        warm_up = Cell("warm-up", "echo", raw_echo)
-        run_trial(bootstrap_servers, warm_up, replace(steps[0][1], measured_seconds=1), partitions)
+        for _, traffic in steps[:1]:
+            console.print("warming the broker up")
+            # The code of a new broker is not compiled yet, which would make the first engine look slow.
+            warm_up = Cell("warm-up", "echo", raw_echo)
+            run_trial(bootstrap_servers, warm_up, replace(traffic, measured_seconds=1), partitions)
         for cell, traffic in steps:
             bar.begin()
             trials.append(run_trial(bootstrap_servers, cell, traffic, partitions, bar.tick))

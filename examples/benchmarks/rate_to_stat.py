@@ -23,8 +23,9 @@ from rich.table import Table
 
 from examples.benchmarks.latency import BUILD, KEPT, conditions, ended, write_json
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
-from examples.benchmarks.order_statistics import PERCENTILES, median_of_runs, percentiles_ms
-from examples.benchmarks.plan import plain_console
+from examples.benchmarks.order_statistics import PERCENTILES, percentiles_ms, percentiles_of_runs
+from examples.benchmarks.plan import in_turns, plain_console
+from examples.benchmarks.spark_queries import SHORT_INTERVALS, trigger_interval
 from examples.services.scala import scala_object
 from examples.settings import Settings
 from examples.spark_session import assert_real_time, build_session, raise_if_failed, wait_until
@@ -47,12 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    console = plain_console()
-    shortest = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
-    spark = build_session(Settings(slots=8, shuffle_partitions=2), shortest)
+    console, spark = plain_console(), build_session(Settings(slots=8, shuffle_partitions=2), SHORT_INTERVALS)
     try:
         chosen = [mode for mode in MODES if is_chosen(options, "rate to stat", mode)]
-        modes = [mode for repeat in range(options.repeats) for mode in chosen[:: 1 if repeat % 2 == 0 else -1]]
+        modes = in_turns(chosen, options.repeats)
         runs = []
         for place, mode in enumerate(modes):
             console.print(f"{place + 1}/{len(modes)} {mode}, {options.rate:g}/s")
@@ -132,7 +131,7 @@ def _running(
     spark: SparkSession, engine: Any, statistics: DataFrame, mode: str, interval_seconds: float, folder: str
 ) -> Iterator[StreamingQuery]:
     jvm: Any = spark._jvm  # noqa: SLF001 - a writer of the JVM can only be started there
-    trigger, interval = jvm.org.apache.spark.sql.streaming.Trigger, f"{interval_seconds * 1000:.0f} milliseconds"
+    trigger, interval = jvm.org.apache.spark.sql.streaming.Trigger, trigger_interval(interval_seconds)
     chosen = trigger.RealTime(interval) if mode == "real-time" else trigger.ProcessingTime("0 seconds")
     query = StreamingQuery(engine.start(statistics._jdf, chosen, f"{folder}/checkpoint", f"{folder}/arrivals"))  # noqa: SLF001
     try:
@@ -154,12 +153,8 @@ def _is_complete(noted: Times, count: int) -> bool:
 
 
 def _cell(mode: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    cell: dict[str, Any] = {"engine": mode, "runs": len(runs)}
-    for name in PERCENTILES:
-        values = [run[f"{name}_ms"] for run in runs]
-        cell |= {f"{name}_ms": median_of_runs(values)}
-        cell |= {f"{name}_least_ms": min(values), f"{name}_most_ms": max(values)}
-    return cell | {"outputs_per_record": min(run["outputs_per_record"] for run in runs)}
+    outputs = min(run["outputs_per_record"] for run in runs)
+    return {"engine": mode, "runs": len(runs), **percentiles_of_runs(runs), "outputs_per_record": outputs}
 
 
 def _table(cells: Sequence[dict[str, Any]]) -> Table:

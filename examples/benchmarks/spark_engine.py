@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from examples.benchmarks.engine import Engine, Run, Start
-from examples.benchmarks.spark_queries import SparkOptions, start_queries
+from examples.benchmarks.spark_queries import SHORT_INTERVALS, SparkOptions, start_queries
 from examples.services.child import start_child, wait_until_ready
 from examples.settings import Settings
 from examples.spark_session import build_session, raise_if_failed, wait_until
@@ -54,7 +54,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 def work(options: SparkOptions, run: Run) -> None:
     """Start the query, say when it runs, start its other copies, and report their batches until one fails."""
     settings = Settings(slots=options.slots, shuffle_partitions=options.shuffle_partitions)
-    spark = build_session(settings, {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s", **options.confs})
+    spark = build_session(settings, {**SHORT_INTERVALS, **options.confs})
     pause, told = threading.Event(), dict.fromkeys(options.intervals(run.work), -1)
     queries = start_queries(spark, options, run)
     first = queries[0]

@@ -18,6 +18,9 @@ from examples.benchmarks.spark_work import answers
 from examples.benchmarks.work import Work
 from examples.spark_session import assert_real_time, preflight
 
+SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
+"""A run needs several batch boundaries, and Spark refuses intervals below five seconds unless it is told."""
+
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 
 
@@ -66,6 +69,11 @@ def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: in
     return queries
 
 
+def trigger_interval(seconds: float) -> str:
+    """Return an interval as triggers of real-time mode take it."""
+    return f"{seconds * 1000:.0f} milliseconds"
+
+
 def _stream(spark: SparkSession, run: Run, name: str) -> DataFrame:
     hop = run
     if name.startswith("hop_0"):
@@ -82,7 +90,7 @@ def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str, interv
     writer = writer.option("checkpointLocation", str(options.checkpoint(run) / name))
     if options.mode == "real-time":
         # The keyword is missing in the type hints of PySpark 4.3.0.
-        writer = writer.trigger(realTime=f"{interval_seconds * 1000:.0f} milliseconds")  # type: ignore[call-overload]
+        writer = writer.trigger(realTime=trigger_interval(interval_seconds))  # type: ignore[call-overload]
     elif options.mode == "continuous":
         writer = writer.trigger(continuous="1 second")
     else:

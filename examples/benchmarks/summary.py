@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.benchmarks.order_statistics import PERCENTILES, at_shares, median_of_runs
+from examples.benchmarks.order_statistics import at_shares, median_of_runs, percentiles_of_runs
 from examples.benchmarks.trial import Trial
 
 FLOOR, MICRO_BATCH = "raw echo", "micro-batch"
@@ -44,11 +44,8 @@ def _row(runs: Sequence[Trial]) -> dict[str, Any]:
     numbers = [run.numbers for run in runs]
     row = {name: numbers[0][name] for name in ("work", "engine", "arrivals", "rate")}
     row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
-    for name in PERCENTILES:
-        # A run without any answer is invalid, and its cell shows no time at all.
-        values = [one[f"{name}_ms"] for one in numbers if one["records"]]
-        row |= {f"{name}_ms": median_of_runs(values) if values else None}
-        row |= {f"{name}_least_ms": min(values, default=None), f"{name}_most_ms": max(values, default=None)}
+    # A run without any answer is invalid, and its cell shows no time at all.
+    row |= percentiles_of_runs([one for one in numbers if one["records"]])
     row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
     gaps = [gap for one in numbers for gap in one["gaps_ms"]]
     row |= {"boundaries": len(gaps), "gap_median_ms": statistics.median_high(gaps) if gaps else None}

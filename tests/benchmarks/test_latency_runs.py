@@ -24,7 +24,7 @@ from examples.benchmarks.latency import main
 from examples.benchmarks.latency_cells import spark_cell
 from examples.benchmarks.load import Traffic, read_rows, sending
 from examples.benchmarks.load_steps import highest_rate
-from examples.benchmarks.plan import plain_console
+from examples.benchmarks.plan import plain_console, run_plan
 from examples.benchmarks.spark_queries import Mode, SparkOptions, start_queries
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.benchmarks.work import Work, record, transaction
@@ -263,6 +263,12 @@ def test_command_writes_json_and_charts_and_says_whether_they_count(
     shown = capsys.readouterr().out
     assert "1/2 echo, raw echo, 1000/s constant; about" in shown
     assert f"{content['cells'][0]['p50_ms']:,.1f}" in shown
+
+
+@pytest.mark.usefixtures("kafka")
+def test_plan_without_runs_gives_none() -> None:
+    """Where `--only` lets nothing through, there is no traffic to warm the broker up with either."""
+    assert [] == run_plan([], 2, plain_console())
 
 
 def test_interrupted_command_ends_its_servers_and_writes_nothing(tmp_path: Path) -> None:
