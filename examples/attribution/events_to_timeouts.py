@@ -20,7 +20,8 @@ def events_to_timeouts(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Turn Kafka source rows of `events` into Kafka sink rows (key, value) of `ATTRIBUTED` structs as JSON.
 
-    Start it with a micro-batch trigger: the interval is how often timers are looked at, with input or without.
+    Start it with a micro-batch trigger: the interval is how often timers are looked at, with input or without; but
+    after a restart between two batches they wait for the next record, because the engine plans no batch before it.
     `watermark_slack_ms` must exceed how far this query may fall behind: without the state of a request that has ended,
     two late records of its transaction would be called orphans above their matches.
     """

@@ -27,8 +27,8 @@ class Hop:
         self.spark, self.kafka, self.transform, self.checkpoint = spark, kafka, transform, checkpoint
         self.query: StreamingQuery
 
-    def start(self, sources: Sequence[str], target: str, *, real_time: bool = False) -> None:
-        """Start the query, or start it again from its checkpoint."""
+    def start(self, sources: Sequence[str], target: str, *, real_time: bool = False, every: str = "0 seconds") -> None:
+        """Start the query in real-time mode or with micro-batches `every` so often, or again from its checkpoint."""
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")
         writer = self.transform(source.load()).writeStream.format("kafka").outputMode("update")
@@ -37,7 +37,7 @@ class Hop:
         if real_time:
             self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
         else:
-            self.query = writer.trigger(processingTime="0 seconds").start()
+            self.query = writer.trigger(processingTime=every).start()
 
     def has_committed(self) -> bool:
         """Tell whether a batch with input has been committed since the start."""

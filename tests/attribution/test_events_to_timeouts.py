@@ -3,8 +3,9 @@
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,23 @@ class Bench:
         self.box.send_all([(self.source, e.transaction_id, {**asdict(e), "slots": e.slots or None}) for e in new])
         self.sent += new
 
+    def wait(self, is_true: Callable[[], object], deadline_seconds: float, what: str) -> None:
+        """Wait until `is_true()`, or fail with the query that has failed."""
+        wait_until(is_true, deadline_seconds, what, [self.matches.query, self.time_outs.query])
+
     def restart(self) -> None:
         """Stop the time-outs wherever they are, and start them from their checkpoint."""
         self.time_outs.query.stop()
         self.time_outs.start([self.source], self.target)
+
+    def wake(self) -> None:
+        """Send a record of no transaction: after a restart between two batches no timer fires before a record."""
+        self.box.send(self.source, "nobody", {"event_id": "wake"})
+
+    def code(self, result_id: str) -> str | None:
+        """Return the code of the newest version that has come, None before the first."""
+        code: str | None = self.box.read().get(result_id, {}).get("code")
+        return code
 
     def await_the_rule(self) -> None:
         """Wait until the newest versions are what the rule says when all time has passed."""
@@ -98,20 +112,41 @@ def test_time_outs_and_matches_meet_in_one_topic_without_coordination(
     bench.send(story[0] for story in stories)
     eventually(lambda: bench.time_outs.state_rows() >= STORIES, 120, "state of every story")
     bench.restart()
+    bench.wake()
     # Every first record has waited too long by now, so that what comes next has a time-out to beat.
     overdue = [f"t{n}/{started_at}/slot/s" for n in range(STORIES) if n % 5 in (0, 1, 4)]
-    wait_until(
-        lambda: all(bench.box.read().get(key, {}).get("code") == "unfilled" for key in overdue),
-        120,
-        "time-outs of all slots",
-        [bench.matches.query, bench.time_outs.query],
-    )
+    bench.wait(lambda: all(bench.code(key) == "unfilled" for key in overdue), 120, "time-outs of all slots")
     bench.send(event for story in stories for event in story[1:])
 
     bench.await_the_rule()
     assert {"filled", "unfilled"} == {row["code"] for row in bench.box.newest.values() if row["kind"] == "slot"}
     eventually(lambda: bench.time_outs.state_rows() == 0, 120, "no rows of state")
     assert 0 == bench.time_outs.timers()
+
+
+def test_timers_wait_for_a_record_after_a_restart_between_two_batches(
+    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
+) -> None:
+    """The engine plans a batch without input only after one with input since its start; then the overdue comes."""
+    bench = Bench(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=120_000), tmp_path)
+    now = int(time.time() * 1000)
+    slot, due = f"t0/{now}/slot/s", (now + bench.settings.windows.request_to_impression_ms) / 1000
+
+    def is_idle_past_the_deadline() -> bool:
+        progress = bench.time_outs.query.lastProgress
+        return progress is not None and datetime.fromisoformat(progress.timestamp).timestamp() > due
+
+    bench.time_outs.query.stop()
+    bench.send(transaction(0, now))
+    bench.time_outs.start([bench.source], bench.target, every="1 hour")
+    eventually(bench.time_outs.has_committed, 120, "a batch that no other follows")
+    bench.restart()
+    bench.wait(lambda: bench.code(slot) == "pending", 120, "the slot from the real-time query")
+    bench.wait(is_idle_past_the_deadline, 60, "a look of the idle query after the deadline")
+    assert bench.code(slot) == "pending"
+
+    bench.wake()
+    bench.wait(lambda: bench.code(slot) == "unfilled", 120, "the time-out")
 
 
 def test_a_thousand_transactions_in_any_order_with_a_restart_leave_nothing_pending(

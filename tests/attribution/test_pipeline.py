@@ -34,15 +34,27 @@ CHECKOUT = Path(__file__).parents[2]
 
 @contextmanager
 def started(kafka: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the pipeline as a user would, in a process of its own; it is gone afterwards."""
+    """Run the pipeline as a user would, in processes of its own; they are gone afterwards, and a failure shows them."""
     command = [sys.executable, "-m", "examples.attribution.pipeline", "--interval-seconds", "5", *options]
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
         try:
             yield process
+        except AssertionError as error:
+            kill(process)
+            error.add_note("\n".join(process.communicate(timeout=10)))
+            raise
         finally:
-            process.kill()
+            kill(process)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a pipeline and its engine, which would otherwise write for a second longer than Python lives."""
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -81,7 +93,7 @@ def test_a_killed_pipeline_and_a_killed_broker_cost_nothing(own_broker: LocalKaf
         eventually(lambda: committed(0) or process.poll() is not None, 200, "a commit of every query")
         before = results()
         eventually(lambda: results() > before + 200, 60, "results that are not committed yet")
-        process.kill()
+        kill(process)
         process.wait(10)
     with started(kafka, *options) as process:
         before = results()
