@@ -46,10 +46,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine: its processes, and the file to which it writes a line of JSON for each finished batch."""
+    """A running engine: its processes, and the files to which they write a line of JSON for each finished batch."""
 
     children: tuple[Child, ...]
-    batches: Path | None = None
+    batches: tuple[Path, ...] = ()
 
     def pids(self) -> list[int]:
         """Return the ids of its processes and of all their children."""
@@ -72,11 +72,10 @@ class Engine:
                 )
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return what it said about each finished batch, oldest first; nothing for an engine without batches."""
-        if self.batches is None or not self.batches.exists():
-            return []
+        """Return what each process said about its finished batches, oldest first; none if it has no batches."""
+        written = [path.read_text().splitlines(keepends=True) for path in self.batches if path.exists()]
         # The last line may be half written.
-        return [json.loads(line) for line in self.batches.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for lines in written for line in lines if line.endswith("\n")]
 
 
 Start = Callable[[Run], AbstractContextManager[Engine]]

@@ -12,7 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from examples.benchmarks.latency import conditions, ended, table, write
-from examples.benchmarks.latency_cells import UNTUNED, spark_cell, two_copies
+from examples.benchmarks.latency_cells import (
+    COLLECTOR,
+    DISK,
+    FILES,
+    FLUSH,
+    JAVA_OPTIONS,
+    LINGER,
+    UNTUNED,
+    java_options,
+    recommended,
+    spark_cell,
+    two_copies,
+)
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
 from examples.benchmarks.plan import interleaved, plain_console, run_plan
@@ -20,21 +32,15 @@ from examples.benchmarks.spark_queries import SparkOptions
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
 from examples.benchmarks.work import Work
-from examples.spark_session import CONFS
 
 FULL, QUICK = Lengths(2, 15, 30, 60), Lengths(1, 2, 6, 9)
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 
-FLUSH = "spark.shuffle.streaming.networkBufferMaxWaitTimeMs"
-DISK = "spark.hadoop.fs.file.impl"
-FILES = "spark.sql.streaming.checkpointFileManagerClass"
 CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 EXPLAIN = "spark.sql.ui.explainMode"
 
-LINGER = "kafka.linger.ms"
 ASYNC = "asyncProgressTrackingEnabled"
 
 SESSION: dict[str, tuple[str, ...]] = {
@@ -43,9 +49,9 @@ SESSION: dict[str, tuple[str, ...]] = {
     CHANGELOG: ("false",),
     # How each batch describes its plan to the user interface, before its tasks start.
     EXPLAIN: ("simple",),
-    JAVA_OPTIONS: ("-XX:+UseParallelGC", "-XX:+UseZGC"),
 }
 """Values besides the recommended one."""
+COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseParallelGC -Xmn600m", "-XX:+UseZGC", f"{COLLECTOR} -XX:+UseTransparentHugePages")
 
 Variant = tuple[str, SparkOptions]
 """What was turned, with the knob and its value on both sides of ` = `."""
@@ -68,9 +74,10 @@ def _cells(work: Work, base: SparkOptions) -> Iterator[Cell]:
 
 def _of_both(base: SparkOptions) -> Iterator[Variant]:
     for conf in (DISK, FILES):
-        yield f"{conf} = {UNTUNED[conf].rpartition('.')[2]}", replace(base, confs={conf: UNTUNED[conf]})
+        yield f"{conf} = {UNTUNED[conf].rpartition('.')[2]}", _with(base, conf, UNTUNED[conf])
     for milliseconds in ("1", "5"):
         yield f"{LINGER} = {milliseconds}", replace(base, sink={**base.sink, LINGER: milliseconds})
+    yield "warm-up batches = 0", replace(base, warm_up_batches=0)
     seconds = base.interval_seconds / 2
     yield f"trigger interval = {seconds:g} s", replace(base, interval_seconds=seconds)
 
@@ -78,9 +85,9 @@ def _of_both(base: SparkOptions) -> Iterator[Variant]:
 def _of_state(base: SparkOptions) -> Iterator[Variant]:
     for conf, values in SESSION.items():
         for value in values:
-            # The recommended options of the JVM stay beside a collector.
-            confs = {conf: f"{CONFS[conf]} {value}" if conf == JAVA_OPTIONS else value}
-            yield f"{conf} = {value}", replace(base, confs=confs)
+            yield f"{conf} = {value}", _with(base, conf, value)
+    for collector in COLLECTORS:
+        yield f"{JAVA_OPTIONS} = {collector}", _with(base, JAVA_OPTIONS, java_options(collector))
     for partitions in (1, 4):
         yield f"spark.sql.shuffle.partitions = {partitions}", replace(base, shuffle_partitions=partitions)
     for slots in (4, 16):
@@ -88,9 +95,13 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     if MEMORY_DISK.is_dir():
         yield f"checkpoint = {MEMORY_DISK}", replace(base, checkpoints=str(MEMORY_DISK))
     yield "copies = 2", replace(base, copies=2)
-    yield "copies = 2, linger 2 ms", two_copies(base)
-    yield "copies = 2, linger 2 ms, unequal intervals", replace(two_copies(base), interval_growth=1.4)
-    yield "all of these = Spark's defaults", replace(base, confs=UNTUNED)
+    yield "copies = 2, as recommended", two_copies(base)
+    yield "copies = 2, as recommended, unequal intervals", replace(two_copies(base), interval_growth=1.4)
+    yield "all of these = Spark's defaults", replace(base, confs=UNTUNED, warm_up_batches=0)
+
+
+def _with(base: SparkOptions, conf: str, value: str) -> SparkOptions:
+    return replace(base, confs={**base.confs, conf: value})
 
 
 def _without_state(base: SparkOptions) -> Iterator[Variant]:
@@ -107,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    console, base = plain_console(), SparkOptions("real-time", options.interval_seconds)
+    console, base = plain_console(), recommended(options.interval_seconds, quick=options.quick)
     cells = [cell for cell in knob_cells(base) if is_chosen(options, cell.work, cell.name)]
     traffic = Traffic(options.rate, options.warm_up_seconds, options.measured_seconds)
     trials = run_plan(interleaved(cells, [traffic], options.repeats), options.partitions, console)

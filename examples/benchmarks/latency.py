@@ -30,7 +30,7 @@ from examples.benchmarks.trial import Trial
 BUILD, KEPT = Path("build/latency"), Path("references/measured")
 INTERRUPTED = 130
 NUMBERS = re.compile(r"\[[\s\d.,-]+\]")
-FULL, QUICK = Lengths(3, 12, 60, 66), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(2, 12, 120, 62), Lengths(1, 2, 6, 9)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

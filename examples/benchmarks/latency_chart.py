@@ -83,7 +83,7 @@ def _percentiles(axes: Axes, chosen: Sequence[Cell], colours: Mapping[str, str],
     axes.set_xscale("log")
     axes.set(title=f"{work}: percentiles, median of the runs", xlabel="ms")
     axes.grid(alpha=0.3, axis="x")
-    axes.legend(frameon=False, fontsize=8, ncols=len(SHOWN), loc="upper center", bbox_to_anchor=(0.5, -0.15))
+    _legend_below(axes, len(SHOWN))
 
 
 def _distribution(axes: Axes, content: Mapping[str, Any], chosen: Sequence[Cell], colours: Mapping[str, str]) -> None:
@@ -106,7 +106,11 @@ def _timeline(axes: Axes, content: Mapping[str, Any], chosen: Sequence[Cell], co
             axes.plot(seconds, line["worst_ms"], color=colour, linewidth=0.7, label=label)
             axes.plot(line["ends_s"], [0.3] * len(line["ends_s"]), "|", color=colour, markersize=9)
     axes.set_yscale("log")
-    axes.set(title="slowest record of each 0.1 s; ticks: batch boundaries", xlabel="s", ylabel="ms")
+    axes.set(title="slowest of each 0.1 s; ticks: boundaries", xlabel="s", ylabel="ms")
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize=8)
+        _legend_below(axes, 3)
+
+
+def _legend_below(axes: Axes, columns: int) -> None:
+    axes.legend(frameon=False, fontsize=8, ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.15))

@@ -18,10 +18,9 @@ from examples.benchmarks.latency import conditions, ended, table, write
 from examples.benchmarks.latency_cells import latency_cells
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
-from examples.benchmarks.plan import interleaved, plain_console, run_plan
+from examples.benchmarks.plan import interleaved, plain_console, run_steps, warm_broker
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell, Trial, run_trial
-from examples.services import kafka_broker
 
 FULL, QUICK = Lengths(2, 15, 30, 60), Lengths(1, 2, 6, 9)
 RATES = (1_000, 2_000, 3_000, 5_000, 7_000, 10_000, 15_000, 20_000, 30_000, 50_000)
@@ -73,7 +72,8 @@ def _measure(options: argparse.Namespace) -> int:
     cells = [cell for cell in cells if is_chosen(options, cell.work, cell.name)]
     step = Traffic(0, options.warm_up_seconds, options.measured_seconds if options.quick else STEP_SECONDS)
     plan = []
-    with kafka_broker() as bootstrap_servers:
+    first = replace(step, rate=options.rates[0])
+    with warm_broker(first, options.partitions, console) as bootstrap_servers:
         for cell in cells:
             highest, tried = highest_rate(bootstrap_servers, cell, options.rates, step, options.partitions, console)
             limits.append({"work": cell.work, "engine": cell.name, "sustained": highest})
@@ -81,7 +81,7 @@ def _measure(options: argparse.Namespace) -> int:
             rates = [highest * share / 100 for share in SHARES] if highest else []
             traffics = [Traffic(rate, options.warm_up_seconds, options.measured_seconds) for rate in rates]
             plan += interleaved([cell], traffics, options.repeats)
-    trials = run_plan(plan, options.partitions, console)
+        trials = run_steps(bootstrap_servers, plan, options.partitions, console)
     conditions_here = {**conditions(options), "shares": list(SHARES)}
     content = {"conditions": conditions_here, "limits": limits, "steps": steps, **summarise(trials)}
     console.print(table(content["cells"]))

@@ -3,13 +3,14 @@ Do the runs of a plan one after the other on one broker, and show how far it is.
 
 Cells and traffic arrive; the runs leave, valid and invalid ones.
 A busy moment of the machine must not hit one engine only, so repeats alternate: forwards, then backwards.
+A run whose records were sent late is done again a few times, and what it has shown is kept beside the result.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -22,6 +23,8 @@ from examples.services import kafka_broker
 START_AND_END_SECONDS = 15.0
 """Start of an engine, the last answers, and the comparison with the replay; for the remaining time only."""
 WIDTH = 140
+MOST_LATE = 2
+"""Late runs in a row that are done again; one more, and it is the engine that leaves the sender no time."""
 
 Step = tuple[Cell, Traffic]
 T = TypeVar("T")
@@ -77,13 +80,15 @@ class Bar:
         past = sum(map(_seconds, self.steps[: self.done]))
         self._progress.update(self._task, completed=past + within, left=self._left(within), refresh=True)
 
-    def end(self, trial: Trial) -> None:
-        """Say what the run has shown."""
-        self.done += 1
+    def end(self, trial: Trial, *, again: bool = False) -> None:
+        """Say what the run has shown, and whether it is done again."""
+        self.done += not again
         numbers = trial.numbers
         shown = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
         self.console.print(f"  {trial.cell.work}, {trial.cell.name}: {' '.join(shown)} ms")
-        for text, style in (*((p, "bold red") for p in trial.problems), *((w, "yellow") for w in trial.warnings)):
+        once_more = "; once more" if again else ""
+        problems = ((f"{problem}{once_more}", "bold red") for problem in trial.problems)
+        for text, style in (*problems, *((warning, "yellow") for warning in trial.warnings)):
             self.console.print(f"  {text}", style=style, soft_wrap=True)
 
     def _left(self, within: float = 0) -> str:
@@ -92,19 +97,41 @@ class Bar:
 
 
 def run_plan(steps: Sequence[Step], partitions: int, console: Console) -> list[Trial]:
-    """Do the runs and return them in order; raises RuntimeError when an engine fails."""
-    trials, bar = [], Bar(steps, console)
-    with bar.shown(), kafka_broker() as bootstrap_servers:
-        for _, traffic in steps[:1]:
-            console.print("warming the broker up")
-            # The code of a new broker is not compiled yet, which would make the first engine look slow.
-            warm_up = Cell("warm-up", "echo", raw_echo)
-            run_trial(bootstrap_servers, warm_up, replace(traffic, measured_seconds=1), partitions)
-        for cell, traffic in steps:
-            bar.begin()
-            trials.append(run_trial(bootstrap_servers, cell, traffic, partitions, bar.tick))
-            bar.end(trials[-1])
-    return trials
+    """Do the runs on a broker of their own and return them in order; raises RuntimeError when an engine fails."""
+    if not steps:
+        return []
+    with warm_broker(steps[0][1], partitions, console) as bootstrap_servers:
+        return run_steps(bootstrap_servers, steps, partitions, console)
+
+
+@contextmanager
+def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator[str]:
+    """Yield the address of a broker that has done as much work as the warm-up of `traffic`."""
+    with kafka_broker() as bootstrap_servers:
+        console.print("warming the broker up")
+        # The code of a new broker is not compiled yet, which would make the first engine look slow.
+        warm_up = Cell("warm-up", "echo", raw_echo)
+        run_trial(bootstrap_servers, warm_up, replace(traffic, measured_seconds=1), partitions)
+        yield bootstrap_servers
+
+
+def run_steps(bootstrap_servers: str, steps: Sequence[Step], partitions: int, console: Console) -> list[Trial]:
+    """Do the runs and return them in order, without those that were late."""
+    bar = Bar(steps, console)
+    with bar.shown():
+        return [_run(bootstrap_servers, step, partitions, bar) for step in steps]
+
+
+def _run(bootstrap_servers: str, step: Step, partitions: int, bar: Bar) -> Trial:
+    late = list[dict[str, Any]]()
+    while True:
+        bar.begin()
+        trial = run_trial(bootstrap_servers, *step, partitions, bar.tick)
+        again = trial.is_late() and len(late) < MOST_LATE
+        bar.end(trial, again=again)
+        if not again:
+            return replace(trial, late=tuple(late))
+        late.append(trial.numbers)
 
 
 def plain_console() -> Console:

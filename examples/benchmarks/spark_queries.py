@@ -40,8 +40,12 @@ class SparkOptions:
     """Task slots on this machine, the same for every mode."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings of the session, besides those of `spark_session.py`."""
+    source: Mapping[str, str] = field(default_factory=dict)
+    """Options of the Kafka source."""
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
     """Options of the Kafka sink."""
+    warm_up_batches: int = 0
+    """Empty batches in real-time mode before the first record."""
     checkpoints: str = ""
     """Folder of the checkpoints; empty is the folder of the run."""
 
@@ -59,7 +63,7 @@ class SparkOptions:
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
     """Start the queries of one copy and return when they run, in real-time mode if that is asked for."""
     intervals = {name: value for name, value in options.intervals(run.work).items() if name.endswith(f"_{copy}")}
-    streams = {name: _stream(spark, run, name) for name in intervals}
+    streams = {name: _stream(spark, options, run, name) for name in intervals}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
     queries = list[StreamingQuery]()
     for name, interval_seconds in intervals.items():
@@ -74,13 +78,14 @@ def trigger_interval(seconds: float) -> str:
     return f"{seconds * 1000:.0f} milliseconds"
 
 
-def _stream(spark: SparkSession, run: Run, name: str) -> DataFrame:
+def _stream(spark: SparkSession, options: SparkOptions, run: Run, name: str) -> DataFrame:
     hop = run
     if name.startswith("hop_0"):
         hop = replace(run, work="stateless", target=run.middle)
     elif name.startswith("hop_1"):
         hop = replace(run, work="stateful", source=run.middle)
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", run.bootstrap_servers)
+    source = source.options(**options.source)
     return answers(source.options(subscribe=hop.source, startingOffsets="earliest").load(), hop)
 
 

@@ -6,7 +6,7 @@ Percentiles of runs are never averaged: a cell shows the median of its runs, wit
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,11 @@ def summarise(trials: Sequence[Trial]) -> dict[str, Any]:
         "phases": [
             {"work": row["work"], "engine": row["engine"], **_phases(runs)} for row, runs in _bounded(rows, cells)
         ],
-        "runs": [_flat(trial) for trial in trials],
+        "runs": [
+            {**_flat(trial.numbers), "problems": "; ".join(trial.problems), "warnings": "; ".join(trial.warnings)}
+            for trial in trials
+        ],
+        "late": [_flat(numbers) for trial in trials for numbers in trial.late],
         "settings": {_label(runs[0]): dict(runs[0].cell.settings) for runs in cells.values()},
         "curves": {_label(runs[0]): _curve(runs[0]) for runs in cells.values()},
         "timelines": {_label(runs[0]): _timeline(runs[0]) for _, runs in _bounded(rows, cells)},
@@ -80,9 +84,8 @@ def _phases(runs: Sequence[Trial]) -> dict[str, float]:
     return {name: median_of_runs(run.numbers["phases_ms"].get(name, 0) for run in runs) for name in names}
 
 
-def _flat(trial: Trial) -> dict[str, Any]:
-    numbers = {name: value for name, value in trial.numbers.items() if name != "phases_ms"}
-    return numbers | {"problems": "; ".join(trial.problems), "warnings": "; ".join(trial.warnings)}
+def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in numbers.items() if name != "phases_ms"}
 
 
 def _label(trial: Trial) -> str:

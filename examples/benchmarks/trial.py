@@ -20,7 +20,7 @@ from examples.benchmarks.engine import Start, fresh_run
 from examples.benchmarks.load import Rows, Traffic, needs_answer, read_rows, sending
 from examples.benchmarks.measures import generator, latencies, resources
 from examples.benchmarks.resources import Samples, sampling
-from examples.benchmarks.validity import problems
+from examples.benchmarks.validity import problems, sent_late
 from examples.benchmarks.verify import Verdict, verify
 from examples.benchmarks.work import Work
 
@@ -57,6 +57,12 @@ class Trial:
     latency_us: npt.NDArray[np.int64]
     """Of each measured record that was answered, from when it was due until its answer was received."""
     boundaries: list[Boundary]
+    late: tuple[dict[str, Any], ...] = ()
+    """Numbers of the runs before this one that do not count, because the machine was too slow to send on time."""
+
+    def is_late(self) -> bool:
+        """Tell whether only late sending makes it invalid, so that it is worth doing again."""
+        return bool(self.problems) and self.problems == sent_late(self.numbers)
 
 
 def run_trial(

@@ -5,11 +5,12 @@ The root folder arrives; Markdown leaves. The files are written by the commands 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 SINK = "references/measured/sink.json"
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -18,17 +19,45 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
+def milliseconds(value: float) -> str:
+    """Return a time with two digits or more, so that rows of a table can be compared at a glance."""
+    # 9.96 would be rounded to 10.0.
+    return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
+
+
+def latencies(cell: Mapping[str, Any]) -> list[str]:
+    """Return the percentiles of a cell as a table shows them."""
+    return [milliseconds(cell[f"{name}_ms"]) for name in PERCENTILES]
+
+
+def conditions(content: Mapping[str, Any], command: str, clients: str) -> str:
+    """Return the sentence above a table: which command, when, on what, how long; `clients` are those of the broker."""
+    known = content["conditions"]
+    java = " ".join(filter(None, (known["java"], known["java_options"])))
+    rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
+    foreign = [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]
+    others = f"; other programs took at most {max(foreign):.2f} cores" if foreign else ""
+    again = len(content.get("late", ()))
+    others += f"; runs done again because records were sent late: {again}" if again else ""
+    return (
+        f"`make {command} KEEP=1`, {known['date']}: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, "
+        f"{clients}, broker {known['kafka_broker_and_clients']}, {known['partitions']} partitions{rate}, "
+        f"trigger interval {known['interval_seconds']:g} s, {known['measured_seconds']:g} s measured after "
+        f"{known['warm_up_seconds']:g} s, runs of each: {known['repeats']}{others}.\n"
+    )
+
+
 def sink(root: Path, _: str) -> str:
     """Return what `make bench-sink KEEP=1` measured last: ratios of a flush, ways into the table, a lone row."""
     content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
-    conditions = (
+    sentence = (
         f"`make bench-sink KEEP=1 EFFORT={known['effort']:g}`, {known['date']}: {known['cores']} cores, load average "
         f"{before} before and {after} after, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}.\n"
     )
     lone = _lone_row(content["lone_row_visible_ms"])
-    return "\n".join([conditions, _ratios(content["flushes"]), _paths(content["paths"]), lone])
+    return "\n".join([sentence, _ratios(content["flushes"]), _paths(content["paths"]), lone])
 
 
 def _ratios(cells: list[dict[str, Any]]) -> str:

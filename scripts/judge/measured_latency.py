@@ -6,14 +6,12 @@ Every number is one of the JSON's, rounded only in its tail, so that a reader fi
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.judge.measured import table
+from scripts.judge.measured import PERCENTILES, conditions, latencies, milliseconds, table
 
 FOLDER = "references/measured"
-PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 PHASES = {
     "latestOffset": "offsets asked",
     "queryPlanning": "planning",
@@ -33,7 +31,7 @@ def modes(root: Path, work: str) -> str:
     for cell in _cells(content, work):
         in_engine = "-" if cell["work"] == "echo" else f"{cell['engine_p50_ms']} / {cell['engine_p99_ms']}"
         ratios = [_times(cell["times_floor"]), _times(cell["below_micro_batch"])]
-        rows.append((_engine(cell), *_latencies(cell), in_engine, *ratios, f"{cell['cpu_s_per_million']:,.0f}"))
+        rows.append((_engine(cell), *latencies(cell), in_engine, *ratios, f"{cell['cpu_s_per_million']:,.0f}"))
     header = ("from due to received, ms", *PERCENTILES, "append to append p50 / p99", "p50 times the floor")
     notes = [_conditions(content, "bench"), table((*header, "p50 below micro-batch", "CPU s per million"), rows)]
     merged = [cell for cell in _cells(content, work) if cell["outputs_per_record"] < 0.995]
@@ -50,7 +48,7 @@ def overview(root: Path, _: str) -> str:
     content = _content(root, "latency")
     rows = [
         (
-            *(cell["work"], _engine(cell), *(_ms(cell[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
+            *(cell["work"], _engine(cell), *(milliseconds(cell[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
             *(_times(cell["times_floor"]), _times(cell["below_micro_batch"])),
         )
         for cell in content["cells"]
@@ -79,7 +77,7 @@ def knobs(root: Path, work: str) -> str:
     for cell in _cells(content, work):
         gap = "-" if cell["gap_median_ms"] is None else f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}"
         knob, _, value = cell["engine"].partition(" = ")
-        rows.append((f"`{knob}`" if value else knob, value, *_latencies(cell), gap, f"{cell['engine_cores']:.2f}"))
+        rows.append((f"`{knob}`" if value else knob, value, *latencies(cell), gap, f"{cell['engine_cores']:.2f}"))
     header = (f"{work}: knob", "value", *PERCENTILES, "gap: median / most", "cores of the engine")
     return f"{_conditions(content, 'bench-knobs')}\n{table(header, rows)}"
 
@@ -93,8 +91,8 @@ def load(root: Path, _: str) -> str:
             cell for cell in content["cells"] if (cell["work"], cell["engine"]) == (limit["work"], limit["engine"])
         ]
         by_rate = sorted(shares, key=lambda cell: float(cell["rate"]))
-        latencies = [f"{_ms(cell['p50_ms'])} / {_ms(cell['p99_ms'])}" for cell in by_rate]
-        rows.append((f"{limit['work']}, {limit['engine']}", f"{limit['sustained']:,g}", *latencies))
+        pairs = [f"{milliseconds(cell['p50_ms'])} / {milliseconds(cell['p99_ms'])}" for cell in by_rate]
+        rows.append((f"{limit['work']}, {limit['engine']}", f"{limit['sustained']:,g}", *pairs))
     header = ("records/s", "sustained", *(f"p50 / p99 ms at {share:g} %" for share in content["conditions"]["shares"]))
     return f"{_conditions(content, 'bench-load')}\n{table(header, rows)}"
 
@@ -102,7 +100,7 @@ def load(root: Path, _: str) -> str:
 def rate_to_stat(root: Path, _: str) -> str:
     """Return what the engine takes without Kafka, by `make bench-engine KEEP=1`."""
     content = _content(root, "rate_to_stat")
-    rows = [(cell["engine"], *_latencies(cell), f"{cell['outputs_per_record']:g}") for cell in content["cells"]]
+    rows = [(cell["engine"], *latencies(cell), f"{cell['outputs_per_record']:g}") for cell in content["cells"]]
     header = ("from due to counted, ms", *PERCENTILES, "statistics per record")
     return f"{_conditions(content, 'bench-engine')}\n{table(header, rows)}"
 
@@ -128,14 +126,6 @@ def _engine(cell: dict[str, Any]) -> str:
     return f"{cell['engine']}{'' if cell['arrivals'] == 'constant' else ', Poisson arrivals'}"
 
 
-def _latencies(cell: dict[str, Any]) -> list[str]:
-    return [_ms(cell[f"{name}_ms"]) for name in PERCENTILES]
-
-
-def _ms(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
-
-
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:,g}"
 
@@ -144,18 +134,5 @@ def _phase(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def _conditions(content: dict[str, Any], target: str) -> str:
-    known = content["conditions"]
-    foreign: Sequence[float] = [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]
-    others = f"; other programs took at most {max(foreign):.2f} cores" if foreign else ""
-    return (
-        f"`make {target} KEEP=1`, {known['date']}: {known['cores']} cores, Java {known['java']}, PySpark "
-        f"{known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker_and_clients']}, "
-        f"{known['partitions']} partitions{_rate(known)}, trigger interval {known['interval_seconds']:g} s, "
-        f"{known['measured_seconds']:g} s measured after {known['warm_up_seconds']:g} s, runs of each: "
-        f"{known['repeats']}{others}.\n"
-    )
-
-
-def _rate(known: dict[str, Any]) -> str:
-    return f", {known['rate']:,g} records/s" if "rate" in known else ""
+def _conditions(content: dict[str, Any], command: str) -> str:
+    return conditions(content, command, f"Kafka connector {content['conditions']['kafka_connector']}")

@@ -9,10 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scripts.judge.measured import table
+from scripts.judge.measured import PERCENTILES, conditions, latencies, table
 
 PEERS = "references/measured/peers.json"
-PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 
 
 def peers(root: Path, work: str) -> str:
@@ -41,28 +40,15 @@ def _row(cell: dict[str, Any]) -> tuple[str, ...]:
     # Spark is the one engine here with several modes, so its mode alone would not name it.
     engine = "Spark, real-time mode" if cell["engine"] == "real-time" else cell["engine"]
     times = "-" if cell["times_floor"] is None else f"{cell['times_floor']:,g}"
-    latencies = [_ms(cell[f"{name}_ms"]) for name in PERCENTILES]
     return (
-        *(engine, f"{cell['rate']:,g}", *latencies, times),
+        *(engine, f"{cell['rate']:,g}", *latencies(cell), times),
         *(str(cell["boundaries"] or "-"), f"{cell['engine_cores']:.2f}"),
     )
 
 
-def _ms(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
-
-
 def _conditions(content: dict[str, Any]) -> str:
-    known = content["conditions"]
     versions = ", ".join(f"{peer['engine']} {_version(peer)}" for peer in content["peers"] if not peer["not_measured"])
-    foreign = max(run["foreign_cores"] for run in content["runs"])
-    return (
-        f"`make bench-peers KEEP=1`, {known['date']}: {known['cores']} cores, Java {known['java']}, PySpark "
-        f"{known['pyspark']}, {versions or 'no other engine'}, broker {known['kafka_broker_and_clients']}, "
-        f"{known['partitions']} partitions, trigger interval {known['interval_seconds']:g} s, "
-        f"{known['measured_seconds']:g} s measured after {known['warm_up_seconds']:g} s, runs of each: "
-        f"{known['repeats']}; other programs took at most {foreign:.2f} cores.\n"
-    )
+    return conditions(content, "bench-peers", versions or "no other engine")
 
 
 def _version(peer: dict[str, Any]) -> str:

@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -24,12 +27,15 @@ from examples.benchmarks.latency import main
 from examples.benchmarks.latency_cells import spark_cell
 from examples.benchmarks.load import Traffic, read_rows, sending
 from examples.benchmarks.load_steps import highest_rate
-from examples.benchmarks.plan import plain_console, run_plan
+from examples.benchmarks.plan import plain_console, run_plan, run_steps
+from examples.benchmarks.spark_engine import spark_engine
 from examples.benchmarks.spark_queries import Mode, SparkOptions, start_queries
+from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.benchmarks.work import Work, record, transaction
 from examples.services import broker_jars, java_home
 from examples.services.java import packaged_java_home
+from examples.spark_session import wait_until
 from tests.conftest import ROOT
 from tests.helpers import end_offset, eventually, new_topic
 
@@ -152,7 +158,8 @@ def test_two_hops_answer_each_record_and_route_invalid_ones(kafka: str, spark: S
 @pytest.mark.spark
 def test_engine_in_its_own_process_reports_its_batches_and_its_processor_time(kafka: str) -> None:
     """The boundaries of real-time mode are found in what the process writes down."""
-    cell = spark_cell("real-time", "stateless", SparkOptions("real-time", interval_seconds=1, slots=4))
+    options = SparkOptions("real-time", interval_seconds=1, slots=4, warm_up_batches=3)
+    cell = spark_cell("real-time", "stateless", options)
 
     trial = run_trial(kafka, cell, Traffic(500, warm_up_seconds=2, measured_seconds=4, drain_seconds=60))
 
@@ -167,14 +174,40 @@ def test_engine_in_its_own_process_reports_its_batches_and_its_processor_time(ka
 @pytest.mark.spark
 def test_second_copy_starts_between_two_boundaries_of_the_first(kafka: str) -> None:
     """Copies that were started together would wait for the same boundaries together."""
-    cell = spark_cell("real-time, two copies", "stateful", SparkOptions("real-time", interval_seconds=4, copies=2))
+    # A cold process drifts by seconds in each batch, and its boundaries end up anywhere.
+    options = SparkOptions("real-time", interval_seconds=8, copies=2, warm_up_batches=20)
+    cell = spark_cell("real-time, two copies", "stateful", options)
 
-    trial = run_trial(kafka, cell, Traffic(200, warm_up_seconds=20, measured_seconds=10, drain_seconds=60))
+    trial = run_trial(kafka, cell, Traffic(200, warm_up_seconds=12, measured_seconds=20, drain_seconds=60))
 
     answered_all(trial)
     due_at = {name: [one.due_at for one in trial.boundaries if one.query == name] for name in ("copy_0", "copy_1")}
     nearest = min(abs(one - other) for one in due_at["copy_0"] for other in due_at["copy_1"])
     assert nearest > 0.5
+
+
+@pytest.mark.spark
+def test_one_copy_answers_everything_after_the_other_was_killed(kafka: str) -> None:
+    """Each copy is a process of its own, so kill -9 of one costs no result."""
+    started: list[tuple[Run, Engine]] = []
+
+    @contextmanager
+    def losing_a_copy(run: Run) -> Iterator[Engine]:
+        with spark_engine(SparkOptions("real-time", interval_seconds=4, copies=2))(run) as engine:
+            started.append((run, engine))
+            yield replace(engine, children=engine.children[1:])
+
+    def kill_first() -> None:
+        ((run, engine),) = started
+        if sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions)) > 1000:
+            engine.children[0].kill()
+
+    traffic = Traffic(200, warm_up_seconds=5, measured_seconds=10, drain_seconds=60)
+    trial = run_trial(kafka, Cell("real-time, two copies", "stateful", losing_a_copy), traffic, tick=kill_first)
+
+    answered_all(trial)
+    assert 1 < trial.numbers["outputs_per_record"] < 2
+    assert [False] == [engine.children[0].is_running() for _, engine in started]
 
 
 @pytest.mark.spark
@@ -195,6 +228,35 @@ def test_late_load_program_makes_the_run_invalid(kafka: str) -> None:
     answered_all(trial)
     assert "of its rate; choose a lower --rate" in trial.problems[0]
     assert "records were sent late" in trial.problems[1]
+
+
+def test_late_run_is_done_again_and_does_not_count_if_it_stays_late(kafka: str) -> None:
+    """A slow moment of the machine must not cost a benchmark of an hour, nor may it become a result."""
+
+    def pause_sender(run: Run) -> None:
+        places = range(run.partitions)
+        wait_until(lambda: sum(end_offset(kafka, run.source, place) for place in places) > 1000, 60, "some records")
+        children = psutil.Process().children(recursive=True)
+        (sender,) = [child for child in children if child.name() == "java" and "Load" in child.cmdline()]
+        sender.suspend()
+        threading.Event().wait(0.4)
+        sender.resume()
+
+    @contextmanager
+    def beside_a_late_sender(run: Run) -> Iterator[Engine]:
+        with raw_echo(run) as engine, ThreadPoolExecutor() as threads:
+            pausing = threads.submit(pause_sender, run)
+            yield engine
+            pausing.result()
+
+    step = Cell("raw echo", "echo", beside_a_late_sender), Traffic(500, 1, 5)
+
+    (trial,) = run_steps(kafka, [step], 2, plain_console())
+
+    answered_all(trial)
+    assert [True, True] == [numbers["lag_p99_ms"] > 5 for numbers in trial.late]
+    assert trial.is_late()
+    assert len(summarise([trial])["late"]) == len(trial.late)
 
 
 @pytest.mark.parametrize(("engine", "expected"), [(raw_echo, [True, True]), (half_echo, [False])], ids=["echo", "half"])

@@ -12,6 +12,7 @@ CONDITIONS = {
     "date": "2026-11-21",
     "cores": 2,
     "java": "17.0.15",
+    "java_options": "",
     "pyspark": "4.3.0",
     "kafka_broker_and_clients": "4.4.0",
     "partitions": 2,

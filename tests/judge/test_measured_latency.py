@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from scripts.judge import markdown, measured_latency
-from scripts.judge.measured_latency import PERCENTILES
+from scripts.judge.measured import PERCENTILES
 
 CONDITIONS = {
     "date": "2026-11-21",
     "cores": 2,
     "java": "17.0.15",
+    "java_options": "-XX:+UseZGC",
     "pyspark": "4.3.0",
     "kafka_connector": "4.2.0",
     "kafka_broker_and_clients": "4.4.0",
@@ -65,7 +66,7 @@ def test_modes_are_shown_with_the_floor_and_without_the_other_work(tmp_path: Pat
     ]
     assert expected == rows(text)
     assert "micro-batch merges: 0.61 outputs per record" in text
-    assert text.startswith("`make bench KEEP=1`, 2026-11-21: 2 cores, Java 17.0.15, PySpark 4.3.0,")
+    assert text.startswith("`make bench KEEP=1`, 2026-11-21: 2 cores, Java 17.0.15 -XX:+UseZGC, PySpark 4.3.0,")
     assert "1,000 records/s, trigger interval 30 s, 120 s measured after 45 s" in text
     assert "other programs took at most 0.07 cores" in text
 
@@ -113,6 +114,17 @@ def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
 
     expected = ("stateful, real-time", "8,000", "2.5 / 6.5", "5.0 / 13")
     assert [expected] == rows(measured_latency.load(tmp_path, ""))
+
+
+@pytest.mark.parametrize("late", [[], [{}, {}]], ids=["none", "two"])
+def test_runs_that_were_done_again_are_told(tmp_path: Path, late: list[dict[str, Any]]) -> None:
+    """A reader must know that some runs were left out, and why."""
+    write(tmp_path, "latency", cells=[cell("stateful", "real-time", 1)], late=late)
+
+    text = measured_latency.modes(tmp_path, "stateful")
+
+    assert ("runs done again because records were sent late: 2.\n" in text) == bool(late)
+    assert ("done again" in text) == bool(late)
 
 
 def test_engine_alone_is_shown_without_a_broker(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from examples.benchmarks.echo import raw_echo
 from examples.benchmarks.latency import conditions, ended, table, write
-from examples.benchmarks.latency_cells import spark_cell
+from examples.benchmarks.latency_cells import recommended, spark_cell
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
 from examples.benchmarks.peers.environment import to_stderr
@@ -20,7 +20,6 @@ from examples.benchmarks.peers.kafka_streams import KAFKA_STREAMS
 from examples.benchmarks.peers.peer import Peer, prepare
 from examples.benchmarks.peers.quix import QUIX
 from examples.benchmarks.plan import interleaved, plain_console, run_plan
-from examples.benchmarks.spark_queries import SparkOptions
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
 from examples.benchmarks.work import Work
@@ -40,7 +39,8 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) 
 
 def _measure(options: argparse.Namespace, peers: Sequence[Peer]) -> int:
     console, missing = plain_console(), prepare(peers, to_stderr)
-    cells = peer_cells([peer for peer in peers if peer.name not in missing], options.interval_seconds)
+    ready = [peer for peer in peers if peer.name not in missing]
+    cells = peer_cells(ready, options.interval_seconds, quick=options.quick)
     chosen = [cell for cell in cells if is_chosen(options, cell.work, cell.name)]
     traffics = [Traffic(rate, options.warm_up_seconds, options.measured_seconds) for rate in options.rates]
     trials = run_plan(interleaved(chosen, traffics, options.repeats), options.partitions, console)
@@ -51,12 +51,12 @@ def _measure(options: argparse.Namespace, peers: Sequence[Peer]) -> int:
     return write(content, trials, "peers", console, keep=options.keep)
 
 
-def peer_cells(peers: Sequence[Peer], interval_seconds: float) -> list[Cell]:
+def peer_cells(peers: Sequence[Peer], interval_seconds: float, *, quick: bool = False) -> list[Cell]:
     """Return the floor, and for each work the peers and real-time mode."""
     cells = [Cell("raw echo", "echo", raw_echo)]
     for work in WORKS:
         cells += [Cell(peer.name, work, peer.start, settings=peer.settings) for peer in peers]
-        cells.append(spark_cell("real-time", work, SparkOptions("real-time", interval_seconds)))
+        cells.append(spark_cell("real-time", work, recommended(interval_seconds, quick=quick)))
     return cells
 
 
