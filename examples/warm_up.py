@@ -14,14 +14,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import wait_until
+from examples.spark_session import stop_completely, wait_until
 
 BATCHES = 100
 INTERVAL_SECONDS = 0.25
 LEAST_INTERVAL = "spark.sql.streaming.realTimeMode.minBatchDuration"
 LEAST_INTERVAL_MS = "100"
 TIMEOUT_SECONDS = 300.0
-STOP_SECONDS = 60.0
 
 Start = Callable[[Path, float], Iterable[StreamingQuery]]
 
@@ -43,10 +42,8 @@ def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: P
         wait_until(lambda: all(_done(query) >= batches for query in queries), TIMEOUT_SECONDS, "warm-up", queries)
     finally:
         spark.conf.set(LEAST_INTERVAL, before)
-        for query in queries:
-            query.stop()
-        # A stopped query's tasks end a moment later, and would write into the folder again.
-        wait_until(lambda: not any(_tasks(spark, query) for query in queries), STOP_SECONDS, "its last tasks")
+        # A task that outlives its query would write into the folder again.
+        stop_completely(spark, *queries)
         shutil.rmtree(folder)
 
 
@@ -60,10 +57,3 @@ def _done(query: StreamingQuery) -> int:
             f"is in its sink; let it read topics without records"
         )
     return progress.batchId + 1
-
-
-def _tasks(spark: SparkSession, query: StreamingQuery) -> int:
-    tracker = spark.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return sum(stage.numActiveTasks for stage in stages if stage)

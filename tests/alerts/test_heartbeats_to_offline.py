@@ -27,7 +27,7 @@ from examples.alerts.heartbeats_to_offline import (
 from examples.alerts.job import Options, read_stream, start
 from examples.alerts.ticks import TICKS_TOPIC, ticking
 from examples.services import standalone_cluster
-from examples.spark_session import assert_real_time, raise_if_failed
+from examples.spark_session import assert_real_time, raise_if_failed, stop_completely
 from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
 from tests.helpers import eventually
 
@@ -192,7 +192,7 @@ def test_restart_before_the_commit_gives_the_same_alarm_and_clears_it(spark: Spa
     with ticking(options):
         query = start(JOB, spark, options)
         received(options, JOB, 1, START_SECONDS)
-        query.stop()
+        stop_completely(spark, query)
         send(options, "heartbeats", [beat("d1")])
 
         query = start(JOB, spark, options)

@@ -15,7 +15,7 @@ from examples.attribution.correlation_rule import Event, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.settings import Settings
-from examples.spark_session import QueryFailedError, assert_real_time, raise_if_failed, wait_until
+from examples.spark_session import QueryFailedError, assert_real_time, raise_if_failed, stop_completely, wait_until
 from tests.attribution.histories import T, drawn, histories
 from tests.attribution.hops import Hop, Mailbox
 from tests.helpers import eventually
@@ -136,7 +136,7 @@ def test_timers_wait_for_a_record_after_a_restart_between_two_batches(
         progress = bench.time_outs.query.lastProgress
         return progress is not None and datetime.fromisoformat(progress.timestamp).timestamp() > due
 
-    bench.time_outs.query.stop()
+    stop_completely(spark, bench.time_outs.query)
     bench.send(transaction(0, now))
     bench.time_outs.start([bench.source], bench.target, every="1 hour")
     eventually(bench.time_outs.has_committed, 120, "a batch that no other follows")

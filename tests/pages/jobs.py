@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import wait_until
+from examples.spark_session import stop_completely, wait_until
 from tests.helpers import end_offset, eventually, produce
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -52,6 +52,11 @@ def shaped(job: Job) -> DataFrame:
             return stream.repartition(2)
         case "timed":
             return stream.withColumn("value", F.current_timestamp().cast("string"))
+        case "slow for b":
+            # A computation of seconds, which no interrupt ends.
+            numbers = F.sequence(F.lit(1), F.lit(30_000_000))
+            odd = F.aggregate(numbers, F.lit(0), lambda count, number: count + number % 2)
+            return stream.withColumn("value", F.when(stream.value != "b", "a").when(odd > 1, "b"))
         case "through Python":
             return stream.withColumn("value", F.udf(str.upper)("value"))
         case _:
@@ -102,7 +107,7 @@ def run_until(job: Job, mode: Mode, count: int, interval: str = "2 seconds") -> 
     if mode in COMMITS_LATER:
         committed = newest(job.checkpoint / "commits") + COMMITS_LATER[mode]
     wait_until(lambda: newest(job.checkpoint / "commits") > committed, 60, "a commit", [query])
-    query.stop()
+    stop_completely(job.spark, query)
     return written(job)
 
 

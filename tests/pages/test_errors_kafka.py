@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.spark_session import stop_completely
 from scripts.judge import markdown, pack
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.refusals import failure
@@ -132,7 +133,7 @@ def test_query_whose_unread_records_are_gone_continues_only_through_micro_batch(
         produce(place.kafka, source, five)
         first = start(session, place.kafka, reads, writes, trigger={"realTime": "5 seconds"})
         eventually(lambda: first.exception() or first.lastProgress, 60, "a commit")
-        first.stop()
+        stop_completely(session, first)
         produce(place.kafka, source, five)
         admin = AdminClient({"bootstrap.servers": place.kafka})
         for deleted in admin.delete_records([TopicPartition(source, 0, 8)]).values():

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from pyspark.errors import PySparkException
 
-from examples.spark_session import CONDITION, QueryFailedError, wait_until
+from examples.spark_session import CONDITION, QueryFailedError, stop_completely, wait_until
 from tests.pages.jobs import MODES, Job, Mode, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
@@ -98,7 +98,7 @@ def test_stopped_query_repeats_what_it_had_not_committed(job: Job, mode: Mode, r
         wait_until(partial(is_last, job, value), 60, f"{value!r} in the target", [query])
     if mode == "micro-batch":
         query.processAllAvailable()
-    query.stop()
+    stop_completely(job.spark, query)
     send(job, "c")
 
     again = start(job, mode, "3600 seconds")
@@ -111,3 +111,17 @@ def test_log_is_purged_in_the_background_unless_told_otherwise(job: Job) -> None
     """Old entries of the logs are removed by a thread of its own: there is nothing to set."""
     assert "true" == job.spark.conf.get("spark.sql.streaming.asyncLogPurge.enabled")
     assert "100" == job.spark.conf.get("spark.sql.streaming.minBatchesToRetain")
+
+
+def test_row_may_come_out_after_stop_has_returned(job: Job) -> None:
+    """A task ends after its row, `stop()` does not wait for it, and `stop_completely` does."""
+    query = start(replace(job, shape="slow for b"), "real-time", "3600 seconds")
+    send(job, "a", "b")
+    wait_until(partial(is_last, job, "a"), 60, "'a' in the target", [query])
+
+    query.stop()
+    before = written(job)
+    stop_completely(job.spark, query)
+
+    assert ["a"] == before
+    assert ["a", "b"] == written(job)

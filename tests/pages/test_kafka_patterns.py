@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import assert_real_time
+from examples.spark_session import assert_real_time, stop_completely
 from tests.helpers import end_offset, eventually, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -131,7 +131,7 @@ def test_two_copies_of_a_query_write_each_row_twice_and_one_may_end(
     found = written(kafka, target, 20)
     assert {2} == set(Counter(headers["src"] for _, headers in found).values())
 
-    first.stop()
+    stop_completely(spark, first)
     produce(kafka, source, numbers(10, 20))
 
     found = written(kafka, target, 30)
