@@ -13,7 +13,6 @@ from pathlib import Path
 
 from examples.benchmarks.latency import conditions, ended, table, write
 from examples.benchmarks.latency_cells import (
-    COLLECTOR,
     DISK,
     FILES,
     FLUSH,
@@ -33,7 +32,7 @@ from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
 from examples.benchmarks.work import Work
 
-FULL, QUICK = Lengths(2, 6, 30, 27), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(2, 6, 20, 27), Lengths(1, 2, 6, 9)
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 
@@ -67,7 +66,7 @@ def _cells(work: Work, base: SparkOptions) -> Iterator[Cell]:
     own = _of_state(base) if work == "stateful" else _without_state(base)
     for name, options in (*own, *_of_both(base)):
         yield spark_cell(name, work, options)
-    for partitions in (1, 4):
+    for partitions in (1, 4) if work == "stateful" else ():
         options = replace(base, slots=max(base.slots, partitions + base.shuffle_partitions))
         yield replace(spark_cell(f"topic partitions = {partitions}", work, options), partitions=partitions)
 
@@ -76,9 +75,6 @@ def _of_both(base: SparkOptions) -> Iterator[Variant]:
     for conf in (DISK, FILES):
         yield f"{conf} = {UNTUNED[conf].rpartition('.')[2]}", _with(base, conf, UNTUNED[conf])
     yield f"{LINGER} = 5", replace(base, sink={**base.sink, LINGER: "5"})
-    yield "warm-up batches = 0", replace(base, warm_up_batches=0)
-    seconds = base.interval_seconds / 2
-    yield f"trigger interval = {seconds:g} s", replace(base, interval_seconds=seconds)
 
 
 def _of_state(base: SparkOptions) -> Iterator[Variant]:
@@ -92,6 +88,9 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     yield "slots = 16", replace(base, slots=16)
     if MEMORY_DISK.is_dir():
         yield f"checkpoint = {MEMORY_DISK}", replace(base, checkpoints=str(MEMORY_DISK))
+    yield "warm-up batches = 0", replace(base, warm_up_batches=0)
+    seconds = base.interval_seconds / 2
+    yield f"trigger interval = {seconds:g} s", replace(base, interval_seconds=seconds)
     yield "copies = 2", replace(base, copies=2)
     yield "copies = 2, as recommended", two_copies(base)
     yield "copies = 2, as recommended, unequal intervals", replace(two_copies(base), interval_growth=1.4)
