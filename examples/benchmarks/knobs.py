@@ -30,7 +30,6 @@ from examples.benchmarks.plan import interleaved, plain_console, run_plan
 from examples.benchmarks.spark_queries import SparkOptions
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
-from examples.benchmarks.work import Work
 
 FULL, QUICK = Lengths(2, 6, 20, 27), Lengths(1, 2, 6, 9)
 RECOMMENDED = "recommended"
@@ -38,19 +37,15 @@ MEMORY_DISK = Path("/dev/shm")
 
 CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-EXPLAIN = "spark.sql.ui.explainMode"
-
 ASYNC = "asyncProgressTrackingEnabled"
 
 SESSION: dict[str, tuple[str, ...]] = {
-    FLUSH: ("0", "5", "50"),
+    FLUSH: ("5", "50"),
     CHECKSUMS: ("false",),
     CHANGELOG: ("false",),
-    # How each batch describes its plan to the user interface, before its tasks start.
-    EXPLAIN: ("simple",),
 }
 """Values besides the recommended one."""
-COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseParallelGC -Xmn600m", "-XX:+UseZGC")
+COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseZGC")
 
 Variant = tuple[str, SparkOptions]
 """What was turned, with the knob and its value on both sides of ` = `."""
@@ -58,29 +53,21 @@ Variant = tuple[str, SparkOptions]
 
 def knob_cells(base: SparkOptions) -> list[Cell]:
     """Return the recommended settings, and each knob at its other values, for both works."""
-    return [*_cells("stateful", base), *_cells("stateless", base)]
-
-
-def _cells(work: Work, base: SparkOptions) -> Iterator[Cell]:
-    yield spark_cell(RECOMMENDED, work, base)
-    own = _of_state(base) if work == "stateful" else _without_state(base)
-    for name, options in (*own, *_of_both(base)):
-        yield spark_cell(name, work, options)
-    for partitions in (1, 4) if work == "stateful" else ():
-        options = replace(base, slots=max(base.slots, partitions + base.shuffle_partitions))
-        yield replace(spark_cell(f"topic partitions = {partitions}", work, options), partitions=partitions)
-
-
-def _of_both(base: SparkOptions) -> Iterator[Variant]:
-    for conf in (DISK, FILES):
-        yield f"{conf} = {UNTUNED[conf].rpartition('.')[2]}", _with(base, conf, UNTUNED[conf])
-    yield f"{LINGER} = 5", replace(base, sink={**base.sink, LINGER: "5"})
+    stateful, stateless = ([(RECOMMENDED, base), *knobs] for knobs in (_of_state(base), _without_state(base)))
+    return [
+        *(spark_cell(name, "stateful", options) for name, options in stateful),
+        replace(spark_cell("topic partitions = 4", "stateful", base), partitions=4),
+        *(spark_cell(name, "stateless", options) for name, options in stateless),
+    ]
 
 
 def _of_state(base: SparkOptions) -> Iterator[Variant]:
     for conf, values in SESSION.items():
         for value in values:
             yield f"{conf} = {value}", _with(base, conf, value)
+    yield _files(base)
+    yield f"{DISK} = {UNTUNED[DISK].rpartition('.')[2]}", _with(base, DISK, UNTUNED[DISK])
+    yield f"{LINGER} = 5", replace(base, sink={**base.sink, LINGER: "5"})
     for collector in COLLECTORS:
         yield f"{JAVA_OPTIONS} = {collector}", _with(base, JAVA_OPTIONS, java_options(collector))
     for partitions in (1, 4):
@@ -91,10 +78,13 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     yield "warm-up batches = 0", replace(base, warm_up_batches=0)
     seconds = base.interval_seconds / 2
     yield f"trigger interval = {seconds:g} s", replace(base, interval_seconds=seconds)
-    yield "copies = 2", replace(base, copies=2)
     yield "copies = 2, as recommended", two_copies(base)
     yield "copies = 2, as recommended, unequal intervals", replace(two_copies(base), interval_growth=1.4)
     yield "all of these = Spark's defaults", replace(base, confs=UNTUNED, warm_up_batches=0)
+
+
+def _files(base: SparkOptions) -> Variant:
+    return f"{FILES} = {UNTUNED[FILES].rpartition('.')[2]}", _with(base, FILES, UNTUNED[FILES])
 
 
 def _with(base: SparkOptions, conf: str, value: str) -> SparkOptions:
@@ -103,6 +93,7 @@ def _with(base: SparkOptions, conf: str, value: str) -> SparkOptions:
 
 def _without_state(base: SparkOptions) -> Iterator[Variant]:
     yield f"{ASYNC} = false", replace(base, sink={**base.sink, ASYNC: "false"})
+    yield _files(base)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
