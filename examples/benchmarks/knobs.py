@@ -22,7 +22,6 @@ from examples.benchmarks.latency_cells import (
     java_options,
     recommended,
     spark_cell,
-    two_copies,
 )
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
@@ -31,7 +30,7 @@ from examples.benchmarks.spark_queries import SparkOptions
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
 
-FULL, QUICK = Lengths(2, 6, 20, 27), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(2, 6, 20, 22), Lengths(1, 2, 6, 9)
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 
@@ -45,7 +44,8 @@ SESSION: dict[str, tuple[str, ...]] = {
     CHANGELOG: ("false",),
 }
 """Values besides the recommended one."""
-COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseZGC")
+OTHER_COLLECTOR = "-XX:+UseG1GC"
+"""What the JVM itself chooses on two cores."""
 
 Variant = tuple[str, SparkOptions]
 """What was turned, with the knob and its value on both sides of ` = `."""
@@ -68,8 +68,7 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     yield _files(base)
     yield f"{DISK} = {UNTUNED[DISK].rpartition('.')[2]}", _with(base, DISK, UNTUNED[DISK])
     yield f"{LINGER} = 5", replace(base, sink={**base.sink, LINGER: "5"})
-    for collector in COLLECTORS:
-        yield f"{JAVA_OPTIONS} = {collector}", _with(base, JAVA_OPTIONS, java_options(collector))
+    yield f"{JAVA_OPTIONS} = {OTHER_COLLECTOR}", _with(base, JAVA_OPTIONS, java_options(OTHER_COLLECTOR))
     for partitions in (1, 4):
         yield f"spark.sql.shuffle.partitions = {partitions}", replace(base, shuffle_partitions=partitions)
     yield "slots = 16", replace(base, slots=16)
@@ -78,8 +77,6 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     yield "warm-up batches = 0", replace(base, warm_up_batches=0)
     seconds = base.interval_seconds / 2
     yield f"trigger interval = {seconds:g} s", replace(base, interval_seconds=seconds)
-    yield "copies = 2, as recommended", two_copies(base)
-    yield "copies = 2, as recommended, unequal intervals", replace(two_copies(base), interval_growth=1.4)
     yield "all of these = Spark's defaults", replace(base, confs=UNTUNED, warm_up_batches=0)
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from examples.benchmarks.latency_cells import latency_cells
-from examples.benchmarks.latency_chart import draw
+from examples.benchmarks.latency_chart import draw, short_name
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
 from examples.benchmarks.order_statistics import PERCENTILES
@@ -29,8 +29,9 @@ from examples.benchmarks.trial import Trial
 
 BUILD, KEPT = Path("build/latency"), Path("references/measured")
 INTERRUPTED = 130
+ENGINE_WIDTH = 44
 NUMBERS = re.compile(r"\[[\s\d.,-]+\]")
-FULL, QUICK = Lengths(2, 12, 120, 62), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(3, 12, 100, 50), Lengths(1, 2, 6, 9)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,7 +98,9 @@ def write_json(content: dict[str, Any], path: Path) -> Path:
 def table(cells: Sequence[dict[str, Any]]) -> Table:
     """Return the cells as a table, user latency in milliseconds."""
     shown = Table(
-        *(Column(name, no_wrap=True) for name in ("work", "engine", "records/s")),
+        Column("work", no_wrap=True),
+        Column("engine", no_wrap=True, max_width=ENGINE_WIDTH),
+        Column("records/s", no_wrap=True),
         *(*PERCENTILES, "gap", "times\nfloor", "below\nmicro-batch", "outputs\n/record", "CPU s\n/million"),
         title="due until received, ms: median of the runs (least-most)",
         box=None,
@@ -105,7 +108,7 @@ def table(cells: Sequence[dict[str, Any]]) -> Table:
     for cell in cells:
         load = f"{cell['rate']:g} {cell['arrivals']}"
         shown.add_row(
-            *(cell["work"], cell["engine"], load, *(_latency(cell, name) for name in PERCENTILES)),
+            *(cell["work"], short_name(cell["engine"]), load, *(_latency(cell, name) for name in PERCENTILES)),
             *(_number(cell[name]) for name in ("gap_median_ms", "times_floor", "below_micro_batch")),
             *(_number(cell[name]) for name in ("outputs_per_record", "cpu_s_per_million")),
         )

@@ -39,13 +39,19 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     works = [work for work in WORKS if any(cell["work"] == work for cell in cells)] or ["echo"]
     columns = {work: [cell for cell in cells if cell["work"] in {work, "echo"}] for work in works}
     colours = _colours(cells)
-    most = max(map(len, columns.values()))
-    rows = 3 if most <= MOST_CURVES else 1
-    figure = Figure(figsize=(5.5 * len(columns), 10 if rows == 3 else 1.5 + 0.3 * most), layout="constrained")
-    grid = figure.subplots(rows, len(columns), squeeze=False)
-    for column, (work, chosen) in enumerate(columns.items()):
-        _percentiles(grid[0][column], chosen, colours, work)
-        if rows == 3:
+    counts = list(map(len, columns.values()))
+    if max(counts) > MOST_CURVES:
+        figure = Figure(figsize=(11, 1.5 * len(columns) + 0.3 * sum(counts)), layout="constrained")
+        grid = figure.subplots(len(columns), 1, squeeze=False, height_ratios=counts)
+        for (axes,), (work, chosen) in zip(grid, columns.items(), strict=True):
+            _percentiles(axes, chosen, colours, work)
+            # Below a high chart a legend at a share of the height would be far off.
+            axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    else:
+        figure = Figure(figsize=(5.5 * len(columns), 10), layout="constrained")
+        grid = figure.subplots(3, len(columns), squeeze=False)
+        for column, (work, chosen) in enumerate(columns.items()):
+            _percentiles(grid[0][column], chosen, colours, work)
             _distribution(grid[1][column], content, chosen, colours)
             _timeline(grid[2][column], content, chosen, colours)
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
@@ -61,7 +67,14 @@ def _key(cell: Cell) -> str:
 def _labels(chosen: Sequence[Cell]) -> list[str]:
     """Name the engines, and the rate where it differs."""
     one_rate = len({cell["rate"] for cell in chosen}) == 1
-    return [cell["engine"] if one_rate else f"{cell['engine']}, {cell['rate']:,g}/s" for cell in chosen]
+    names = [short_name(cell["engine"]) for cell in chosen]
+    return names if one_rate else [f"{name}, {cell['rate']:,g}/s" for name, cell in zip(names, chosen, strict=True)]
+
+
+def short_name(engine: str) -> str:
+    """Return the name of an engine; of a knob like `spark.sql.a.b = value` only `a.b = value`, which has room."""
+    knob, equals, value = engine.partition(" = ")
+    return f"{'.'.join(knob.split('.')[-2:])}{equals}{value}"
 
 
 def _colours(cells: Sequence[Cell]) -> dict[str, str]:
@@ -79,9 +92,9 @@ def _percentiles(axes: Axes, chosen: Sequence[Cell], colours: Mapping[str, str],
             axes.scatter(cell[name], place, marker=marker, color=colour, s=28, label=label)
         axes.hlines(place, cell["p50_ms"], cell["max_ms"], color=colour, linewidth=0.8)
     axes.set_yticks(range(len(chosen)), _labels(chosen))
-    axes.invert_yaxis()
+    axes.set_ylim(len(chosen) - 0.5, -0.5)
     axes.set_xscale("log")
-    axes.set(title=f"{work}: percentiles, median of the runs", xlabel="ms")
+    axes.set(title=f"{work}: median of the runs", xlabel="ms")
     axes.grid(alpha=0.3, axis="x")
     _legend_below(axes, len(SHOWN))
 

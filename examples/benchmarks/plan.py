@@ -20,8 +20,8 @@ from examples.benchmarks.load import Traffic
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.services import kafka_broker
 
-START_AND_END_SECONDS = 15.0
-"""Start of an engine, the last answers, and the comparison with the replay; for the remaining time only."""
+START_AND_END_SECONDS = 50.0
+"""Start of an engine and its empty batches, the last answers, and the comparison; for the remaining time only."""
 WIDTH = 140
 MOST_LATE = 2
 """Late runs in a row that are done again; one more, and it is the engine that leaves the sender no time."""

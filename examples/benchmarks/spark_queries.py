@@ -33,8 +33,6 @@ class SparkOptions:
     """Trigger interval of real-time mode; continuous mode has epochs of one second, the others none."""
     copies: int = 1
     """Copies of the query, each with a checkpoint of its own."""
-    interval_growth: float = 1
-    """The interval of each further copy is that of the one before, times this."""
     shuffle_partitions: int = 2
     slots: int = 8
     """Task slots on this machine, the same for every mode."""
@@ -57,7 +55,7 @@ class SparkOptions:
         """Return the trigger interval of each query by its name."""
         hops = ("hop_0", "hop_1") if work == "two hops" else ("copy",)
         copies = range(self.copies)
-        return {f"{hop}_{copy}": self.interval_seconds * self.interval_growth**copy for copy in copies for hop in hops}
+        return {f"{hop}_{copy}": self.interval_seconds for copy in copies for hop in hops}
 
 
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:

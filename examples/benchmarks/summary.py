@@ -6,7 +6,7 @@ Percentiles of runs are never averaged: a cell shows the median of its runs, wit
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,18 @@ from examples.benchmarks.trial import Trial
 FLOOR, MICRO_BATCH = "raw echo", "micro-batch"
 CURVE_SHARES = [*range(0, 99_000, 1_000), *range(99_000, 99_900, 100), *range(99_900, 99_990, 10), 99_990, 100_000]
 BUCKET_SECONDS = 0.1
+Key = tuple[Any, ...]
+"""Work, engine, arrivals and rate of a cell."""
 MEDIANS = ("engine_p50_ms", "engine_p99_ms", "answers_per_second", "engine_cores", "cpu_s_per_million", "engine_mb")
 
 
 def summarise(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return the rows of the cells, the runs, the phases of the boundaries, and the points of the charts."""
-    cells: dict[tuple[Any, ...], list[Trial]] = {}
+    cells: dict[Key, list[Trial]] = {}
     for trial in trials:
         key = tuple(trial.numbers[name] for name in ("work", "engine", "arrivals", "rate"))
         cells.setdefault(key, []).append(trial)
-    rows = [_row(runs) for runs in cells.values()]
-    rows = [row | _ratios(row, rows) for row in rows]
+    rows = [_row(runs) | _ratios(key, cells) for key, runs in cells.items()]
     return {
         "cells": rows,
         "phases": [
@@ -58,24 +59,27 @@ def _row(runs: Sequence[Trial]) -> dict[str, Any]:
     return row
 
 
-def _ratios(row: dict[str, Any], rows: Iterable[dict[str, Any]]) -> dict[str, float | None]:
+def _ratios(key: Key, cells: Mapping[Key, Sequence[Trial]]) -> dict[str, float | None]:
     """
-    Compare medians with the floor, and with micro-batch doing the same work.
+    Compare p50 with the floor, and with micro-batch doing the same work; the middle of what the repeats show.
 
     The floor does less than any work: that ratio is what the work costs. An output that answers several records counts
     for each of them, so micro-batch compares also where it merges.
     """
-    like = [other for other in rows if (other["arrivals"], other["rate"]) == (row["arrivals"], row["rate"])]
-    floor = next((other["p50_ms"] for other in like if other["engine"] == FLOOR), None)
-    same_work = (other for other in like if other["work"] == row["work"] and other["engine"] == MICRO_BATCH)
-    micro_batch = next((other["p50_ms"] for other in same_work), None)
-    return {
-        "times_floor": round(row["p50_ms"] / floor, 2) if floor and row["p50_ms"] else None,
-        "below_micro_batch": round(micro_batch / row["p50_ms"], 1) if micro_batch and row["p50_ms"] else None,
-    }
+    work, _, *load = key
+    floor = next((runs for other, runs in cells.items() if other[1:] == (FLOOR, *load)), [])
+    micro_batch = cells.get((work, MICRO_BATCH, *load), [])
+    return {"times_floor": _ratio(cells[key], floor, 2), "below_micro_batch": _ratio(micro_batch, cells[key], 1)}
 
 
-def _bounded(rows: list[dict[str, Any]], cells: dict[Any, list[Trial]]) -> list[tuple[dict[str, Any], list[Trial]]]:
+def _ratio(runs: Sequence[Trial], others: Sequence[Trial], digits: int) -> float | None:
+    """Divide each run by the one of the same repeat, because the machine's speed changes from hour to hour."""
+    pairs = [(run.numbers, other.numbers) for run, other in zip(runs, others, strict=False)]
+    ratios = [one["p50_ms"] / other["p50_ms"] for one, other in pairs if one["records"] and other["records"]]
+    return round(median_of_runs(ratios), digits) if ratios else None
+
+
+def _bounded(rows: list[dict[str, Any]], cells: Mapping[Key, list[Trial]]) -> list[tuple[dict[str, Any], list[Trial]]]:
     return [(row, runs) for row, runs in zip(rows, cells.values(), strict=True) if runs[0].cell.intervals]
 
 

@@ -70,6 +70,7 @@ BLOCKS: dict[str, Maker] = {
     "measured-modes": measured_latency.modes,
     "measured-overview": measured_latency.overview,
     "measured-boundaries": measured_latency.boundaries,
+    "measured-costs": measured_latency.costs,
     "measured-knobs": measured_latency.knobs,
     "measured-load": measured_latency.load,
     "measured-rate-to-stat": measured_latency.rate_to_stat,

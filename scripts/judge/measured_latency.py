@@ -70,6 +70,15 @@ def boundaries(root: Path, _: str) -> str:
     return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
 
 
+def costs(root: Path, _: str) -> str:
+    """Return what a million records cost in real-time mode, and how many fill a core, by `make bench KEEP=1`."""
+    content = _content(root, "latency")
+    found = [cell for cell in content["cells"] if cell["engine"].startswith("real-time")]
+    rows = [(cell["work"], _engine(cell), *_cost(cell["cpu_s_per_million"])) for cell in found]
+    header = ("work", "engine", "CPU s per million records", "records/s that fill a core")
+    return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
+
+
 def knobs(root: Path, work: str) -> str:
     """Return what one knob at a time does around the recommended settings, by `make bench-knobs KEEP=1`."""
     content = _content(root, "knobs")
@@ -77,8 +86,17 @@ def knobs(root: Path, work: str) -> str:
     for cell in _cells(content, work):
         gap = "-" if cell["gap_median_ms"] is None else f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}"
         knob, _, value = cell["engine"].partition(" = ")
-        rows.append((f"`{knob}`" if value else knob, value, *latencies(cell), gap, f"{cell['engine_cores']:.2f}"))
-    header = (f"{work}: knob", "value", *PERCENTILES, "gap: median / most", "cores of the engine")
+        name = f"`{knob}`" if "." in knob else knob
+        apart = f"{milliseconds(cell['p99_least_ms'])} / {milliseconds(cell['p99_most_ms'])}"
+        rows.append((name, value, *latencies(cell), apart, gap, f"{cell['engine_cores']:.2f}"))
+    header = (
+        f"{work}: knob",
+        "value",
+        *PERCENTILES,
+        "p99 of runs: least / most",
+        "gap: median / most",
+        "engine, cores",
+    )
     return f"{_conditions(content, 'bench-knobs')}\n{table(header, rows)}"
 
 
@@ -128,6 +146,10 @@ def _engine(cell: dict[str, Any]) -> str:
 
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:,g}"
+
+
+def _cost(cpu_s_per_million: float) -> tuple[str, str]:
+    return f"{cpu_s_per_million:,.0f}", f"{1e6 / cpu_s_per_million:,.0f}"
 
 
 def _phase(value: float | None) -> str:

@@ -17,7 +17,7 @@ from examples.benchmarks.latency import table
 from examples.benchmarks.latency_cells import latency_cells, recommended
 from examples.benchmarks.latency_chart import draw
 from examples.benchmarks.load import Traffic
-from examples.benchmarks.load_steps import is_sustained
+from examples.benchmarks.load_steps import highest_rate, is_sustained
 from examples.benchmarks.order_statistics import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
 from examples.benchmarks.plan import interleaved
 from examples.benchmarks.summary import summarise
@@ -92,9 +92,9 @@ def test_repeats_turn_round() -> None:
     """What runs first in one repeat runs last in the next, so that a drift of the machine favours nobody."""
     cells, traffic = latency_cells(30)[:3], Traffic(1000, 1, 1)
 
-    order = [cell.name for cell, _ in interleaved(cells, [traffic], 2)]
+    order = [cell.work for cell, _ in interleaved(cells, [traffic], 2)]
 
-    assert ["raw echo", "micro-batch", "async progress", "async progress", "micro-batch", "raw echo"] == order
+    assert ["echo", "stateless", "stateful", "stateful", "stateless", "echo"] == order
 
 
 def progress(started_s: float, took_ms: float, name: str = "copy_0") -> dict[str, Any]:
@@ -166,6 +166,19 @@ def test_cell_is_compared_with_the_floor_and_with_micro_batch_of_its_own_work() 
     assert (2.0, None) == ratios["stateful", "real-time"]
 
 
+def test_ratio_is_the_middle_of_those_within_a_repeat() -> None:
+    """A machine that is twice as slow for one repeat does not change what a work costs."""
+    times = {"raw echo": (1, 2, 4), "real-time": (3, 8, 8)}
+    works = {"raw echo": "echo", "real-time": "stateful"}
+    trials = [
+        trial(works[engine], engine, [ms] * 10, repeat)
+        for engine, all_ms in times.items()
+        for repeat, ms in enumerate(all_ms)
+    ]
+
+    assert [1.0, 3.0] == [cell["times_floor"] for cell in summarise(trials)["cells"]]
+
+
 @pytest.mark.parametrize(
     ("last_ms", "change", "expected"),
     [
@@ -174,14 +187,37 @@ def test_cell_is_compared_with_the_floor_and_with_micro_batch_of_its_own_work() 
         (253, {}, False),
         (2, {"missing": 1}, False),
         (2, {"achieved_share": 0.98}, False),
+        (2, {"lag_p99_ms": 5.1, "p50_ms": 1.0}, False),
     ],
-    ids=["even", "a pause at the end", "growing lag", "lost records", "late records"],
+    ids=["even", "a pause at the end", "growing lag", "lost records", "a lower rate", "late records"],
 )
 def test_rate_is_sustained_if_the_lag_does_not_grow(last_ms: int, change: dict[str, Any], *, expected: bool) -> None:
     """A queue that grows through a run would grow for ever."""
     run = trial("stateful", "real-time", [2] * 30 + [last_ms] * 10, **{**GOOD, **change})
 
     assert expected == is_sustained(run)
+
+
+@pytest.mark.parametrize(
+    ("limit", "tried", "highest"),
+    [
+        (200, [100, 200], 200),
+        (160, [100, 200, 150], 150),
+        (110, [100, 200, 150], 100),
+        (60, [100, 50], 50),
+        (9, [100, 50], 0),
+    ],
+)
+def test_rate_is_raised_until_an_engine_no_longer_keeps_up(limit: float, tried: list[float], highest: float) -> None:
+    """After the first rate that is too high comes the one half way back."""
+    rates = list[float]()
+
+    def keeps_up(rate: float) -> bool:
+        rates.append(rate)
+        return rate <= limit
+
+    assert highest == highest_rate([100, 200], keeps_up)
+    assert tried == rates
 
 
 def test_every_knob_is_turned_alone() -> None:
@@ -195,11 +231,9 @@ def test_every_knob_is_turned_alone() -> None:
     for cell in cells:
         # More partitions may need more slots.
         turned = [name for name in settings if settings[name] != cell.settings[name] and name != "slots"]
-        # Two copies need room for each other, which several settings make; the name says it.
-        named = {"copies", "shuffle_partitions", "source", "sink", "confs"}
-        named |= {"interval_growth"} if "unequal intervals" in cell.name else set()
-        named = {"confs", "warm_up_batches"} if cell.name.startswith("all of these") else named
-        assert len(turned) <= 1 or set(turned) == named
+        assert len(turned) <= 1 or (
+            cell.name.startswith("all of these") and set(turned) == {"confs", "warm_up_batches"}
+        )
         assert bool(turned or cell.partitions or cell.name.startswith("slots")) == (cell.name != "recommended")
 
 

@@ -95,15 +95,25 @@ def test_boundaries_are_shown_by_phase(tmp_path: Path) -> None:
 
 def test_knobs_are_shown_beside_the_recommended_settings(tmp_path: Path) -> None:
     """Each row is one knob at one value."""
-    base = cell("stateful", "recommended", 1, gap_median_ms=180.0, gap_most_ms=200.0)
-    turned = cell("stateful", "kafka.linger.ms = 5", 4, gap_median_ms=190.0, gap_most_ms=210.0)
+    base = cell("stateful", "recommended", 1, gap_median_ms=180.0, gap_most_ms=200.0, p99_least_ms=3.0, p99_most_ms=3.5)
+    noisy = {"p99_least_ms": 12.0, "p99_most_ms": 40.0}
+    turned = cell("stateful", "kafka.linger.ms = 5", 4, gap_median_ms=190.0, gap_most_ms=210.0, **noisy)
     write(tmp_path, "knobs", cells=[base, turned, cell("stateless", "recommended", 3)])
 
     expected = [
-        ("recommended", "", "1.3", "2.3", "3.3", "4.3", "5.3", "180 / 200", "0.12"),
-        ("`kafka.linger.ms`", "5", "5.0", "9.0", "13", "17", "21", "190 / 210", "0.50"),
+        ("recommended", "", "1.3", "2.3", "3.3", "4.3", "5.3", "3.0 / 3.5", "180 / 200", "0.12"),
+        ("`kafka.linger.ms`", "5", "5.0", "9.0", "13", "17", "21", "12 / 40", "190 / 210", "0.50"),
     ]
     assert expected == rows(measured_latency.knobs(tmp_path, "stateful"))
+
+
+def test_costs_are_those_of_real_time_mode(tmp_path: Path) -> None:
+    """A reader who plans cores needs records per core, and micro-batch back to back takes what it gets."""
+    merged = cell("stateful", "micro-batch", 30, outputs_per_record=0.61)
+    write(tmp_path, "latency", cells=[merged, cell("stateful", "real-time, two copies", 8)])
+
+    expected = ("stateful", "real-time, two copies", "8,000", "125")
+    assert [expected] == rows(measured_latency.costs(tmp_path, ""))
 
 
 def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
