@@ -274,4 +274,4 @@ def test_chart_is_made_from_the_json_alone_and_always_the_same(tmp_path: Path) -
     second = draw(content, tmp_path, "latency")[0].read_bytes()
 
     assert first == second
-    assert b"stateful: percentiles" in first
+    assert b"stateful: median of the runs" in first

@@ -11,6 +11,24 @@ from scripts.site import error_finder
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
 # Asks the site's own worker, with the site's own index, as the page does.
+STOP_WORDS = {
+    "does",
+    "into",
+    "these",
+    "from",
+    "that",
+    "this",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "with",
+    "will",
+    "your",
+    "there",
+}
+"""Words that the search leaves out."""
 ASK = """
 async ([worker, base, queries]) => {
   const index = await (await fetch(base + "search/search_index.json")).json();
@@ -83,6 +101,18 @@ def test_every_condition_option_and_setting_is_found_by_its_name(home: Page, add
     short = {name: name.rpartition(".")[2] if name.isupper() else name for name in names}
     astray = {name: found[name][:1] for name in names if not found[name] or short[name] not in text_of(found[name][0])}
     assert {} == astray
+
+
+def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
+    """No word makes the search fail, which looks as if there were nothing."""
+    texts = [page.read_text(encoding="utf-8") for page in pack.references(pack.ROOT)]
+    titles = [heading.title for text in texts for heading in markdown.headings(text)]
+    words = sorted({word for title in titles for word in re.findall(r"[A-Za-z]{4,}", title)})
+    assert {"Real", "time", "mode"} <= set(words)
+
+    found = ask(home, address, words)
+
+    assert [] == [word for word in words if not found[word] and word.lower() not in STOP_WORDS]
 
 
 def test_question_of_a_new_user_is_answered_by_the_first_results(home: Page) -> None:
