@@ -65,8 +65,8 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     for conf, values in SESSION.items():
         for value in values:
             yield f"{conf} = {value}", _with(base, conf, value)
-    yield _files(base)
-    yield f"{DISK} = {UNTUNED[DISK].rpartition('.')[2]}", _with(base, DISK, UNTUNED[DISK])
+    yield _untuned(base, FILES)
+    yield _untuned(base, DISK)
     yield f"{LINGER} = 5", replace(base, sink={**base.sink, LINGER: "5"})
     yield f"{JAVA_OPTIONS} = {OTHER_COLLECTOR}", _with(base, JAVA_OPTIONS, java_options(OTHER_COLLECTOR))
     for partitions in (1, 4):
@@ -80,8 +80,8 @@ def _of_state(base: SparkOptions) -> Iterator[Variant]:
     yield "all of these = Spark's defaults", replace(base, confs=UNTUNED, warm_up_batches=0)
 
 
-def _files(base: SparkOptions) -> Variant:
-    return f"{FILES} = {UNTUNED[FILES].rpartition('.')[2]}", _with(base, FILES, UNTUNED[FILES])
+def _untuned(base: SparkOptions, conf: str) -> Variant:
+    return f"{conf} = {UNTUNED[conf].rpartition('.')[2]}", _with(base, conf, UNTUNED[conf])
 
 
 def _with(base: SparkOptions, conf: str, value: str) -> SparkOptions:
@@ -90,7 +90,7 @@ def _with(base: SparkOptions, conf: str, value: str) -> SparkOptions:
 
 def _without_state(base: SparkOptions) -> Iterator[Variant]:
     yield f"{ASYNC} = false", replace(base, sink={**base.sink, ASYNC: "false"})
-    yield _files(base)
+    yield _untuned(base, FILES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

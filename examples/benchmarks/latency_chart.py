@@ -52,6 +52,7 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
         grid = figure.subplots(3, len(columns), squeeze=False)
         for column, (work, chosen) in enumerate(columns.items()):
             _percentiles(grid[0][column], chosen, colours, work)
+            _legend_below(grid[0][column], len(SHOWN))
             _distribution(grid[1][column], content, chosen, colours)
             _timeline(grid[2][column], content, chosen, colours)
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
@@ -96,7 +97,6 @@ def _percentiles(axes: Axes, chosen: Sequence[Cell], colours: Mapping[str, str],
     axes.set_xscale("log")
     axes.set(title=f"{work}: median of the runs", xlabel="ms")
     axes.grid(alpha=0.3, axis="x")
-    _legend_below(axes, len(SHOWN))
 
 
 def _distribution(axes: Axes, content: Mapping[str, Any], chosen: Sequence[Cell], colours: Mapping[str, str]) -> None:

@@ -54,8 +54,7 @@ class SparkOptions:
     def intervals(self, work: Work) -> dict[str, float]:
         """Return the trigger interval of each query by its name."""
         hops = ("hop_0", "hop_1") if work == "two hops" else ("copy",)
-        copies = range(self.copies)
-        return {f"{hop}_{copy}": self.interval_seconds for copy in copies for hop in hops}
+        return {f"{hop}_{copy}": self.interval_seconds for copy in range(self.copies) for hop in hops}
 
 
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:

@@ -12,15 +12,14 @@ from typing import Any
 
 from scripts.site import tree
 
-# The search mixes words up that share an index with thousands of numbers, and then finds nothing for some of them.
-_FRONT = "---\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n# Measured\n"
 _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 
 
 def page(root: Path) -> str:
     """Return the page of all measurements."""
     parts = [
-        _FRONT,
+        # The search mixes words up that share an index with thousands of numbers, and then finds nothing for some.
+        f"{tree.FRONT.format(title='Measured')}# Measured\n",
         "Each chart is drawn from the JSON of the same name by a command of this repository.",
         "What the numbers mean is said on the pages that cite them.",
     ]

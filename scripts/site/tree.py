@@ -17,7 +17,7 @@ from scripts.judge.checks.links import targets
 LOOSE_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 IMAGES = {".svg", ".png"}
 MEASURED = "references/measured"
-_FRONT = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
+FRONT = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 
 
 def pages(root: Path) -> list[Path]:
@@ -73,13 +73,13 @@ def source_page(root: Path, name: str) -> str:
     language = {".py": "python", ".scala": "scala", ".java": "java", ".json": "json", ".toml": "toml"}.get(
         Path(name).suffix, "text"
     )
-    front = _FRONT.format(title=Path(name).name)
+    front = FRONT.format(title=Path(name).name)
     return f"{front}# `{name}`\n\nBack to {', '.join(back)}\n\n{mark}{language}\n{text}\n{mark}\n"
 
 
 def folder_page(root: Path, folder: str) -> str:
     """Return the page of a folder: its modules with the first sentence about each."""
-    lines = [_FRONT.format(title=f"{folder}/"), f"# `{folder}/`\n"]
+    lines = [FRONT.format(title=f"{folder}/"), f"# `{folder}/`\n"]
     inner = [name for name in folders(root) if str(Path(name).parent) == folder]
     lines += [
         f"- [{Path(name).name}/]({Path(name).name}/index.md): {_about(root / name / '__init__.py')}" for name in inner

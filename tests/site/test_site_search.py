@@ -10,25 +10,9 @@ from scripts.judge import markdown, pack
 from scripts.site import error_finder
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
-# Asks the site's own worker, with the site's own index, as the page does.
-STOP_WORDS = {
-    "does",
-    "into",
-    "these",
-    "from",
-    "that",
-    "this",
-    "what",
-    "when",
-    "where",
-    "which",
-    "while",
-    "with",
-    "will",
-    "your",
-    "there",
-}
+STOP_WORDS = {"does", "from", "into", "that", "these", "what", "when", "where", "which", "while", "with", "your"}
 """Words that the search leaves out."""
+# Asks the site's own worker, with the site's own index, as the page does.
 ASK = """
 async ([worker, base, queries]) => {
   const index = await (await fetch(base + "search/search_index.json")).json();
