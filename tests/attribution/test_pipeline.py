@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -32,29 +33,41 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 CHECKOUT = Path(__file__).parents[2]
 
 
+@dataclass(frozen=True)
+class Started:
+    """A pipeline in processes of its own. It writes to files: in an outage it says more than an unread pipe holds."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    def said(self, where: str) -> str:
+        """Return its `output` or its `errors` so far."""
+        return (self.folder / where).read_text()
+
+    def kill(self) -> None:
+        """Kill it and its engine, which would otherwise write for a second longer than Python lives."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+
 @contextmanager
-def started(kafka: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the pipeline as a user would, in processes of its own; they are gone afterwards, and a failure shows them."""
+def started(kafka: str, *options: str) -> Iterator[Started]:
+    """Run the pipeline as a user would; its processes are gone afterwards, and a failure shows what they said."""
     command = [sys.executable, "-m", "examples.attribution.pipeline", "--interval-seconds", "5", *options]
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, cwd=CHECKOUT, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-    ) as process:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        output, errors = (stack.enter_context((folder / name).open("wb")) for name in ("output", "errors"))
+        process = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=output, stderr=errors, start_new_session=True)
+        own = Started(process, folder)
         try:
-            yield process
+            yield own
         except AssertionError as error:
-            kill(process)
-            error.add_note("\n".join(process.communicate(timeout=10)))
+            error.add_note(own.said("output") + own.said("errors"))
             raise
         finally:
-            kill(process)
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kill a pipeline and its engine, which would otherwise write for a second longer than Python lives."""
-    if process.returncode is None:
-        os.killpg(process.pid, signal.SIGKILL)
+            own.kill()
 
 
 @pytest.fixture
@@ -89,23 +102,26 @@ def test_a_killed_pipeline_and_a_killed_broker_cost_nothing(own_broker: LocalKaf
         except KafkaException:
             return 0  # a broker that has just come back leads no partition yet
 
-    with started(kafka, *options) as process:
-        eventually(lambda: committed(0) or process.poll() is not None, 200, "a commit of every query")
+    with started(kafka, *options) as first:
+        eventually(lambda: committed(0) or first.process.poll() is not None, 200, "a commit of every query")
         before = results()
         eventually(lambda: results() > before + 200, 60, "results that are not committed yet")
-        kill(process)
-        process.wait(10)
-    with started(kafka, *options) as process:
+        first.kill()
+    with started(kafka, *options) as second:
         before = results()
-        eventually(lambda: results() > before + 500 or process.poll() is not None, 200, "results after the restart")
+        eventually(
+            lambda: results() > before + 500 or second.process.poll() is not None, 200, "results after the restart"
+        )
         before = results()
         own_broker.kill()
         own_broker.start()
-        eventually(lambda: results() > before + 500 or process.poll() is not None, 120, "results after the outage")
-        process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=200)
+        eventually(
+            lambda: results() > before + 500 or second.process.poll() is not None, 120, "results after the outage"
+        )
+        second.process.send_signal(signal.SIGINT)
+        status, output = second.process.wait(200), second.said("output")
+        assert 0 == status
 
-    assert 0 == process.returncode, output + errors
     assert "\n0 differences" in output
     assert "not delivered 0\n" in output
     assert "written twice: ad-attributed " in output, output
@@ -116,10 +132,10 @@ def test_a_cluster_of_two_workers_runs_the_same_pipeline(kafka: str) -> None:
     """The streaming shuffle crosses processes there, and the run reconciles all the same."""
     options = ("--seconds", "3", "--warm-up-seconds", "3", "--rate", "100", "--cluster")
 
-    with started(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as process:
-        output, errors = process.communicate(timeout=400)
+    with started(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as cluster:
+        status, output = cluster.process.wait(400), cluster.said("output")
+        assert 0 == status
 
-    assert 0 == process.returncode, errors
     assert "\n0 differences" in output
     assert "real-time on spark://127.0.0.1" in output
     assert "batch boundary of events_to_attributed" in output
@@ -183,9 +199,9 @@ def test_too_few_slots_are_refused_before_anything_starts(spark: SparkSession, s
 
 def test_an_absent_broker_ends_the_command_with_one_clear_line() -> None:
     """No stack trace, status 1, and the address that does not answer."""
-    with started("127.0.0.1:1") as process:
-        _, errors = process.communicate(timeout=60)
+    with started("127.0.0.1:1") as lost:
+        status, errors = lost.process.wait(60), lost.said("errors")
 
-    assert 1 == process.returncode
+    assert 1 == status
     assert "127.0.0.1:1" in errors.splitlines()[-1]
     assert "Traceback" not in errors
