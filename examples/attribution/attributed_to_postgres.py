@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
-from examples.attribution.ledger import is_record
+from examples.attribution.ledger import CLIENT, is_record
 from examples.settings import ATTRIBUTED_TOPIC, Settings
 from examples.sinks import PostgresUpsertSink
 
@@ -52,7 +52,7 @@ class Follower:
         self._ends = dict.fromkeys(self._next, 0)
         self._finish = threading.Event()
         consumer = {"group.id": results_table(settings), "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-        self._consumer = Consumer({"bootstrap.servers": bootstrap_servers, **consumer})
+        self._consumer = Consumer({**CLIENT, **consumer, "bootstrap.servers": bootstrap_servers})
         self._consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in self._next.items()])
         self.running: Future[None] = Future()
 

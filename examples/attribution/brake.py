@@ -18,12 +18,12 @@ from typing import Any, Literal
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from examples.attribution.ledger import is_record
+from examples.attribution.ledger import CLIENT, is_record
 from examples.attribution.pacing_rule import CampaignCount, Goal, Pacing, pacing
 from examples.settings import PACING_TOPIC, Settings
 
 POLL_SECONDS = 0.1
-CONSUMER = {
+CONSUMER = CLIENT | {
     "group.id": "brake",
     "enable.auto.commit": False,
     # A count must not wait for company: every millisecond of delay is served beyond the cap.

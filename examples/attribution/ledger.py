@@ -22,7 +22,12 @@ from examples.settings import (
     Settings,
 )
 
-CONSUMER = {
+CLIENT = {
+    # In an outage each connection would report ten refused attempts per second on the terminal.
+    "reconnect.backoff.ms": 1_000
+}
+"""What all plain Kafka clients of a run share."""
+CONSUMER = CLIENT | {
     "group.id": "ledger",
     "enable.auto.commit": False,
     # Append times do not depend on the reader, so it may wait for company and spare the broker a fetch per record.

@@ -15,11 +15,12 @@ from itertools import takewhile
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from examples.attribution.ledger import CLIENT
 from examples.attribution.traffic import Record, Traffic
 from examples.settings import Settings
 
 FLUSH_SECONDS = 60
-PRODUCER = {
+PRODUCER = CLIENT | {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 0,
