@@ -23,7 +23,7 @@ from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.benchmarks.validity import LEAST_ACHIEVED, sent_late
 
-FULL, QUICK = Lengths(1, 10, 20, 36), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(1, 10, 40, 36), Lengths(1, 2, 6, 9)
 RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 STEP_SECONDS = 20.0
 SHOWN = "work", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms", "missing", "wrong", "achieved_share", "engine_cores"
@@ -34,15 +34,20 @@ SHARES = (25, 50, 75)
 """Percent of the highest sustained rate."""
 MOST_GROWTH_MS = 250.0
 """Medians of the first and the last quarter of a step may lie so far apart: a pause of the machine does that too."""
+MOST_AT_END_MS = 1_000.0
+"""
+Median of the last quarter at most. Behind a longer queue records are answered after the last was due, when the load
+program has left its share of the processor, so their latency falls although the engine never kept up.
+"""
 
 
 def is_sustained(trial: Trial) -> bool:
-    """Tell whether an engine kept up: all answered rightly, at the rate that was asked for, in time, no growing lag."""
+    """Tell whether an engine kept up: all answered rightly, at the rate that was asked for, in time, no queue."""
     numbers = trial.numbers
     if sent_late(numbers) or numbers["missing"] or numbers["wrong"] or numbers["achieved_share"] < LEAST_ACHIEVED:
         return False
-    quarters = np.array_split(trial.latency_us, 4)
-    return bool((np.median(quarters[-1]) - np.median(quarters[0])) / 1000 <= MOST_GROWTH_MS)
+    first, *_, last = (float(np.median(quarter)) / 1000 for quarter in np.array_split(trial.latency_us, 4))
+    return last - first <= MOST_GROWTH_MS and last <= MOST_AT_END_MS
 
 
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:

@@ -103,6 +103,7 @@ def knobs(root: Path, work: str) -> str:
 def load(root: Path, _: str) -> str:
     """Return the rate that each mode sustained and its latency at shares of it, by `make bench-load KEEP=1`."""
     content = _content(root, "load")
+    percents = content["conditions"]["shares"]
     rows = []
     for limit in content["limits"]:
         shares = [
@@ -110,8 +111,10 @@ def load(root: Path, _: str) -> str:
         ]
         by_rate = sorted(shares, key=lambda cell: float(cell["rate"]))
         pairs = [f"{milliseconds(cell['p50_ms'])} / {milliseconds(cell['p99_ms'])}" for cell in by_rate]
+        # An engine that keeps up no rate at all has no shares of one.
+        pairs += ["-"] * (len(percents) - len(pairs))
         rows.append((f"{limit['work']}, {limit['engine']}", f"{limit['sustained']:,g}", *pairs))
-    header = ("records/s", "sustained", *(f"p50 / p99 ms at {share:g} %" for share in content["conditions"]["shares"]))
+    header = ("work, engine", "records/s sustained", *(f"p50 / p99 ms at {percent:g} %" for percent in percents))
     return f"{_conditions(content, 'bench-load')}\n{table(header, rows)}"
 
 

@@ -180,20 +180,33 @@ def test_ratio_is_the_middle_of_those_within_a_repeat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last_ms", "change", "expected"),
+    ("first_ms", "last_ms", "change", "expected"),
     [
-        (2, {}, True),
-        (252, {}, True),
-        (253, {}, False),
-        (2, {"missing": 1}, False),
-        (2, {"achieved_share": 0.98}, False),
-        (2, {"lag_p99_ms": 5.1, "p50_ms": 1.0}, False),
+        (2, 2, {}, True),
+        (2, 252, {}, True),
+        (2, 253, {}, False),
+        (9_000, 1_000, {}, True),
+        (9_000, 1_001, {}, False),
+        (2, 2, {"missing": 1}, False),
+        (2, 2, {"achieved_share": 0.98}, False),
+        (2, 2, {"lag_p99_ms": 5.1, "p50_ms": 1.0}, False),
     ],
-    ids=["even", "a pause at the end", "growing lag", "lost records", "a lower rate", "late records"],
+    ids=[
+        "even",
+        "a pause at the end",
+        "growing lag",
+        "a queue from the start that is gone",
+        "a queue that shrinks after the last record",
+        "lost records",
+        "a lower rate",
+        "late records",
+    ],
 )
-def test_rate_is_sustained_if_the_lag_does_not_grow(last_ms: int, change: dict[str, Any], *, expected: bool) -> None:
-    """A queue that grows through a run would grow for ever."""
-    run = trial("stateful", "real-time", [2] * 30 + [last_ms] * 10, **{**GOOD, **change})
+def test_rate_is_sustained_if_no_queue_is_left_at_the_end(
+    first_ms: int, last_ms: int, change: dict[str, Any], *, expected: bool
+) -> None:
+    """A queue that grows through a run would grow for ever, and one that waits for the end of it was never kept up."""
+    run = trial("stateful", "real-time", [first_ms] * 30 + [last_ms] * 10, **{**GOOD, **change})
 
     assert expected == is_sustained(run)
 

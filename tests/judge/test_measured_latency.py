@@ -119,11 +119,17 @@ def test_costs_are_those_of_real_time_mode(tmp_path: Path) -> None:
 def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
     """Shares stand in the order of their rates, in whatever order they were measured."""
     half, quarter = (cell("stateful", "real-time", times, rate=1000.0 * times) for times in (4, 2))
-    limits = [{"work": "stateful", "engine": "real-time", "sustained": 8000.0}]
+    limits = [
+        {"work": "stateful", "engine": "real-time", "sustained": 8000.0},
+        {"work": "stateful", "engine": "micro-batch", "sustained": 0.0},
+    ]
     write(tmp_path, "load", cells=[half, quarter], limits=limits)
 
-    expected = ("stateful, real-time", "8,000", "2.5 / 6.5", "5.0 / 13")
-    assert [expected] == rows(measured_latency.load(tmp_path, ""))
+    expected = [
+        ("stateful, real-time", "8,000", "2.5 / 6.5", "5.0 / 13"),
+        ("stateful, micro-batch", "0", "-", "-"),
+    ]
+    assert expected == rows(measured_latency.load(tmp_path, ""))
 
 
 @pytest.mark.parametrize("late", [[], [{}, {}]], ids=["none", "two"])
