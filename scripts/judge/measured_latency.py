@@ -71,11 +71,11 @@ def boundaries(root: Path, _: str) -> str:
 
 
 def costs(root: Path, _: str) -> str:
-    """Return what a million records cost in real-time mode, and how many fill a core, by `make bench KEEP=1`."""
+    """Return what a million records cost in real-time mode, by `make bench KEEP=1`."""
     content = _content(root, "latency")
     found = [cell for cell in content["cells"] if cell["engine"].startswith("real-time")]
-    rows = [(cell["work"], _engine(cell), *_cost(cell["cpu_s_per_million"])) for cell in found]
-    header = ("work", "engine", "CPU s per million records", "records/s that fill a core")
+    rows = [(cell["work"], _engine(cell), f"{cell['cpu_s_per_million']:,.0f}") for cell in found]
+    header = ("work", "engine", "CPU s per million records")
     return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
 
 
@@ -101,20 +101,30 @@ def knobs(root: Path, work: str) -> str:
 
 
 def load(root: Path, _: str) -> str:
-    """Return the rate that each mode sustained and its latency at shares of it, by `make bench-load KEEP=1`."""
+    """Return the rate that each mode sustained, its latency and price at shares of it, by `make bench-load KEEP=1`."""
     content = _content(root, "load")
     percents = content["conditions"]["shares"]
     rows = []
     for limit in content["limits"]:
-        shares = [
-            cell for cell in content["cells"] if (cell["work"], cell["engine"]) == (limit["work"], limit["engine"])
-        ]
+        shares, steps = (
+            [entry for entry in content[kind] if (entry["work"], entry["engine"]) == (limit["work"], limit["engine"])]
+            for kind in ("cells", "steps")
+        )
         by_rate = sorted(shares, key=lambda cell: float(cell["rate"]))
-        pairs = [f"{milliseconds(cell['p50_ms'])} / {milliseconds(cell['p99_ms'])}" for cell in by_rate]
+        numbers = [
+            f"{milliseconds(cell['p50_ms'])} / {milliseconds(cell['p99_ms'])} / {cell['cpu_s_per_million']:,.0f}"
+            for cell in by_rate
+        ]
         # An engine that keeps up no rate at all has no shares of one.
-        pairs += ["-"] * (len(percents) - len(pairs))
-        rows.append((f"{limit['work']}, {limit['engine']}", f"{limit['sustained']:,g}", *pairs))
-    header = ("work, engine", "records/s sustained", *(f"p50 / p99 ms at {percent:g} %" for percent in percents))
+        numbers += ["-"] * (len(percents) - len(numbers))
+        # Who never fell behind might have kept up more than was tried.
+        bound = "" if any(not step["sustained"] for step in steps) else "at least "
+        rows.append((f"{limit['work']}, {limit['engine']}", f"{bound}{limit['sustained']:,g}", *numbers))
+    header = (
+        "p50 ms / p99 ms / CPU s per million",
+        "records/s sustained",
+        *(f"at {percent:g} % of that" for percent in percents),
+    )
     return f"{_conditions(content, 'bench-load')}\n{table(header, rows)}"
 
 
@@ -149,10 +159,6 @@ def _engine(cell: dict[str, Any]) -> str:
 
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:,g}"
-
-
-def _cost(cpu_s_per_million: float) -> tuple[str, str]:
-    return f"{cpu_s_per_million:,.0f}", f"{1e6 / cpu_s_per_million:,.0f}"
 
 
 def _phase(value: float | None) -> str:

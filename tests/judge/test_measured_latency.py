@@ -108,26 +108,30 @@ def test_knobs_are_shown_beside_the_recommended_settings(tmp_path: Path) -> None
 
 
 def test_costs_are_those_of_real_time_mode(tmp_path: Path) -> None:
-    """A reader who plans cores needs records per core, and micro-batch back to back takes what it gets."""
+    """Micro-batch back to back takes what it gets, so its price says nothing."""
     merged = cell("stateful", "micro-batch", 30, outputs_per_record=0.61)
     write(tmp_path, "latency", cells=[merged, cell("stateful", "real-time, two copies", 8)])
 
-    expected = ("stateful", "real-time, two copies", "8,000", "125")
+    expected = ("stateful", "real-time, two copies", "8,000")
     assert [expected] == rows(measured_latency.costs(tmp_path, ""))
 
 
 def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
-    """Shares stand in the order of their rates, in whatever order they were measured."""
+    """Shares stand in the order of their rates, and who was never too slow is known only from below."""
     half, quarter = (cell("stateful", "real-time", times, rate=1000.0 * times) for times in (4, 2))
-    limits = [
-        {"work": "stateful", "engine": "real-time", "sustained": 8000.0},
-        {"work": "stateful", "engine": "micro-batch", "sustained": 0.0},
+    names = [
+        {"work": "stateful", "engine": "real-time"},
+        {"work": "stateful", "engine": "micro-batch"},
+        {"work": "stateless", "engine": "real-time"},
     ]
-    write(tmp_path, "load", cells=[half, quarter], limits=limits)
+    limits = [{**name, "sustained": highest} for name, highest in zip(names, (8000.0, 0.0, 64000.0), strict=True)]
+    steps = [{**name, "sustained": name == names[2]} for name in names]
+    write(tmp_path, "load", cells=[half, quarter], limits=limits, steps=steps)
 
     expected = [
-        ("stateful, real-time", "8,000", "2.5 / 6.5", "5.0 / 13"),
+        ("stateful, real-time", "8,000", "2.5 / 6.5 / 2,000", "5.0 / 13 / 4,000"),
         ("stateful, micro-batch", "0", "-", "-"),
+        ("stateless, real-time", "at least 64,000", "-", "-"),
     ]
     assert expected == rows(measured_latency.load(tmp_path, ""))
 
