@@ -14,7 +14,7 @@ import numpy as np
 from examples.benchmarks.order_statistics import at_shares, median_of_runs, percentiles_of_runs
 from examples.benchmarks.trial import Trial
 
-FLOOR, MICRO_BATCH = "raw echo", "micro-batch"
+FLOOR, MICRO_BATCH, UNTUNED = "raw echo", "micro-batch", "micro-batch, untuned"
 CURVE_SHARES = [*range(0, 99_000, 1_000), *range(99_000, 99_900, 100), *range(99_900, 99_990, 10), 99_990, 100_000]
 BUCKET_SECONDS = 0.1
 Key = tuple[Any, ...]
@@ -26,9 +26,9 @@ def summarise(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return the rows of the cells, the runs, the phases of the boundaries, and the points of the charts."""
     cells: dict[Key, list[Trial]] = {}
     for trial in trials:
-        key = tuple(trial.numbers[name] for name in ("work", "engine", "arrivals", "rate"))
-        cells.setdefault(key, []).append(trial)
-    rows = [_row(runs) | _ratios(key, cells) for key, runs in cells.items()]
+        cells.setdefault(key_of(trial.numbers), []).append(trial)
+    numbers = {key: [run.numbers for run in runs] for key, runs in cells.items()}
+    rows = [_row(runs) | ratios(key, numbers) for key, runs in cells.items()]
     return {
         "cells": rows,
         "phases": [
@@ -45,6 +45,11 @@ def summarise(trials: Sequence[Trial]) -> dict[str, Any]:
     }
 
 
+def key_of(numbers: Mapping[str, Any]) -> Key:
+    """Return the cell to which a run belongs."""
+    return tuple(numbers[name] for name in ("work", "engine", "arrivals", "rate"))
+
+
 def _row(runs: Sequence[Trial]) -> dict[str, Any]:
     numbers = [run.numbers for run in runs]
     row = {name: numbers[0][name] for name in ("work", "engine", "arrivals", "rate")}
@@ -59,24 +64,30 @@ def _row(runs: Sequence[Trial]) -> dict[str, Any]:
     return row
 
 
-def _ratios(key: Key, cells: Mapping[Key, Sequence[Trial]]) -> dict[str, float | None]:
+def ratios(key: Key, cells: Mapping[Key, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
     """
-    Compare p50 with the floor, and with micro-batch doing the same work; the middle of what the repeats show.
+    Compare p50 with the floor, and with micro-batch doing the same work, with our settings and with Spark's own.
+
+    Each is the middle of what the repeats show.
 
     The floor does less than any work: that ratio is what the work costs. An output that answers several records counts
     for each of them, so micro-batch compares also where it merges.
     """
     work, _, *load = key
     floor = next((runs for other, runs in cells.items() if other[1:] == (FLOOR, *load)), [])
-    micro_batch = cells.get((work, MICRO_BATCH, *load), [])
-    return {"times_floor": _ratio(cells[key], floor, 2), "below_micro_batch": _ratio(micro_batch, cells[key], 1)}
+    micro_batch, untuned = (cells.get((work, engine, *load), []) for engine in (MICRO_BATCH, UNTUNED))
+    return {
+        "times_floor": _ratio(cells[key], floor, 2),
+        "below_micro_batch": _ratio(micro_batch, cells[key], 1),
+        "below_untuned": _ratio(untuned, cells[key], 1),
+    }
 
 
-def _ratio(runs: Sequence[Trial], others: Sequence[Trial], digits: int) -> float | None:
+def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
     """Divide each run by the one of the same repeat, because the machine's speed changes from hour to hour."""
-    pairs = [(run.numbers, other.numbers) for run, other in zip(runs, others, strict=False)]
-    ratios = [one["p50_ms"] / other["p50_ms"] for one, other in pairs if one["records"] and other["records"]]
-    return round(median_of_runs(ratios), digits) if ratios else None
+    pairs = zip(runs, others, strict=False)
+    found = [one["p50_ms"] / other["p50_ms"] for one, other in pairs if one["records"] and other["records"]]
+    return round(median_of_runs(found), digits) if found else None
 
 
 def _bounded(rows: list[dict[str, Any]], cells: Mapping[Key, list[Trial]]) -> list[tuple[dict[str, Any], list[Trial]]]:

@@ -12,6 +12,11 @@ from typing import Any
 from scripts.judge.measured import PERCENTILES, conditions, latencies, milliseconds, table
 
 FOLDER = "references/measured"
+RATIOS = {
+    "times_floor": "p50 times the floor",
+    "below_micro_batch": "p50 below micro-batch",
+    "below_untuned": "p50 below micro-batch, untuned",
+}
 PHASES = {
     "latestOffset": "offsets asked",
     "queryPlanning": "planning",
@@ -30,10 +35,10 @@ def modes(root: Path, work: str) -> str:
     rows = []
     for cell in _cells(content, work):
         in_engine = "-" if cell["work"] == "echo" else f"{cell['engine_p50_ms']} / {cell['engine_p99_ms']}"
-        ratios = [_times(cell["times_floor"]), _times(cell["below_micro_batch"])]
+        ratios = [_times(cell[name]) for name in RATIOS]
         rows.append((_engine(cell), *latencies(cell), in_engine, *ratios, f"{cell['cpu_s_per_million']:,.0f}"))
-    header = ("from due to received, ms", *PERCENTILES, "append to append p50 / p99", "p50 times the floor")
-    notes = [_conditions(content, "bench"), table((*header, "p50 below micro-batch", "CPU s per million"), rows)]
+    header = ("from due to received, ms", *PERCENTILES, "append to append p50 / p99", *RATIOS.values())
+    notes = [_conditions(content, "bench"), table((*header, "CPU s per million"), rows)]
     merged = [cell for cell in _cells(content, work) if cell["outputs_per_record"] < 0.995]
     notes += [
         f"{_engine(cell)} merges: {cell['outputs_per_record']:.2f} outputs per record; a record counts as answered by "
@@ -49,11 +54,11 @@ def overview(root: Path, _: str) -> str:
     rows = [
         (
             *(cell["work"], _engine(cell), *(milliseconds(cell[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
-            *(_times(cell["times_floor"]), _times(cell["below_micro_batch"])),
+            *(_times(cell[name]) for name in RATIOS),
         )
         for cell in content["cells"]
     ]
-    header = ("work", "from due to received, ms", "p50", "p99", "max", "p50 times the floor", "p50 below micro-batch")
+    header = ("work", "from due to received, ms", "p50", "p99", "max", *RATIOS.values())
     return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
 
 

@@ -20,7 +20,7 @@ from examples.benchmarks.load import Traffic
 from examples.benchmarks.load_steps import highest_rate, is_sustained
 from examples.benchmarks.order_statistics import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
 from examples.benchmarks.plan import interleaved
-from examples.benchmarks.summary import summarise
+from examples.benchmarks.summary import key_of, ratios, summarise
 from examples.benchmarks.trial import Cell, Trial
 from examples.benchmarks.validity import problems
 
@@ -36,6 +36,7 @@ GOOD = {
     "foreign_cores": 0.15,
 }
 
+MEASURED = Path(__file__).parents[2] / "references" / "measured"
 LATE = "records were sent late, p99 5.1 ms, allowed 5.0"
 
 
@@ -157,13 +158,15 @@ def test_cell_is_compared_with_the_floor_and_with_micro_batch_of_its_own_work() 
         trial("stateless", "micro-batch", [200] * 10),
         trial("stateless", "real-time", [3] * 10),
         trial("stateful", "real-time", [4] * 10),
+        trial("stateful", "micro-batch, untuned", [500] * 10),
     ]
 
-    ratios = {(c["work"], c["engine"]): (c["times_floor"], c["below_micro_batch"]) for c in summarise(trials)["cells"]}
+    names = "times_floor", "below_micro_batch", "below_untuned"
+    ratios = {(c["work"], c["engine"]): tuple(c[name] for name in names) for c in summarise(trials)["cells"]}
 
-    assert (1.0, None) == ratios["echo", "raw echo"]
-    assert (1.5, 66.7) == ratios["stateless", "real-time"]
-    assert (2.0, None) == ratios["stateful", "real-time"]
+    assert (1.0, None, None) == ratios["echo", "raw echo"]
+    assert (1.5, 66.7, None) == ratios["stateless", "real-time"]
+    assert (2.0, None, 125.0) == ratios["stateful", "real-time"]
 
 
 def test_ratio_is_the_middle_of_those_within_a_repeat() -> None:
@@ -177,6 +180,19 @@ def test_ratio_is_the_middle_of_those_within_a_repeat() -> None:
     ]
 
     assert [1.0, 3.0] == [cell["times_floor"] for cell in summarise(trials)["cells"]]
+
+
+@pytest.mark.parametrize("stem", ["latency", "load", "knobs", "peers"])
+def test_committed_ratios_follow_from_the_runs_beside_them(stem: str) -> None:
+    """Nobody can change what a page says of a mode without changing what was measured."""
+    content = json.loads((MEASURED / f"{stem}.json").read_text())
+    runs: dict[Any, list[dict[str, Any]]] = {}
+    for run in content["runs"]:
+        runs.setdefault(key_of(run), []).append(run)
+
+    assert content["cells"]
+    for cell in content["cells"]:
+        assert ratios(key_of(cell), runs).items() <= cell.items()
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ def cell(work: str, engine: str, times: int, **others: Any) -> dict[str, Any]:
     """Return a cell whose numbers are all different."""
     latencies = {f"{name}_ms": times * (1.26 + number) for number, name in enumerate(PERCENTILES)}
     engine_latencies = {"engine_p50_ms": 100 * times, "engine_p99_ms": 200 * times}
-    ratios = {"times_floor": times / 4, "below_micro_batch": None, "cpu_s_per_million": 1000 * times}
+    ratios = {"times_floor": times / 4, "below_micro_batch": None, "below_untuned": None}
     gaps = {"boundaries": 0, "gap_median_ms": None, "gap_most_ms": None, "outputs_per_record": 1.0}
-    load = {"arrivals": "constant", "rate": 1000.0, "engine_cores": times / 8}
+    load = {"arrivals": "constant", "rate": 1000.0, "engine_cores": times / 8, "cpu_s_per_million": 1000 * times}
     return {"work": work, "engine": engine, **latencies, **engine_latencies, **ratios, **gaps, **load, **others}
 
 
@@ -53,16 +53,19 @@ def rows(text: str) -> list[tuple[str, ...]]:
 
 def test_modes_are_shown_with_the_floor_and_without_the_other_work(tmp_path: Path) -> None:
     """A table compares what did the same work, and says on what it was measured."""
-    floor, fast = cell("echo", "raw echo", 1), cell("stateful", "real-time", 2, below_micro_batch=120.5)
+    floor, fast = (
+        cell("echo", "raw echo", 1),
+        cell("stateful", "real-time", 2, below_micro_batch=120.5, below_untuned=300.5),
+    )
     merged = cell("stateful", "micro-batch", 30, outputs_per_record=0.61)
     write(tmp_path, "latency", cells=[floor, cell("stateless", "real-time", 9), fast, merged])
 
     text = measured_latency.modes(tmp_path, "stateful")
 
     expected = [
-        ("raw echo", "1.3", "2.3", "3.3", "4.3", "5.3", "-", "0.25", "-", "1,000"),
-        ("real-time", "2.5", "4.5", "6.5", "8.5", "11", "200 / 400", "0.5", "120.5", "2,000"),
-        ("micro-batch", "38", "68", "98", "128", "158", "3000 / 6000", "7.5", "-", "30,000"),
+        ("raw echo", "1.3", "2.3", "3.3", "4.3", "5.3", "-", "0.25", "-", "-", "1,000"),
+        ("real-time", "2.5", "4.5", "6.5", "8.5", "11", "200 / 400", "0.5", "120.5", "300.5", "2,000"),
+        ("micro-batch", "38", "68", "98", "128", "158", "3000 / 6000", "7.5", "-", "-", "30,000"),
     ]
     assert expected == rows(text)
     assert "micro-batch merges: 0.61 outputs per record" in text
@@ -73,12 +76,12 @@ def test_modes_are_shown_with_the_floor_and_without_the_other_work(tmp_path: Pat
 
 def test_overview_shows_all_works_and_no_ratio_that_was_not_made(tmp_path: Path) -> None:
     """The README shows median, tail and worst of everything that was measured."""
-    fast = cell("stateless", "real-time", 2, below_micro_batch=120.5)
+    fast = cell("stateless", "real-time", 2, below_micro_batch=120.5, below_untuned=300.5)
     write(tmp_path, "latency", cells=[cell("echo", "raw echo", 1), fast])
 
     expected = [
-        ("echo", "raw echo", "1.3", "3.3", "5.3", "0.25", "-"),
-        ("stateless", "real-time", "2.5", "6.5", "11", "0.5", "120.5"),
+        ("echo", "raw echo", "1.3", "3.3", "5.3", "0.25", "-", "-"),
+        ("stateless", "real-time", "2.5", "6.5", "11", "0.5", "120.5", "300.5"),
     ]
     assert expected == rows(measured_latency.overview(tmp_path, ""))
 
