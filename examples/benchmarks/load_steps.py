@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(options: argparse.Namespace) -> int:
     console, limits, steps = plain_console(), [], []
-    cells = [cell for cell in latency_cells(options.interval_seconds, quick=True) if "copies" not in cell.name]
+    cells = latency_cells(options.interval_seconds, quick=True)
     cells = [cell for cell in cells if is_chosen(options, cell.work, cell.name)]
     step = Traffic(0, options.warm_up_seconds, options.measured_seconds if options.quick else STEP_SECONDS)
     plan = []
