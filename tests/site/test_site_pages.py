@@ -20,6 +20,7 @@ KINDS = (
     "references/slot_calculator.html",
     "references/error_finder.html",
     "references/measured/index.html",
+    "references/tuning.html",
 )
 WIDTH = """
 async (address) => {

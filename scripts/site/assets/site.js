@@ -1,5 +1,6 @@
-// Copies the raw Markdown of a page, which stands beside it.
 "use strict";
+
+// The raw Markdown of a page, which stands beside it, is copied.
 document.querySelectorAll("[data-copy]").forEach((button) => {
   button.addEventListener("click", async () => {
     try {
@@ -12,4 +13,15 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
       location.assign(button.dataset.copy);
     }
   });
+});
+
+// A table that is wider than its page is scrolled with the keyboard too. The theme wraps tables while the page loads.
+const reach = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+addEventListener("load", () => {
+  document.querySelectorAll(".md-typeset__scrollwrap").forEach((wrap) => reach.observe(wrap));
 });
