@@ -25,10 +25,13 @@ DEAF_SERVER = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); " + WAIT_FOR_EVER
 )
 PARENT = """
-import socket, sys, threading
+import signal, socket, sys, threading
 from pathlib import Path
 from examples.services.child import start_child
 
+# Tests that `nohup` or a shell's background started would else hand down that these are ignored.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 child = start_child("server", [sys.executable, "-c", sys.argv[2]], log_path=Path(sys.argv[1]))
 print(child.pid, flush=True)
 if sys.argv[3:]:
