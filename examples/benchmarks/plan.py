@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from statistics import mean
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -20,8 +21,8 @@ from examples.benchmarks.load import Traffic
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.services import kafka_broker
 
-START_AND_END_SECONDS = 50.0
-"""Start of an engine and its empty batches, the last answers, and the comparison; for the remaining time only."""
+START_AND_END_SECONDS = 30.0
+"""Start of an engine and its empty batches, the last answers, and the comparison; assumed until a run has shown it."""
 WIDTH = 140
 MOST_LATE = 2
 """Late runs in a row that are done again; one more, and it is the engine that leaves the sender no time."""
@@ -48,13 +49,15 @@ class Bar:
     console: Console
     done: int = 0
     step_started_at: float = 0.0
+    beyond: list[float] = field(default_factory=list)
+    """Seconds that each run took besides its traffic, which is what the rest is expected to take too."""
     _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the bar, which is not shown yet."""
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("about {task.fields[left]} left"))
         self._progress = Progress(*columns, console=self.console, transient=True, auto_refresh=False)
-        self._task = self._progress.add_task("", total=sum(map(_seconds, self.steps)), left="")
+        self._task = self._progress.add_task("", total=sum(map(self._seconds, self.steps)), left="")
 
     @contextmanager
     def shown(self) -> Iterator["Bar"]:
@@ -76,12 +79,14 @@ class Bar:
 
     def tick(self) -> None:
         """Move on within the run."""
-        within = min(time.monotonic() - self.step_started_at, _seconds(self.steps[self.done]))
-        past = sum(map(_seconds, self.steps[: self.done]))
-        self._progress.update(self._task, completed=past + within, left=self._left(within), refresh=True)
+        within = min(time.monotonic() - self.step_started_at, self._seconds(self.steps[self.done]))
+        past, total = (sum(map(self._seconds, steps)) for steps in (self.steps[: self.done], self.steps))
+        left = self._left(within)
+        self._progress.update(self._task, completed=past + within, total=total, left=left, refresh=True)
 
     def end(self, trial: Trial, *, again: bool = False) -> None:
         """Say what the run has shown, and whether it is done again."""
+        self.beyond.append(time.monotonic() - self.step_started_at - _traffic_seconds(self.steps[self.done]))
         self.done += not again
         numbers = trial.numbers
         shown = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
@@ -92,8 +97,11 @@ class Bar:
             self.console.print(f"  {text}", style=style, soft_wrap=True)
 
     def _left(self, within: float = 0) -> str:
-        seconds = max(0, sum(map(_seconds, self.steps[self.done :])) - within)
+        seconds = max(0, sum(map(self._seconds, self.steps[self.done :])) - within)
         return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+    def _seconds(self, step: Step) -> float:
+        return _traffic_seconds(step) + mean(self.beyond or [START_AND_END_SECONDS])
 
 
 def run_plan(steps: Sequence[Step], partitions: int, console: Console) -> list[Trial]:
@@ -140,5 +148,5 @@ def plain_console() -> Console:
     return console if console.is_terminal else Console(width=WIDTH, highlight=False)
 
 
-def _seconds(step: Step) -> float:
-    return START_AND_END_SECONDS + step[1].warm_up_seconds + step[1].measured_seconds
+def _traffic_seconds(step: Step) -> float:
+    return step[1].warm_up_seconds + step[1].measured_seconds

@@ -1,5 +1,6 @@
 """What the benchmark computes from raw times: percentiles, boundaries, validity, summaries."""
 
+import io
 import itertools
 import json
 import random
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from examples.benchmarks.boundaries import Boundary, boundaries, gap_ms, median_phases
 from examples.benchmarks.knobs import knob_cells
@@ -19,7 +21,7 @@ from examples.benchmarks.latency_chart import draw
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.load_steps import highest_rate, is_sustained
 from examples.benchmarks.order_statistics import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
-from examples.benchmarks.plan import interleaved
+from examples.benchmarks.plan import Bar, interleaved
 from examples.benchmarks.summary import key_of, ratios, summarise
 from examples.benchmarks.trial import Cell, Trial
 from examples.benchmarks.validity import problems
@@ -96,6 +98,21 @@ def test_repeats_turn_round() -> None:
     order = [cell.work for cell, _ in interleaved(cells, [traffic], 2)]
 
     assert ["echo", "stateless", "stateful", "stateful", "stateless", "echo"] == order
+
+
+def test_remaining_time_follows_what_the_runs_took() -> None:
+    """A run takes longer than its traffic, and how much longer depends on the machine."""
+    output = io.StringIO()
+    run, console = trial("echo", "raw echo", [2] * 10), Console(file=output, width=140)
+    bar = Bar([(run.cell, Traffic(1000, 600, 1170))] * 3, console)
+
+    bar.begin()
+    bar.step_started_at -= 2370
+    bar.end(run)
+    bar.begin()
+
+    left = [line.split("about ")[1] for line in output.getvalue().splitlines() if "about " in line]
+    assert ["90 min left", "79 min left"] == left
 
 
 def progress(started_s: float, took_ms: float, name: str = "copy_0") -> dict[str, Any]:
