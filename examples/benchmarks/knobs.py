@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from examples.benchmarks.latency import conditions, ended, table, write
+from examples.benchmarks.latency import conditions, ended, show, write
 from examples.benchmarks.latency_cells import (
     DISK,
     FILES,
@@ -108,7 +108,7 @@ def _measure(options: argparse.Namespace) -> int:
     traffic = Traffic(options.rate, options.warm_up_seconds, options.measured_seconds)
     trials = run_plan(interleaved(cells, [traffic], options.repeats), options.partitions, console)
     content = {"conditions": conditions(options), **summarise(trials)}
-    console.print(table(content["cells"]))
+    show(content, console)
     return write(content, trials, "knobs", console, keep=options.keep)
 
 

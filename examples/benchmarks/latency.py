@@ -10,12 +10,14 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaException
 from rich.console import Console
-from rich.table import Column, Table
+from rich.measure import Measurement
+from rich.table import Table
 
 from examples.benchmarks.latency_cells import latency_cells
 from examples.benchmarks.latency_chart import draw, short_name
@@ -29,8 +31,16 @@ from examples.benchmarks.trial import Trial
 
 BUILD, KEPT = Path("build/latency"), Path("references/measured")
 INTERRUPTED = 130
-ENGINE_WIDTH = 44
+ENGINE_WIDTH, LEAST_COLUMNS, MOST_WIDTH = 44, 3, 1_000
 NUMBERS = re.compile(r"\[[\s\d.,-]+\]")
+NUMBERS_OF_A_CELL = {
+    "gap": "gap_median_ms",
+    "times\nfloor": "times_floor",
+    "below\nmicro-batch": "below_micro_batch",
+    "below\nuntuned": "below_untuned",
+    "outputs\n/record": "outputs_per_record",
+    "CPU s\n/million": "cpu_s_per_million",
+}
 FULL, QUICK = Lengths(3, 12, 100, 50), Lengths(1, 2, 6, 9)
 
 
@@ -52,7 +62,7 @@ def _measure(options: argparse.Namespace) -> int:
     chosen = [cell for cell in cells if is_chosen(options, cell.work, cell.name)]
     trials = run_plan(interleaved(chosen, traffics, options.repeats), options.partitions, console)
     content = {"conditions": conditions(options), **summarise(trials)}
-    console.print(table(content["cells"]))
+    show(content, console)
     return write(content, trials, "latency", console, keep=options.keep)
 
 
@@ -95,35 +105,55 @@ def write_json(content: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def table(cells: Sequence[dict[str, Any]]) -> Table:
-    """Return the cells as a table, user latency in milliseconds."""
-    shown = Table(
-        Column("work", no_wrap=True),
-        Column("engine", no_wrap=True, max_width=ENGINE_WIDTH),
-        Column("records/s", no_wrap=True),
-        *(*PERCENTILES, "gap", "times\nfloor", "below\nmicro-batch", "outputs\n/record", "CPU s\n/million"),
-        title="due until received, ms: median of the runs (least-most)",
-        box=None,
-    )
+def show(content: Mapping[str, Any], console: Console) -> None:
+    """Print the table of the cells, as much of it as is no wider than the terminal."""
+    shown, options = table(content["cells"]), console.options.update(width=MOST_WIDTH)
+    left_out = list[str]()
+    while Measurement.get(console, options, shown).maximum > console.width and len(shown.columns) > LEAST_COLUMNS:
+        left_out.insert(0, " ".join(str(shown.columns.pop().header).split()))
+    console.print(shown)
+    if left_out:
+        console.print(f"a wider terminal shows also: {', '.join(left_out)}")
+
+
+def table(cells: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the cells as a table, user latency in milliseconds, what matters most first."""
+    loads = {_load(cell) for cell in cells}
+    columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "work": lambda cell: cell["work"],
+        "engine": lambda cell: short_name(cell["engine"]),
+    }
+    if len(loads) > 1:
+        columns["load"] = _load
+    columns |= {name: partial(_milliseconds, f"{name}_ms") for name in PERCENTILES}
+    known = {title: name for title, name in NUMBERS_OF_A_CELL.items() if any(cell[name] is not None for cell in cells)}
+    columns |= {title: partial(_number, name) for title, name in known.items()}
+    if any(cell["p50_least_ms"] != cell["p50_most_ms"] for cell in cells):
+        columns |= {f"{name}\nleast-most": partial(_spread, name) for name in ("p50", "p99")}
+    load = f" at {loads.pop()}" if len(loads) == 1 else ""
+    shown = Table(title=f"due until received, ms, median of the runs{load}", box=None)
+    for title in columns:
+        shown.add_column(title, no_wrap=True, max_width=ENGINE_WIDTH)
     for cell in cells:
-        load = f"{cell['rate']:g} {cell['arrivals']}"
-        shown.add_row(
-            *(cell["work"], short_name(cell["engine"]), load, *(_latency(cell, name) for name in PERCENTILES)),
-            *(_number(cell[name]) for name in ("gap_median_ms", "times_floor", "below_micro_batch")),
-            *(_number(cell[name]) for name in ("outputs_per_record", "cpu_s_per_million")),
-        )
+        shown.add_row(*(text(cell) for text in columns.values()))
     return shown
 
 
-def _latency(cell: Mapping[str, Any], name: str) -> str:
-    if cell[f"{name}_ms"] is None:
-        return "-"
-    middle, least, most = (f"{cell[f'{name}{suffix}_ms']:,.1f}" for suffix in ("", "_least", "_most"))
-    return middle if least == most or name not in {"p50", "p99"} else f"{middle} ({least}-{most})"
+def _load(cell: Mapping[str, Any]) -> str:
+    return f"{cell['rate']:g}/s {cell['arrivals']}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,g}"
+def _milliseconds(name: str, cell: Mapping[str, Any]) -> str:
+    return "-" if cell[name] is None else f"{cell[name]:,.1f}"
+
+
+def _spread(name: str, cell: Mapping[str, Any]) -> str:
+    least, most = (_milliseconds(f"{name}_{end}_ms", cell) for end in ("least", "most"))
+    return least if least == most else f"{least}-{most}"
+
+
+def _number(name: str, cell: Mapping[str, Any]) -> str:
+    return "-" if cell[name] is None else f"{cell[name]:,g}"
 
 
 if __name__ == "__main__":

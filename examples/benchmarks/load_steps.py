@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from examples.benchmarks.latency import conditions, ended, table, write
+from examples.benchmarks.latency import conditions, ended, show, write
 from examples.benchmarks.latency_cells import latency_cells
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
@@ -107,7 +107,7 @@ def _measure(options: argparse.Namespace) -> int:
         trials = run_steps(bootstrap_servers, plan, options.partitions, console)
     conditions_here = {**conditions(options), "shares": list(SHARES)}
     content = {"conditions": conditions_here, "limits": limits, "steps": steps, **summarise(trials)}
-    console.print(table(content["cells"]))
+    show(content, console)
     return write(content, trials, "load", console, keep=options.keep)
 
 

@@ -23,7 +23,7 @@ from examples.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
 """Start of an engine and its empty batches, the last answers, and the comparison; assumed until a run has shown it."""
-WIDTH = 140
+WIDTH = 160
 MOST_LATE = 2
 """Late runs in a row that are done again; one more, and it is the engine that leaves the sender no time."""
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from examples.benchmarks.boundaries import Boundary, boundaries, gap_ms, median_phases
 from examples.benchmarks.knobs import knob_cells
-from examples.benchmarks.latency import table
+from examples.benchmarks.latency import show, table
 from examples.benchmarks.latency_cells import latency_cells, recommended
 from examples.benchmarks.latency_chart import draw
 from examples.benchmarks.load import Traffic
@@ -306,7 +306,24 @@ def test_cell_without_any_answer_has_no_times_and_is_not_drawn(tmp_path: Path) -
     cells = {cell["engine"]: cell for cell in content["cells"]}
     assert (None, None) == (cells["micro-batch"]["p50_ms"], cells["real-time"]["below_micro_batch"])
     assert b"micro-batch" not in draw(content, tmp_path, "latency")[0].read_bytes()
-    assert "-" in table(content["cells"]).columns[3].cells
+    assert "-" in table(content["cells"]).columns[2].cells
+
+
+@pytest.mark.parametrize(
+    ("width", "shown", "left_out"),
+    [(40, 2, "p99, p99.9, max, times floor"), (60, 4, "max, times floor"), (160, 6, "")],
+    ids=["40", "60", "160"],
+)
+def test_terminal_shows_whole_numbers_and_names_what_it_has_no_room_for(width: int, shown: int, left_out: str) -> None:
+    """Half a number would be wrong, and what matters most stands first."""
+    trials = [trial("stateful", "real-time", [2_345] * 10), trial("echo", "raw echo", [1] * 10)]
+    output = io.StringIO()
+
+    show(summarise(trials), Console(file=output, width=width))
+
+    assert shown == output.getvalue().count("2,345")
+    assert (f"a wider terminal shows also: {left_out}" in " ".join(output.getvalue().split())) == bool(left_out)
+    assert "…" not in output.getvalue()
 
 
 def test_chart_is_made_from_the_json_alone_and_always_the_same(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from examples.benchmarks.echo import raw_echo
-from examples.benchmarks.latency import conditions, ended, table, write
+from examples.benchmarks.latency import conditions, ended, show, write
 from examples.benchmarks.latency_cells import recommended, spark_cell
 from examples.benchmarks.load import Traffic
 from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
@@ -45,7 +45,7 @@ def _measure(options: argparse.Namespace, peers: Sequence[Peer]) -> int:
     traffics = [Traffic(rate, options.warm_up_seconds, options.measured_seconds) for rate in options.rates]
     trials = run_plan(interleaved(chosen, traffics, options.repeats), options.partitions, console)
     content = {"conditions": conditions(options), "peers": described(peers, missing), **summarise(trials)}
-    console.print(table(content["cells"]))
+    show(content, console)
     for name, reason in missing.items():
         console.print(f"{name} is not measured: {reason}", style="yellow", soft_wrap=True)
     return write(content, trials, "peers", console, keep=options.keep)
