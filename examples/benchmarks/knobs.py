@@ -30,7 +30,7 @@ from examples.benchmarks.spark_queries import SparkOptions
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
 
-FULL, QUICK = Lengths(2, 6, 20, 22), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(2, 6, 20, 22), Lengths(1, 2, 12, 9)
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 

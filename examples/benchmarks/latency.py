@@ -41,7 +41,7 @@ NUMBERS_OF_A_CELL = {
     "outputs\n/record": "outputs_per_record",
     "CPU s\n/million": "cpu_s_per_million",
 }
-FULL, QUICK = Lengths(3, 12, 100, 50), Lengths(1, 2, 6, 9)
+FULL, QUICK = Lengths(3, 12, 100, 50), Lengths(1, 2, 12, 9)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
