@@ -30,7 +30,7 @@ from examples.benchmarks.spark_queries import SparkOptions
 from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell
 
-FULL, QUICK = Lengths(2, 6, 20, 22), Lengths(1, 2, 12, 9)
+FULL = Lengths(2, 6, 20, 22)
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of("knobs", __doc__, "--quick --only FileManager --only recommended")
     # On cores that are full every knob that saves a little processor time would look good, and no other would show.
     parser.add_argument("--rate", type=float, default=300, help="records per second")
-    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
+    options = with_lengths(parser.parse_args(arguments), FULL)
     return ended(lambda: _measure(options))
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
 from examples.benchmarks.latency_cells import latency_cells
@@ -41,7 +40,7 @@ NUMBERS_OF_A_CELL = {
     "outputs\n/record": "outputs_per_record",
     "CPU s\n/million": "cpu_s_per_million",
 }
-FULL, QUICK = Lengths(3, 12, 100, 50), Lengths(1, 2, 12, 9)
+FULL = Lengths(3, 12, 100, 50)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = parser_of("latency", __doc__, "--quick --only stateful")
     parser.add_argument("--rate", type=float, default=1000, help="records per second")
     parser.add_argument("--arrivals", nargs="+", choices=("constant", "poisson"), default=["constant"])
-    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
+    options = with_lengths(parser.parse_args(arguments), FULL)
     return ended(lambda: _measure(options))
 
 
@@ -109,7 +108,7 @@ def show(content: Mapping[str, Any], console: Console) -> None:
     """Print the table of the cells, as much of it as is no wider than the terminal."""
     shown, options = table(content["cells"]), console.options.update(width=MOST_WIDTH)
     left_out = list[str]()
-    while Measurement.get(console, options, shown).maximum > console.width and len(shown.columns) > LEAST_COLUMNS:
+    while console.measure(shown, options=options).maximum > console.width and len(shown.columns) > LEAST_COLUMNS:
         left_out.insert(0, " ".join(str(shown.columns.pop().header).split()))
     console.print(shown)
     if left_out:
@@ -125,9 +124,9 @@ def table(cells: Sequence[Mapping[str, Any]]) -> Table:
     }
     if len(loads) > 1:
         columns["load"] = _load
-    columns |= {name: partial(_milliseconds, f"{name}_ms") for name in PERCENTILES}
+    columns |= {name: partial(_shown, f"{name}_ms", ",.1f") for name in PERCENTILES}
     known = {title: name for title, name in NUMBERS_OF_A_CELL.items() if any(cell[name] is not None for cell in cells)}
-    columns |= {title: partial(_number, name) for title, name in known.items()}
+    columns |= {title: partial(_shown, name, ",g") for title, name in known.items()}
     if any(cell["p50_least_ms"] != cell["p50_most_ms"] for cell in cells):
         columns |= {f"{name}\nleast-most": partial(_spread, name) for name in ("p50", "p99")}
     load = f" at {loads.pop()}" if len(loads) == 1 else ""
@@ -143,17 +142,13 @@ def _load(cell: Mapping[str, Any]) -> str:
     return f"{cell['rate']:g}/s {cell['arrivals']}"
 
 
-def _milliseconds(name: str, cell: Mapping[str, Any]) -> str:
-    return "-" if cell[name] is None else f"{cell[name]:,.1f}"
-
-
 def _spread(name: str, cell: Mapping[str, Any]) -> str:
-    least, most = (_milliseconds(f"{name}_{end}_ms", cell) for end in ("least", "most"))
+    least, most = (_shown(f"{name}_{end}_ms", ",.1f", cell) for end in ("least", "most"))
     return least if least == most else f"{least}-{most}"
 
 
-def _number(name: str, cell: Mapping[str, Any]) -> str:
-    return "-" if cell[name] is None else f"{cell[name]:,g}"
+def _shown(name: str, form: str, cell: Mapping[str, Any]) -> str:
+    return "-" if cell[name] is None else format(cell[name], form)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from examples.benchmarks.summary import summarise
 from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.benchmarks.validity import LEAST_ACHIEVED, sent_late
 
-FULL, QUICK = Lengths(1, 10, 40, 36), Lengths(1, 2, 12, 9)
+FULL = Lengths(1, 10, 40, 36)
 RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 STEP_SECONDS = 20.0
 SHOWN = "work", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms", "missing", "wrong", "achieved_share", "engine_cores"
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Find the limits, do the runs below them, print and write both; return 1 if a run does not count."""
     parser = parser_of("load_steps", __doc__, "--quick --only stateless")
     parser.add_argument("--rates", type=float, nargs="+", default=list(RATES), help="records per second, rising")
-    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
+    options = with_lengths(parser.parse_args(arguments), FULL)
     return ended(lambda: _measure(options))
 
 

@@ -29,6 +29,8 @@ class Lengths:
     """At least three intervals and a half, or a run holds too few boundaries to count."""
 
 
+QUICK = Lengths(1, 2, 12, 9)
+"""Of a quick look, where a benchmark has no other."""
 HELP: Mapping[str, str] = {
     "repeats": "runs of each, interleaved",
     "interval_seconds": "trigger interval of real-time mode",
@@ -50,7 +52,7 @@ def parser_of(module: str, description: str | None, example: str) -> argparse.Ar
     return parser
 
 
-def with_lengths(options: argparse.Namespace, full: Lengths, quick: Lengths) -> argparse.Namespace:
+def with_lengths(options: argparse.Namespace, full: Lengths, quick: Lengths = QUICK) -> argparse.Namespace:
     """Fill in the lengths that were not given."""
     lengths = quick if options.quick else full
     for name in HELP:

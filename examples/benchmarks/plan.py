@@ -57,7 +57,7 @@ class Bar:
         """Make the bar, which is not shown yet."""
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("about {task.fields[left]} left"))
         self._progress = Progress(*columns, console=self.console, transient=True, auto_refresh=False)
-        self._task = self._progress.add_task("", total=sum(map(self._seconds, self.steps)), left="")
+        self._task = self._progress.add_task("", left="")
 
     @contextmanager
     def shown(self) -> Iterator["Bar"]:
@@ -75,14 +75,13 @@ class Bar:
         text = f"{self.done + 1}/{len(self.steps)} {cell.work}, {cell.name}, {traffic.rate:g}/s {traffic.arrivals}"
         self._progress.update(self._task, description=text)
         if not self.console.is_terminal:
-            self.console.print(f"{text}; about {self._left()} left")
+            self.console.print(f"{text}; about {_rounded(self._left())} left")
 
     def tick(self) -> None:
         """Move on within the run."""
         within = min(time.monotonic() - self.step_started_at, self._seconds(self.steps[self.done]))
-        past, total = (sum(map(self._seconds, steps)) for steps in (self.steps[: self.done], self.steps))
-        left = self._left(within)
-        self._progress.update(self._task, completed=past + within, total=total, left=left, refresh=True)
+        total, left = sum(map(self._seconds, self.steps)), self._left() - within
+        self._progress.update(self._task, completed=total - left, total=total, left=_rounded(left), refresh=True)
 
     def end(self, trial: Trial, *, again: bool = False) -> None:
         """Say what the run has shown, and whether it is done again."""
@@ -96,9 +95,8 @@ class Bar:
         for text, style in (*problems, *((warning, "yellow") for warning in trial.warnings)):
             self.console.print(f"  {text}", style=style, soft_wrap=True)
 
-    def _left(self, within: float = 0) -> str:
-        seconds = max(0, sum(map(self._seconds, self.steps[self.done :])) - within)
-        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    def _left(self) -> float:
+        return sum(map(self._seconds, self.steps[self.done :]))
 
     def _seconds(self, step: Step) -> float:
         return _traffic_seconds(step) + mean(self.beyond or [START_AND_END_SECONDS])
@@ -146,6 +144,10 @@ def plain_console() -> Console:
     """Return a console that is wide enough for the tables also where there is no terminal."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(width=WIDTH, highlight=False)
+
+
+def _rounded(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def _traffic_seconds(step: Step) -> float:
