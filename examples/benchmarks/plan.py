@@ -22,7 +22,7 @@ from examples.benchmarks.trial import Cell, Trial, run_trial
 from examples.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
-"""Start of an engine and its empty batches, the last answers, and the comparison; assumed until a run has shown it."""
+"""Start of an engine and its empty batches, the last answers, and the comparison; more if the runs took more."""
 WIDTH = 160
 MOST_LATE = 2
 """Late runs in a row that are done again; one more, and it is the engine that leaves the sender no time."""
@@ -50,7 +50,7 @@ class Bar:
     done: int = 0
     step_started_at: float = 0.0
     beyond: list[float] = field(default_factory=list)
-    """Seconds that each run took besides its traffic, which is what the rest is expected to take too."""
+    """Seconds that each run took besides its traffic; the echo, which comes first, takes far fewer than an engine."""
     _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class Bar:
         return sum(map(self._seconds, self.steps[self.done :]))
 
     def _seconds(self, step: Step) -> float:
-        return _traffic_seconds(step) + mean(self.beyond or [START_AND_END_SECONDS])
+        return _traffic_seconds(step) + max(START_AND_END_SECONDS, mean(self.beyond or [0]))
 
 
 def run_plan(steps: Sequence[Step], partitions: int, console: Console) -> list[Trial]:
