@@ -12,11 +12,11 @@ COMPARE ?=
 MASTER ?=
 CLUSTER ?=
 
-# What `make bench-sink` passes on.
+# What `make bench-postgres-sink` passes on.
 EFFORT ?= 1
 KEEP ?=
 
-# What `make bench`, `make bench-engine`, `make bench-load`, `make bench-knobs` and `make bench-peers` pass on, for instance BENCH="--only stateful --repeats 5".
+# What `make bench`, `make bench-engine-only`, `make bench-throughput`, `make bench-tuning` and `make bench-other-engines` pass on, for instance BENCH="--only stateful --repeats 5".
 QUICK ?=
 BENCH ?=
 
@@ -58,10 +58,10 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages demo bench bench-engine bench-load bench-knobs bench-peers bench-sink services generate validate site serve test check format clean
+.PHONY: help setup packages demo bench bench-engine-only bench-throughput bench-tuning bench-other-engines bench-postgres-sink services generate validate site serve test check format clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/installed packages ## create .venv, find or install Java, fetch the Kafka packages (demo and test do it too)
 
@@ -104,20 +104,20 @@ demo: setup ## run the pipeline; SECONDS=60 RATE=200 TRIGGER=real-time|micro-bat
 bench: setup $(VENV)/installed-bench ## measure the latency of each execution mode; QUICK=1 takes minutes, KEEP=1 updates references/measured
 	@$(PY) -m examples.benchmarks.latency $(BENCH_OPTIONS)
 
-bench-engine: setup $(VENV)/installed-bench ## measure the engine alone, from a rate of records to a statistic, without Kafka; QUICK=1, KEEP=1
-	@$(PY) -m examples.benchmarks.rate_to_stat $(BENCH_OPTIONS)
+bench-engine-only: setup $(VENV)/installed-bench ## measure the engine alone, from a rate of records to a statistic, without Kafka; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.engine_only $(BENCH_OPTIONS)
 
-bench-load: setup $(VENV)/installed-bench ## find the rate that each mode sustains, and its latency below it; QUICK=1, KEEP=1
-	@$(PY) -m examples.benchmarks.load_steps $(BENCH_OPTIONS)
+bench-throughput: setup $(VENV)/installed-bench ## find the rate that each mode sustains, and its latency below it; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.throughput $(BENCH_OPTIONS)
 
-bench-knobs: setup $(VENV)/installed-bench ## turn one knob of real-time mode at a time; QUICK=1, KEEP=1
-	@$(PY) -m examples.benchmarks.knobs $(BENCH_OPTIONS)
+bench-tuning: setup $(VENV)/installed-bench ## turn one knob of real-time mode at a time; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.tuning $(BENCH_OPTIONS)
 
-bench-peers: setup $(VENV)/installed-bench ## measure Kafka Streams, Flink and Quix Streams beside real-time mode; QUICK=1, KEEP=1
-	@$(PY) -m examples.benchmarks.peers $(BENCH_OPTIONS)
+bench-other-engines: setup $(VENV)/installed-bench ## measure Kafka Streams, Flink and Quix Streams beside real-time mode; QUICK=1, KEEP=1
+	@$(PY) -m examples.benchmarks.other_engines $(BENCH_OPTIONS)
 
-bench-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; KEEP=1 updates references/measured, EFFORT=0.2 is a quick look
-	@$(PY) -m examples.benchmarks.sink --effort $(EFFORT) $(if $(filter-out 0,$(KEEP)),--keep)
+bench-postgres-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; KEEP=1 updates references/measured, EFFORT=0.2 is a quick look
+	@$(PY) -m examples.benchmarks.postgres_sink --effort $(EFFORT) $(if $(filter-out 0,$(KEEP)),--keep)
 
 services: setup ## keep a Kafka broker and a PostgreSQL server up and print their addresses until Ctrl-C
 	@$(PY) -m examples.services

@@ -1,1 +1,1 @@
-"""Command lines of the pack; `skills.py` is the one that people call."""
+"""Tools of the pack; `skills.py` is their command line."""

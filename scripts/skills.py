@@ -14,7 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.judge import finding, pack
+from scripts.pack import files
+from scripts.text import finding
 
 EXAMPLES = """
 examples:
@@ -40,11 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _generate(_: argparse.Namespace) -> int:
-    from scripts.judge import generate
+    from scripts.pack import generate
 
     try:
-        for path in generate.write_all(pack.ROOT):
-            print(f"wrote {pack.relative(pack.ROOT, path)}")
+        for path in generate.write_all(files.ROOT):
+            print(f"wrote {files.relative(files.ROOT, path)}")
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -53,23 +54,23 @@ def _generate(_: argparse.Namespace) -> int:
 
 def _validate(options: argparse.Namespace) -> int:
     try:
-        from scripts.judge.validate import validate
+        from scripts.pack.validate import validate
     except ModuleNotFoundError as error:
         _continue_in_virtual_environment()
         return _wrong(
             f"validate needs the package {error.name!r}, which is not here; run `make check` once, which installs it"
         )
-    return _report(validate(pack.ROOT), options.format)
+    return _report(validate(files.ROOT), options.format)
 
 
 def _continue_in_virtual_environment() -> None:
-    python = pack.ROOT / ".venv/bin/python"
-    if python.is_file() and Path(sys.prefix) != pack.ROOT / ".venv":
+    python = files.ROOT / ".venv/bin/python"
+    if python.is_file() and Path(sys.prefix) != files.ROOT / ".venv":
         os.execv(python, [str(python), *sys.argv])
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from scripts.judge.lint import lint_paths
+    from scripts.lint.engine import lint_paths
 
     if missing := [str(path) for path in options.paths if not path.exists()]:
         return _wrong(f"there is no {', '.join(missing)}, so nothing was checked; name files or folders that exist")
@@ -77,21 +78,21 @@ def _lint(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
-    from scripts.judge import install
+    from scripts.pack import install
 
     folders = [options.to] if options.to else install.skill_folders(Path.home())
     if not folders:
         known = ", ".join(f"{name} (~/{sign})" for name, (sign, _) in install.ASSISTANTS.items())
         return _wrong(f"no assistant was found on this machine ({known}); name a skills folder with --to")
-    if not options.check and (broken := install.incomplete(pack.ROOT)):
+    if not options.check and (broken := install.incomplete(files.ROOT)):
         return _report(broken, "text")
     found = []
     for folder in folders:
         try:
             found += (
-                install.stale(pack.ROOT, folder)
+                install.stale(files.ROOT, folder)
                 if options.check
-                else install.install(pack.ROOT, folder, force=options.force)
+                else install.install(files.ROOT, folder, force=options.force)
             )
         except (OSError, ValueError) as error:
             return _wrong(f"cannot install into {folder}: {error}")

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from examples.attribution.topics import create_topics
+from examples.attribution.settings import TOPICS, Settings
+from examples.kafka.topics import create_topics
+from examples.realtime.slots import build_session
 from examples.services import kafka_broker
-from examples.settings import TOPICS, Settings
-from examples.spark_session import build_session
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots

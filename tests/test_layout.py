@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from scripts.judge import pack
+from scripts.pack import files
 
 # The aim is half of it: 150 lines a module, 30 a function.
 MODULE_LINES = 400
 FUNCTION_LINES = 45
-EXAMPLES = pack.modules(pack.ROOT)
-TESTS = sorted(path for path in (pack.ROOT / "tests").rglob("*.py") if "cases" not in path.parts)
-SCRIPTS = sorted((pack.ROOT / "scripts").rglob("*.py"))
+EXAMPLES = files.modules(files.ROOT)
+TESTS = sorted(path for path in (files.ROOT / "tests").rglob("*.py") if "cases" not in path.parts)
+SCRIPTS = sorted((files.ROOT / "scripts").rglob("*.py"))
 FORBIDDEN_IN_TESTS = {"sleep", "mock", "magicmock", "patch", "xfail"}
 # Only root can lend a server another user, and not every machine has the packaged Java or a Chromium; CI has them all.
 MAY_SKIP = {"tests/services/test_postgres.py", "tests/services/test_java.py", "tests/site/conftest.py"}
@@ -75,7 +75,7 @@ def test_tests_wait_for_facts_and_use_real_things() -> None:
 
 def test_tests_do_not_skip() -> None:
     """What cannot run fails, but for the two things that only some machines have."""
-    assert {} == _findings([path for path in TESTS if pack.relative(pack.ROOT, path) not in MAY_SKIP], _skips)
+    assert {} == _findings([path for path in TESTS if files.relative(files.ROOT, path) not in MAY_SKIP], _skips)
 
 
 @pytest.mark.parametrize("code", ["time.sleep(1)", "from x import sleep\nsleep(1)", "m = mock.M()"])
@@ -98,7 +98,7 @@ def test_bare_test_would_be_found() -> None:
 
 def test_no_module_or_function_is_far_over_its_budget() -> None:
     """A reader holds a module in mind; what grows beyond twice the aim is split."""
-    long = {pack.relative(pack.ROOT, path): long_parts(path) for path in [*EXAMPLES, *SCRIPTS]}
+    long = {files.relative(files.ROOT, path): long_parts(path) for path in [*EXAMPLES, *SCRIPTS]}
 
     assert {} == {path: parts for path, parts in long.items() if parts}
 
@@ -113,7 +113,7 @@ def test_long_module_and_function_would_be_found(tmp_path: Path) -> None:
 
 def _findings(paths: list[Path], check: object) -> dict[str, list[str]]:
     assert callable(check)
-    found = {pack.relative(pack.ROOT, path): check(ast.parse(path.read_text(encoding="utf-8"))) for path in paths}
+    found = {files.relative(files.ROOT, path): check(ast.parse(path.read_text(encoding="utf-8"))) for path in paths}
     return {path: problems for path, problems in found.items() if problems}
 
 

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType
 
-from examples import decoding
-from examples.decoding import LARGEST_NUMBER, any_of, first_reason, parse, reasons_of_form
+from examples.realtime import decoding
+from examples.realtime.decoding import LARGEST_NUMBER, any_of, first_reason, parse, reasons_of_form
 
 
 def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.alerts.topics import partitions_of
-from examples.settings import Settings
-from examples.spark_session import assert_real_time, build_session, preflight, raise_if_failed
+from examples.attribution.settings import Settings
+from examples.realtime.slots import assert_real_time, build_session, preflight, raise_if_failed
 
 SINK = {
     # Newer Java clients would wait 5 ms for company.

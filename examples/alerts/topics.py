@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.decoding import MOST_RAW_BYTES
-from examples.spark_session import wait_until
+from examples.realtime.decoding import MOST_RAW_BYTES
+from examples.realtime.slots import wait_until
 
 TIMEOUT_SECONDS = 10
 CONFIG = {

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, StringType
 
-from examples.attribution.correlation_sql import ATTRIBUTED
-from examples.settings import ATTRIBUTED_TOPIC, Settings
+from examples.attribution.correlation.sql import ATTRIBUTED
+from examples.attribution.settings import ATTRIBUTED_TOPIC, Settings
 from examples.sinks import PostgresUpsertSink
 
 SCHEMA = "public"

@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from examples.attribution.correlation_sql import ATTRIBUTED
-from examples.attribution.pacing_rule import bucket_length_ms
-from examples.settings import Settings
+from examples.attribution.correlation.sql import ATTRIBUTED
+from examples.attribution.pacing.rule import bucket_length_ms
+from examples.attribution.settings import Settings
 
 PACING = StructType(
     [

@@ -9,9 +9,9 @@ events in arrival order, so the change is the difference between the results of 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation_sql import HISTORY, changes_of, results_of
+from examples.attribution.correlation.sql import HISTORY, changes_of, results_of
 from examples.attribution.kafka_to_events import EVENTS
-from examples.settings import Settings
+from examples.attribution.settings import Settings
 
 
 def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:

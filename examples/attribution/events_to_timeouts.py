@@ -10,10 +10,10 @@ STDS_FAILED_TO_READ_OPERATOR_METADATA, so that this query runs in micro-batch.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation_processor import CorrelationProcessor
-from examples.attribution.correlation_sql import ATTRIBUTED, HISTORY
+from examples.attribution.correlation.processor import CorrelationProcessor
+from examples.attribution.correlation.sql import ATTRIBUTED, HISTORY
 from examples.attribution.kafka_to_events import EVENTS
-from examples.settings import Settings
+from examples.attribution.settings import Settings
 
 
 def events_to_timeouts(records: DataFrame, settings: Settings) -> DataFrame:

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
-from examples.attribution.correlation_rule import STEPS
-from examples.decoding import LARGEST_NUMBER, first_reason, parse, reasons_of_form, route, type_of
-from examples.settings import EVENTS_TOPIC, REJECTED_TOPIC, Settings
+from examples.attribution.correlation.rule import STEPS
+from examples.attribution.settings import EVENTS_TOPIC, REJECTED_TOPIC, Settings
+from examples.realtime.decoding import LARGEST_NUMBER, first_reason, parse, reasons_of_form, route, type_of
 
 INPUT = StructType(
     [

@@ -24,27 +24,20 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from examples.attribution.attributed_table import stored_results
 from examples.attribution.attributed_to_pacing import attributed_to_pacing
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
-from examples.attribution.brake import brake
-from examples.attribution.cpu import Cpu, CpuMeter
-from examples.attribution.credit_models import CreditRules
+from examples.attribution.audit.latency import boundary_gaps_ms, latencies
+from examples.attribution.audit.reconciliation import reconcile
+from examples.attribution.audit.topic_reader import LedgerReader
+from examples.attribution.credit.models import CreditRules
+from examples.attribution.demo.cli import parse
+from examples.attribution.demo.live_view import View
+from examples.attribution.demo.monitor import Followed
+from examples.attribution.demo.report import Report, show_comparison, show_report
+from examples.attribution.demo.stderr_filter import quiet_workers
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
-from examples.attribution.followed import Followed
-from examples.attribution.goals import goals
 from examples.attribution.kafka_to_events import kafka_to_events
-from examples.attribution.latency import boundary_gaps_ms, latencies
-from examples.attribution.ledger import LedgerReader
-from examples.attribution.options import parse
-from examples.attribution.quiet import quiet_workers
-from examples.attribution.reconciliation import reconcile
-from examples.attribution.report import Report, show_comparison, show_report
-from examples.attribution.sender import Sent, sending, until_the_end
-from examples.attribution.topics import create_topics
-from examples.attribution.touches_to_credit import touches_to_credit
-from examples.attribution.traffic import Traffic
-from examples.attribution.view import View
-from examples.services import connector, kafka_broker, postgres_server, standalone_cluster
-from examples.settings import (
+from examples.attribution.pacing.throttle import brake
+from examples.attribution.settings import (
     ATTRIBUTED_TOPIC,
     CREDITS_TOPIC,
     ERASURES_TOPIC,
@@ -53,7 +46,14 @@ from examples.settings import (
     SOURCE_TOPICS,
     Settings,
 )
-from examples.spark_session import CONFS, assert_real_time, build_session, preflight, slots_needed, wait_until
+from examples.attribution.touches_to_credit import touches_to_credit
+from examples.attribution.traffic.generator import Traffic
+from examples.attribution.traffic.goals import goals
+from examples.attribution.traffic.producer import Sent, sending, until_the_end
+from examples.kafka.topics import create_topics
+from examples.measure.cpu import Cpu, CpuMeter
+from examples.realtime.slots import CONFS, assert_real_time, build_session, preflight, slots_needed, wait_until
+from examples.services import connector, kafka_broker, postgres_server, standalone_cluster
 
 SOURCE = {"startingOffsets": "earliest", "includeHeaders": "true"}
 SINK = {

@@ -11,12 +11,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
-from examples.attribution.correlation_rule import BILLABLE
-from examples.attribution.correlation_sql import ATTRIBUTED
-from examples.attribution.credit_models import CreditRules
-from examples.attribution.credit_processor import CONVERSION, TOUCH, CreditProcessor
+from examples.attribution.correlation.rule import BILLABLE
+from examples.attribution.correlation.sql import ATTRIBUTED
+from examples.attribution.credit.models import CreditRules
+from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
 from examples.attribution.kafka_to_events import EVENTS
-from examples.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, Settings
+from examples.attribution.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, Settings
 
 CREDITS = StructType(
     [

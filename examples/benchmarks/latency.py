@@ -18,15 +18,15 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from examples.benchmarks.latency_cells import latency_cells
-from examples.benchmarks.latency_chart import draw, short_name
-from examples.benchmarks.load import Traffic
-from examples.benchmarks.options import Lengths, is_chosen, parser_of, with_lengths
-from examples.benchmarks.order_statistics import PERCENTILES
-from examples.benchmarks.plan import interleaved, plain_console, run_plan
-from examples.benchmarks.resources import machine
-from examples.benchmarks.summary import summarise
-from examples.benchmarks.trial import Trial
+from examples.benchmarks.harness.cli import Lengths, is_chosen, parser_of, with_lengths
+from examples.benchmarks.harness.load_generator import Traffic
+from examples.benchmarks.harness.plan import interleaved, plain_console, run_plan
+from examples.benchmarks.harness.resources import machine
+from examples.benchmarks.harness.run import Trial
+from examples.benchmarks.results.charts import draw, short_name
+from examples.benchmarks.results.summary import summarise
+from examples.benchmarks.spark.variants import latency_cells
+from examples.measure.percentiles import PERCENTILES
 
 BUILD, KEPT = Path("build/latency"), Path("references/measured")
 INTERRUPTED = 130

@@ -9,9 +9,9 @@ import threading
 import time
 from contextlib import suppress
 
+from examples.sinks.buffer import Batch, Pending
+from examples.sinks.connection import Writer
 from examples.sinks.metrics import Metrics
-from examples.sinks.pending import Batch, Pending
-from examples.sinks.writer import Writer
 
 ABANDON_S = 5.0
 

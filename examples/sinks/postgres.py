@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from examples.sinks.buffer import Pending
+from examples.sinks.connection import Connect, Writer
 from examples.sinks.flusher import Flusher
 from examples.sinks.metrics import Metrics
-from examples.sinks.pending import Pending
-from examples.sinks.row_shape import RowShape
-from examples.sinks.upsert_statement import check_target, upsert_statement
-from examples.sinks.writer import Connect, Writer
+from examples.sinks.row_encoder import RowShape
+from examples.sinks.statement import check_target, upsert_statement
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

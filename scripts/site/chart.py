@@ -8,7 +8,7 @@ import math
 import re
 from html import escape
 
-from scripts.judge import markdown
+from scripts.text import markdown
 
 SECTION = "Measured"
 WIDTH, LABELS, ROW = 480, 130, 24

@@ -11,7 +11,8 @@ from typing import TypedDict
 
 import markdown as renderer
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
+from scripts.text import markdown
 
 FAMILY = "STREAMING_REAL_TIME_MODE"
 DATABRICKS = "references/errors_on_databricks.md"
@@ -41,7 +42,7 @@ def entries(root: Path) -> list[Entry]:
 
     A section of an error page explains its condition; other pages speak for those that no error page has.
     """
-    paths = sorted(pack.references(root), key=lambda path: not path.stem.startswith("errors_"))
+    paths = sorted(files.references(root), key=lambda path: not path.stem.startswith("errors_"))
     found: list[Entry] = []
     for path in paths:
         known = {entry["condition"] for entry in found}

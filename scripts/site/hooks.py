@@ -11,14 +11,15 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from scripts.judge import markdown, pack
+from scripts.pack import files as pack_files
 from scripts.site import diagrams, machines, measured, page, tree
+from scripts.text import markdown
 
-ROOT = pack.ROOT
+ROOT = pack_files.ROOT
 # Some pages mention everything in short, and others explain it.
 BOOSTS = {
     "README.md": 0.2,
-    pack.SKILL: 0.2,
+    pack_files.SKILL: 0.2,
     "references/lint_rules.md": 0.3,
     "references/sources_sinks_operators.md": 3.0,
 }
@@ -38,7 +39,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         cached.cache_clear()
     # What the theme brings stays.
     mounted = Files([file for file in files if file.src_dir != config.docs_dir])
-    texts = {pack.relative(ROOT, path): path.read_text(encoding="utf-8") for path in tree.pages(ROOT)}
+    texts = {pack_files.relative(ROOT, path): path.read_text(encoding="utf-8") for path in tree.pages(ROOT)}
     texts |= {f"{name}.md": tree.source_page(ROOT, name) for name in tree.sources(ROOT)}
     texts |= {f"{folder}/index.md": tree.folder_page(ROOT, folder) for folder in tree.folders(ROOT)}
     texts[f"{tree.MEASURED}/index.md"] = measured.page(ROOT)
@@ -65,9 +66,9 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Put the raw pages beside the rendered ones, and write what machines read first."""
     site = Path(config.site_dir)
     for path in tree.pages(ROOT):
-        raw = site / pack.relative(ROOT, path)
+        raw = site / pack_files.relative(ROOT, path)
         raw.write_bytes(path.read_bytes())
-    for name, text in machines.files(ROOT).items():
+    for name, text in machines.texts(ROOT).items():
         (site / name).write_text(text, encoding="utf-8")
 
 

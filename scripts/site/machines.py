@@ -6,10 +6,11 @@ The root folder arrives; the text of each file leaves. Addresses are those of th
 
 from pathlib import Path
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
+from scripts.text import markdown
 
 
-def files(root: Path) -> dict[str, str]:
+def texts(root: Path) -> dict[str, str]:
     """Return the text of each file by its name."""
     return {"llms.txt": index(root), "llms-full.txt": everything(root)}
 
@@ -17,20 +18,20 @@ def files(root: Path) -> dict[str, str]:
 def index(root: Path) -> str:
     """Return a list of all pages with the situation in which each should be read."""
     readme = (root / "README.md").read_text(encoding="utf-8")
-    lines = [f"# {pack.title(readme)}", "", *(f"> {line}" for line in _lead(readme)), "", "## Pages", ""]
+    lines = [f"# {files.title(readme)}", "", *(f"> {line}" for line in _lead(readme)), "", "## Pages", ""]
     lines.append("- [Skill](SKILL.md): the rules that always hold; start here")
-    for path in pack.references(root):
+    for path in files.references(root):
         text = path.read_text(encoding="utf-8")
-        lines.append(f"- [{pack.title(text)}]({pack.relative(root, path)}): {pack.read_when(text)}")
+        lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text)}")
     lines += ["", "## Optional", "", "- [All pages in one file](llms-full.txt): the skill and every page"]
-    lines.append(f"- [Manifest]({pack.MANIFEST}): every file of the skill with size and SHA-256, each served here")
+    lines.append(f"- [Manifest]({files.MANIFEST}): every file of the skill with size and SHA-256, each served here")
     return "\n".join(lines) + "\n"
 
 
 def everything(root: Path) -> str:
     """Return the skill and every page, each behind a line with its address."""
-    paths = [root / pack.SKILL, *pack.references(root)]
-    return "\n".join(f"<!-- {pack.relative(root, path)} -->\n\n{path.read_text(encoding='utf-8')}" for path in paths)
+    paths = [root / files.SKILL, *files.references(root)]
+    return "\n".join(f"<!-- {files.relative(root, path)} -->\n\n{path.read_text(encoding='utf-8')}" for path in paths)
 
 
 def _lead(readme: str) -> list[str]:

@@ -9,8 +9,9 @@ import os
 import re
 from pathlib import Path
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
 from scripts.site import chart, error_finder, tree
+from scripts.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
 _TOOL = re.compile(r"^<!-- site: (?P<name>[\w-]+) -->$", re.MULTILINE)
@@ -45,7 +46,7 @@ _DOORS = """
 def for_site(root: Path, name: str, text: str) -> str:
     """Return the Markdown of the page `name` as mkdocs gets it."""
     lines = text.splitlines()
-    if name in map(str, (pack.relative(root, page) for page in tree.pages(root))):
+    if name in map(str, (files.relative(root, page) for page in tree.pages(root))):
         _link_sources(root, name, lines)
         _title_fences(lines)
     text = "\n".join(lines) + "\n"

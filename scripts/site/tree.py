@@ -11,8 +11,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from scripts.judge import pack
-from scripts.judge.checks.links import targets
+from scripts.pack import files
+from scripts.pack.checks.links import targets
 
 LOOSE_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 IMAGES = {".svg", ".png"}
@@ -22,7 +22,7 @@ FRONT = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 
 def pages(root: Path) -> list[Path]:
     """Return the Markdown pages."""
-    return [*pack.pages(root), *(root / name for name in LOOSE_PAGES)]
+    return [*files.pages(root), *(root / name for name in LOOSE_PAGES)]
 
 
 @cache
@@ -32,14 +32,14 @@ def linked(root: Path) -> dict[str, list[Path]]:
     for page in pages(root):
         for target in targets(page):
             if target.is_relative_to(root) and target.suffix != ".md":
-                found[pack.relative(root, target)].append(page)
+                found[files.relative(root, target)].append(page)
     return dict(found)
 
 
 @cache
 def sources(root: Path) -> list[str]:
     """Return the files that get a page of their own: every module, and whatever else a page links to."""
-    names = {pack.relative(root, module) for module in pack.modules(root)}
+    names = {files.relative(root, module) for module in files.modules(root)}
     others = {name for name in linked(root) if (root / name).is_file() and Path(name).suffix not in IMAGES}
     return sorted(names | others)
 
@@ -52,10 +52,10 @@ def folders(root: Path) -> list[str]:
 
 def raw(root: Path) -> list[str]:
     """Return every file that is served as it is: what the manifest lists, the pages and the sources."""
-    shipped = [pack.relative(root, path) for path in pack.shipped(root)]
-    loose = [pack.relative(root, path) for path in pages(root)]
-    assets = [pack.relative(root, path) for path in (root / pack.SITE / "assets").iterdir()]
-    return sorted({*shipped, *loose, *assets, *sources(root), pack.MANIFEST})
+    shipped = [files.relative(root, path) for path in files.shipped(root)]
+    loose = [files.relative(root, path) for path in pages(root)]
+    assets = [files.relative(root, path) for path in (root / files.SITE / "assets").iterdir()]
+    return sorted({*shipped, *loose, *assets, *sources(root), files.MANIFEST})
 
 
 def source_page(root: Path, name: str) -> str:
@@ -63,7 +63,7 @@ def source_page(root: Path, name: str) -> str:
     text = (root / name).read_text(encoding="utf-8")
     depth = "../" * name.count("/")
     back = [
-        f"[{pack.title(page.read_text(encoding='utf-8'))}]({depth}{pack.relative(root, page)})"
+        f"[{files.title(page.read_text(encoding='utf-8'))}]({depth}{files.relative(root, page)})"
         for page in linked(root).get(name, [])
     ]
     back += [f"[{Path(other).name}]({depth}{other})" for other in _counterparts(root, name)]

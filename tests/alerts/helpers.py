@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from examples.alerts.job import Job, Options
 from examples.alerts.topics import partitions_of
-from scripts.judge import pack
+from scripts.pack import files
 from tests.helpers import eventually
 
 START_SECONDS = 150
@@ -50,7 +50,7 @@ def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
     words = [sys.executable, "-m", f"examples.alerts.{job.name}", *options]
     environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     return subprocess.Popen(
-        words, cwd=pack.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        words, cwd=files.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 

@@ -16,18 +16,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.alerts.heartbeats_to_offline import (
-    JOB,
-    OFFLINE,
-    SILENCE_MS,
-    SKEW_MS,
-    heartbeats_to_offline,
-    tick_keys,
-)
+from examples.alerts.heartbeats_to_offline import JOB, OFFLINE, SILENCE_MS, SKEW_MS, heartbeats_to_offline, tick_keys
 from examples.alerts.job import Options, read_stream, start
 from examples.alerts.ticks import TICKS_TOPIC, ticking
+from examples.realtime.slots import assert_real_time, raise_if_failed, stop_completely
 from examples.services import standalone_cluster
-from examples.spark_session import assert_real_time, raise_if_failed, stop_completely
 from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
 from tests.helpers import eventually
 

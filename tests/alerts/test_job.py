@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
 from examples.alerts.job import Job, Options, start
-from examples.spark_session import NotEnoughSlotsError, slots_total
+from examples.realtime.slots import NotEnoughSlotsError, slots_total
 from tests.alerts.helpers import command, create, encoded, interrupted, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -12,12 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.attribution.attributed_to_pacing import PACING, attributed_to_pacing
-from examples.attribution.correlation_rule import Result
-from examples.attribution.pacing_rule import CampaignCount, bucket_length_ms, count_slots
-from examples.settings import Settings
-from examples.spark_session import assert_real_time, wait_until
+from examples.attribution.correlation.rule import Result
+from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms, count_slots
+from examples.attribution.settings import Settings
+from examples.realtime.slots import assert_real_time, wait_until
 from tests.attribution.hops import Hop, Mailbox
-from tests.attribution.slot_histories import generated
+from tests.attribution.pacing.histories import generated
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]

@@ -11,10 +11,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.attribution.correlation_rule import Event, Result, correlate
+from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
-from examples.settings import Settings
-from examples.spark_session import assert_real_time, raise_if_failed
+from examples.attribution.settings import Settings
+from examples.realtime.slots import assert_real_time, raise_if_failed
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -11,11 +11,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation_rule import STEPS
+from examples.attribution.correlation.rule import STEPS
 from examples.attribution.kafka_to_events import EVENTS, ID_PATTERN, KINDS_REQUIRING, kafka_to_events
-from examples.decoding import MOST_BYTES, MOST_RAW_BYTES
-from examples.settings import SOURCE_TOPICS, Settings
-from examples.spark_session import assert_real_time, raise_if_failed
+from examples.attribution.settings import SOURCE_TOPICS, Settings
+from examples.realtime.decoding import MOST_BYTES, MOST_RAW_BYTES
+from examples.realtime.slots import assert_real_time, raise_if_failed
 from tests.helpers import eventually
 
 pytestmark = pytest.mark.spark

@@ -21,11 +21,11 @@ from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from examples.attribution.demo.live_view import View
 from examples.attribution.pipeline import exit_status, hops, run, start_queries
-from examples.attribution.view import View
+from examples.attribution.settings import TOPICS, Settings
+from examples.realtime.slots import NotEnoughSlotsError
 from examples.services import LocalKafka, postgres_server, running
-from examples.settings import TOPICS, Settings
-from examples.spark_session import NotEnoughSlotsError
 from tests.helpers import end_offset, eventually, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.attribution.correlation_rule import Result
-from examples.attribution.credit_models import CreditRules, Lookback
-from examples.attribution.credit_rule import Conversion, Credited, Touch
+from examples.attribution.correlation.rule import Result
+from examples.attribution.credit.models import CreditRules, Lookback
+from examples.attribution.credit.rule import Conversion, Credited, Touch
+from examples.attribution.settings import Settings
 from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
-from examples.settings import Settings
-from examples.spark_session import raise_if_failed
-from tests.attribution.credit_histories import RULES, Record, expected, expected_of_two_lives, histories
-from tests.attribution.histories import drawn
+from examples.realtime.slots import raise_if_failed
+from tests.attribution.correlation.histories import drawn
+from tests.attribution.credit.histories import RULES, Record, expected, expected_of_two_lives, histories
 from tests.attribution.hops import PARTITIONS, Hop, Mailbox
 from tests.helpers import eventually, new_topic
 

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from examples.benchmarks.boundaries import Boundary, boundaries, gap_ms, median_phases
-from examples.benchmarks.knobs import knob_cells
+from examples.benchmarks.harness.load_generator import Traffic
+from examples.benchmarks.harness.plan import Bar, interleaved
+from examples.benchmarks.harness.run import Cell, Trial
 from examples.benchmarks.latency import show, table
-from examples.benchmarks.latency_cells import latency_cells, recommended
-from examples.benchmarks.latency_chart import draw
-from examples.benchmarks.load import Traffic
-from examples.benchmarks.load_steps import highest_rate, is_sustained
-from examples.benchmarks.order_statistics import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
-from examples.benchmarks.plan import Bar, interleaved
-from examples.benchmarks.summary import key_of, ratios, summarise
-from examples.benchmarks.trial import Cell, Trial
-from examples.benchmarks.validity import problems
+from examples.benchmarks.results.boundaries import Boundary, boundaries, gap_ms, median_phases
+from examples.benchmarks.results.charts import draw
+from examples.benchmarks.results.summary import key_of, ratios, summarise
+from examples.benchmarks.results.validity import problems
+from examples.benchmarks.spark.variants import latency_cells, recommended
+from examples.benchmarks.throughput import highest_rate, is_sustained
+from examples.benchmarks.tuning import knob_cells
+from examples.measure.percentiles import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
 
 GOOD = {
     "missing": 0,
@@ -200,7 +200,7 @@ def test_ratio_is_the_middle_of_those_within_a_repeat() -> None:
     assert [1.0, 3.0] == [cell["times_floor"] for cell in summarise(trials)["cells"]]
 
 
-@pytest.mark.parametrize("stem", ["latency", "load", "knobs", "peers"])
+@pytest.mark.parametrize("stem", ["latency", "throughput", "tuning", "other_engines"])
 def test_committed_ratios_follow_from_the_runs_beside_them(stem: str) -> None:
     """Nobody can change what a page says of a mode without changing what was measured."""
     content = json.loads((MEASURED / f"{stem}.json").read_text())

@@ -20,22 +20,22 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from examples.benchmarks.echo import raw_echo
-from examples.benchmarks.engine import Engine, Run, assert_append_time, fresh_run
-from examples.benchmarks.java_program import SOURCES, compiled
+from examples.benchmarks.harness.baseline import raw_echo
+from examples.benchmarks.harness.engine import Engine, Run, assert_append_time, fresh_run
+from examples.benchmarks.harness.java_program import SOURCES, compiled
+from examples.benchmarks.harness.load_generator import Traffic, read_rows, sending
+from examples.benchmarks.harness.plan import plain_console, run_plan, run_steps
+from examples.benchmarks.harness.run import Cell, Trial, run_trial
+from examples.benchmarks.harness.workloads import Work, record, transaction
 from examples.benchmarks.latency import main
-from examples.benchmarks.latency_cells import spark_cell
-from examples.benchmarks.load import Traffic, read_rows, sending
-from examples.benchmarks.load_steps import find_limit
-from examples.benchmarks.plan import plain_console, run_plan, run_steps
-from examples.benchmarks.spark_engine import spark_engine
-from examples.benchmarks.spark_queries import Mode, SparkOptions, start_queries
-from examples.benchmarks.summary import summarise
-from examples.benchmarks.trial import Cell, Trial, run_trial
-from examples.benchmarks.work import Work, record, transaction
+from examples.benchmarks.results.summary import summarise
+from examples.benchmarks.spark.engine import spark_engine
+from examples.benchmarks.spark.queries import Mode, SparkOptions, start_queries
+from examples.benchmarks.spark.variants import spark_cell
+from examples.benchmarks.throughput import find_limit
+from examples.realtime.slots import wait_until
 from examples.services import broker_jars, java_home
 from examples.services.java import packaged_java_home
-from examples.spark_session import wait_until
 from tests.conftest import ROOT
 from tests.helpers import end_offset, eventually, new_topic
 

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
-from examples.spark_session import wait_until
+from examples.realtime.slots import wait_until
 from tests.pages.bench import INPUT, Bench, in_real_time
 from tests.pages.cases_of_sources import ALL, NOT_FOUND
 from tests.pages.outcomes import DEADLINE_SECONDS, Case, refused, together, writes

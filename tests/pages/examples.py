@@ -10,7 +10,8 @@ from typing import Literal
 
 from pytest_examples import CodeExample
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
+from scripts.text import markdown
 
 Fate = Literal["run", "raises", "excerpt", "requires", "other"]
 
@@ -50,15 +51,15 @@ class Example:
 
     def as_code_example(self) -> CodeExample:
         """Return the block in the form that pytest-examples runs."""
-        path = pack.ROOT / self.page
+        path = files.ROOT / self.page
         example: CodeExample = CodeExample.create(self.fence.code, path=path, start_line=self.fence.line)
         return example
 
 
-def examples_of(path: Path, root: Path = pack.ROOT) -> list[Example]:
+def examples_of(path: Path, root: Path = files.ROOT) -> list[Example]:
     """Return the blocks of a page in their order."""
-    name = pack.relative(root, path)
+    name = files.relative(root, path)
     return [Example(name, fence) for fence in markdown.fences(path.read_text(encoding="utf-8"))]
 
 
-EXAMPLES = [example for path in pack.pages(pack.ROOT) for example in examples_of(path)]
+EXAMPLES = [example for path in files.pages(files.ROOT) for example in examples_of(path)]

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import stop_completely, wait_until
+from examples.realtime.slots import stop_completely, wait_until
 from tests.helpers import end_offset, eventually, produce
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"

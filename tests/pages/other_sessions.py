@@ -14,9 +14,9 @@ from dataclasses import replace
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from examples.attribution.settings import Settings
+from examples.realtime.slots import QueryFailedError, build_session, wait_until
 from examples.services import java_home
-from examples.settings import Settings
-from examples.spark_session import QueryFailedError, build_session, wait_until
 
 TWO_SECONDS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 ELASTIC = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "1"}

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import QueryFailedError, assert_real_time, raise_if_failed
+from examples.realtime.slots import QueryFailedError, assert_real_time, raise_if_failed
 from tests.helpers import eventually
 from tests.pages.bench import LAST, Bench
 from tests.pages.running import name_of

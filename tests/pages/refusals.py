@@ -17,13 +17,14 @@ from pyspark.errors.error_classes import ERROR_CLASSES_MAP
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
+from scripts.text import markdown
 from tests.helpers import eventually
 from tests.pages.examples import EXAMPLES, Example
 from tests.pages.running import Place, fresh_session
 from tests.pages.samples import feed
 
-PAGES = sorted((pack.ROOT / "references").glob("errors*.md"))
+PAGES = sorted((files.ROOT / "references").glob("errors*.md"))
 DEADLINE_SECONDS = 60.0
 # Words by which Spark's list names the mode, and the shuffle that only this mode uses.
 SUBJECT = re.compile(r"real.?time mode|real.?time trigger|pipelined(?![a-z])", re.IGNORECASE)
@@ -72,7 +73,7 @@ def unproved(conditions: Iterable[str], provoked_by_tests: Iterable[str]) -> lis
 
 def refused_examples() -> list[Example]:
     """Return the blocks of the pages about errors that must fail, without the index."""
-    pages = {pack.relative(pack.ROOT, page) for page in PAGES if page.stem != "errors"}
+    pages = {files.relative(files.ROOT, page) for page in PAGES if page.stem != "errors"}
     return [example for example in EXAMPLES if example.page in pages and example.fate == "raises"]
 
 

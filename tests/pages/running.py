@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
-from examples.spark_session import CONDITION, QueryFailedError, assert_real_time, raise_if_failed
-from scripts.judge.lint import lint_text
+from examples.realtime.slots import CONDITION, QueryFailedError, assert_real_time, raise_if_failed
+from scripts.lint.engine import lint_text
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.attribution.traffic import Traffic
-from examples.settings import SOURCE_TOPICS, TOPICS, Settings
+from examples.attribution.settings import SOURCE_TOPICS, TOPICS, Settings
+from examples.attribution.traffic.generator import Traffic
 
 PARTITIONS = 2
 # Nobody feeds these: what arrives in one of them was written by a query.

@@ -3,11 +3,12 @@
 import ast
 import re
 
-from examples.attribution.correlation_rule import FAMILIES
-from scripts.judge import markdown, pack
+from examples.attribution.correlation.rule import FAMILIES
+from scripts.pack import files
+from scripts.text import markdown
 
-RULE = pack.ROOT / "examples/attribution/correlation_rule.py"
-PAGE = pack.ROOT / "references/attribution.md"
+RULE = files.ROOT / "examples/attribution/correlation/rule.py"
+PAGE = files.ROOT / "references/attribution.md"
 
 
 def _codes_of_the_rule() -> tuple[set[str], set[str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.spark_session import QueryFailedError
+from examples.realtime.slots import QueryFailedError
 from tests.pages.jobs import FORMAT, PROVIDER, Job, Mode, run_until, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]

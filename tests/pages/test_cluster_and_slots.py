@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import QueryFailedError, slots_needed, wait_until
-from scripts.judge import markdown, pack
+from examples.realtime.slots import QueryFailedError, slots_needed, wait_until
+from scripts.pack import files
+from scripts.text import markdown
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
 
-PAGE = pack.ROOT / "references" / "cluster_and_slots.md"
+PAGE = files.ROOT / "references" / "cluster_and_slots.md"
 NO_BROKER = "127.0.0.1:1"
 # Records per second and source task, which the sizing table of the page assumes.
 STATELESS_RATE, STATEFUL_RATE = 1_000, 250

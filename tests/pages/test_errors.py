@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
-from examples.spark_session import QueryFailedError, wait_until
-from scripts.judge import pack
+from examples.realtime.slots import QueryFailedError, wait_until
+from scripts.pack import files
 from tests.pages.examples import Example
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import (
@@ -25,7 +25,7 @@ FAMILY = "STREAMING_REAL_TIME_MODE"
 SQL_CLASSES = {f"{FAMILY}.{part}" for part in ("OUTPUT_MODE_NOT_SUPPORTED", "INPUT_STREAM_NOT_SUPPORTED")}
 # What a page about later failures shows although it comes at once.
 AT_ONCE = {"ImportError", "_LEGACY_ERROR_TEMP_1298"}
-TESTS = [path.read_text(encoding="utf-8") for path in (pack.ROOT / "tests/pages").glob("test_errors_*.py")]
+TESTS = [path.read_text(encoding="utf-8") for path in (files.ROOT / "tests/pages").glob("test_errors_*.py")]
 
 
 def test_condition_of_sparks_list_is_provoked_and_documented() -> None:
@@ -75,7 +75,7 @@ def test_refusal_comes_at_the_moment_and_in_the_words_of_the_page(
 
     is_at_start = "at_start" in example.page or condition in AT_ONCE
     assert ("start" if is_at_start else "later", condition) == (moment, name_of(error))
-    quoted = [text for text, line in quotes(pack.ROOT / example.page).items() if line == example.fence.line]
+    quoted = [text for text, line in quotes(files.ROOT / example.page).items() if line == example.fence.line]
     assert quoted, f"{example} quotes no message above its code"
     assert [] == foreign(quoted, condition, error)
 

@@ -9,15 +9,16 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import stop_completely
-from scripts.judge import markdown, pack
+from examples.realtime.slots import stop_completely
+from scripts.pack import files
+from scripts.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.refusals import failure
 from tests.pages.running import Place, fresh_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-PAGE = (pack.ROOT / "references/errors_kafka.md").read_text(encoding="utf-8")
+PAGE = (files.ROOT / "references/errors_kafka.md").read_text(encoding="utf-8")
 NO_BROKER = "localhost:1"
 Row = tuple[str, ...]
 

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scripts.judge import pack
+from scripts.pack import files
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import template
@@ -23,7 +23,7 @@ DYNAMIC_ALLOCATION = "Dynamic allocation is not supported for a job that uses a 
 def outcome_of(session: str, kafka: str) -> str:
     """Run one of the sessions of `other_sessions.py` and return what it says."""
     command = [sys.executable, "-m", "tests.pages.other_sessions", session, kafka]
-    ran = subprocess.run(command, cwd=pack.ROOT, capture_output=True, text=True, check=False, timeout=170)
+    ran = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=170)
     assert 0 == ran.returncode, ran.stderr[-2000:]
     return ran.stdout.partition("=> ")[2].strip()
 

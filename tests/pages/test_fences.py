@@ -15,8 +15,9 @@ from markdown_it import MarkdownIt
 from pytest_examples import EvalExample, find_examples
 
 from examples.services.scala import compiled
-from scripts.judge import markdown, pack
-from scripts.judge.excerpt import excerpt
+from scripts.pack import files
+from scripts.pack.excerpt import excerpt
+from scripts.text import markdown
 from tests.pages.examples import EXAMPLES, Example
 from tests.pages.running import Place, check_example
 
@@ -27,7 +28,7 @@ def _with(*fates: str) -> list[Example]:
     return [example for example in EXAMPLES if example.fate in fates]
 
 
-@pytest.mark.parametrize("path", pack.pages(pack.ROOT), ids=lambda path: pack.relative(pack.ROOT, path))
+@pytest.mark.parametrize("path", files.pages(files.ROOT), ids=lambda path: files.relative(files.ROOT, path))
 def test_page_read_by_another_parser_has_the_same_fences(path: Path) -> None:
     """No fence is missed, however it is written: a CommonMark parser finds the same ones."""
     text = path.read_text(encoding="utf-8")
@@ -42,7 +43,7 @@ def test_python_fence_known_to_pytest_examples_is_known_here() -> None:
     """What the library would run is a part of what runs here."""
     ours = {(example.page, example.fence.line) for example in EXAMPLES if example.fence.is_python}
 
-    theirs = {(pack.relative(pack.ROOT, e.path), e.start_line) for e in find_examples(*pack.pages(pack.ROOT))}
+    theirs = {(files.relative(files.ROOT, e.path), e.start_line) for e in find_examples(*files.pages(files.ROOT))}
 
     assert set() == theirs - ours
 
@@ -59,7 +60,7 @@ def test_python_fence_does_what_its_fate_says(example: Example, eval_example: Ev
 @pytest.mark.parametrize("example", _with("excerpt"), ids=str)
 def test_excerpt_equals_the_module(example: Example) -> None:
     """A page shows the code that runs."""
-    assert excerpt(pack.ROOT, example.fence.options["excerpt"]) == example.fence.code
+    assert excerpt(files.ROOT, example.fence.options["excerpt"]) == example.fence.code
 
 
 @pytest.mark.parametrize("example", _with("run", "raises", "requires"), ids=str)
@@ -87,7 +88,7 @@ def _check_shell(example: Example, *_: object) -> None:
         program = Path(words[0]).name
         assert program in PROGRAMS, f"{example}: nothing here knows the program {program!r}"
         if program == "make":
-            targets = set(re.findall(r"^([a-z-]+):", (pack.ROOT / "Makefile").read_text(), re.MULTILINE))
+            targets = set(re.findall(r"^([a-z-]+):", (files.ROOT / "Makefile").read_text(), re.MULTILINE))
             assert set() == set(words[1:]) - targets, f"{example}: {line}"
         if program == "python" and "-m" in words:
             words[1:3] = [words[2].replace(".", "/") + suffix for suffix in (".py", "/__main__.py")][:1]
@@ -96,7 +97,7 @@ def _check_shell(example: Example, *_: object) -> None:
 
 
 def _check_python_command(example: Example, words: list[str]) -> None:
-    script = pack.ROOT / words[1]
+    script = files.ROOT / words[1]
     package = script.with_suffix("") / "__main__.py"
     assert script.is_file() or package.is_file(), f"{example}: there is no {words[1]}"
     if script.name == "skills.py":

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.spark_session import assert_real_time, stop_completely
+from examples.realtime.slots import assert_real_time, stop_completely
 from tests.helpers import end_offset, eventually, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.attribution.latency import boundary_gaps_ms
-from examples.spark_session import raise_if_failed, wait_until
+from examples.attribution.audit.latency import boundary_gaps_ms
+from examples.realtime.slots import raise_if_failed, wait_until
 from tests.helpers import end_offset, eventually, new_topic
 from tests.pages.jobs import Job, send, start, written
 

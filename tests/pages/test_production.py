@@ -14,14 +14,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.pipeline import hops, tasks_of_source
+from examples.attribution.settings import TOPICS, Settings
+from examples.realtime.slots import preflight, wait_until
 from examples.services import java_home
-from examples.settings import TOPICS, Settings
-from examples.spark_session import preflight, wait_until
-from scripts.judge import markdown, pack
-from scripts.judge.lint.definitions import definition_problems
+from scripts.lint.files.definitions import definition_problems
+from scripts.pack import files
+from scripts.text import markdown
 from tests.helpers import end_offset, new_topic, produce
 
-PAGE = pack.ROOT / "references" / "production.md"
+PAGE = files.ROOT / "references" / "production.md"
 CORES_OF_A_WORKER = 8
 
 
@@ -38,7 +39,7 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(programs / "spark-submit"), *arguments]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return subprocess.run(
-        command, cwd=pack.ROOT, env=kept | own, text=True, capture_output=True, check=False, timeout=100
+        command, cwd=files.ROOT, env=kept | own, text=True, capture_output=True, check=False, timeout=100
     )
 
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from scripts.judge import markdown, pack
-from scripts.judge.checks.links import targets
+from scripts.pack import files
+from scripts.pack.checks.links import targets
+from scripts.text import markdown
 
 ANSWER_LINES = 30
 # Question: page, section, and what the answer says.
@@ -27,7 +28,7 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     "What do I do with a default checkpoint?": ("state", "checkpoints-and-store", r"CHECKPOINT_FORMAT_V1"),
     "Which runtime for Python stateful?": ("cluster_and_slots", "which-databricks-runtime", r"17\.3 LTS"),
     "Where is p99?": ("latency", "where-is-p99", r"batch boundary|boundary"),
-    "How do I write to Lakebase?": ("lakebase_sink", "which-sink", r"format\(\"postgresql\"\)|PostgresUpsertSink"),
+    "How do I write to Lakebase?": ("postgres_sink", "which-sink", r"format\(\"postgresql\"\)|PostgresUpsertSink"),
 }
 
 
@@ -40,9 +41,9 @@ def answer(text: str, anchor: str) -> str:
 @pytest.mark.parametrize(("page", "anchor", "says"), QUESTIONS.values(), ids=QUESTIONS)
 def test_question_is_answered_where_the_skill_leads(page: str, anchor: str, says: str) -> None:
     """The router leads to the page, and the section begins with the answer."""
-    path = pack.ROOT / f"references/{page}.md"
+    path = files.ROOT / f"references/{page}.md"
 
-    assert path.resolve() in targets(pack.ROOT / pack.SKILL)
+    assert path.resolve() in targets(files.ROOT / files.SKILL)
     assert re.search(says, answer(path.read_text(encoding="utf-8"), anchor)), answer(path.read_text(), anchor)
 
 

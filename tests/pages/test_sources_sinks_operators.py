@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from examples.spark_session import wait_until
-from scripts.judge import markdown, pack
+from examples.realtime.slots import wait_until
+from scripts.pack import files
+from scripts.text import markdown
 from tests.pages.bench import INPUT, create_input, in_real_time, open_bench
 from tests.pages.cases_of_functions import FUNCTIONS
 from tests.pages.cases_of_operators import JOINS, STATEFUL, STATELESS
@@ -17,7 +18,7 @@ from tests.pages.cases_of_sinks import SINKS
 from tests.pages.cases_of_sources import SOURCES
 from tests.pages.outcomes import Case, runs
 
-PAGE = pack.ROOT / "references" / "sources_sinks_operators.md"
+PAGE = files.ROOT / "references" / "sources_sinks_operators.md"
 ENGINE = "OSS 4.3.0"
 TABLES = {
     "Sources": SOURCES,

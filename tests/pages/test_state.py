@@ -10,15 +10,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.realtime.slots import raise_if_failed, wait_until
 from examples.services.scala import scala_object
-from examples.spark_session import raise_if_failed, wait_until
-from scripts.judge import markdown, pack
+from scripts.pack import files
+from scripts.text import markdown
 from tests.helpers import new_topic
 from tests.pages.bench import Bench, in_real_time, open_bench, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
-PAGE = pack.ROOT / "references" / "state.md"
+PAGE = files.ROOT / "references" / "state.md"
 PROCESSORS = Path(__file__).with_name("processors.scala")
 TTL_MS = 5_000
 MINUTE_MS = 60_000

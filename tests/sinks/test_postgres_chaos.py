@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from examples.benchmarks.proxy import TcpProxy
+from examples.benchmarks.sink.tcp_proxy import TcpProxy
 from examples.services import LocalPostgres
 from examples.sinks import PostgresUpsertSink
 from tests.helpers import eventually

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from scripts.judge import pack
+from scripts.pack import files
 from tests.site.helpers import Document, documents
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -34,7 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        command, cwd=pack.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=files.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
     )
     assert (0, "") == (done.returncode, done.stdout + done.stderr)
     return folder

@@ -5,10 +5,10 @@ import re
 import pytest
 from playwright.sync_api import Page
 
-from scripts.judge import pack
+from scripts.pack import files
 from scripts.site import error_finder
 
-ENTRIES = error_finder.entries(pack.ROOT)
+ENTRIES = error_finder.entries(files.ROOT)
 # Spark wraps most failures, and logs more around them.
 TRACE = """pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 3f, runId = 9c]
 terminated with exception: {failure} SQLSTATE: XXKST

@@ -8,8 +8,9 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
 from scripts.site import chart, tree
+from scripts.text import markdown
 from tests.site.helpers import Document, broken, documents
 
 
@@ -47,7 +48,9 @@ def test_no_id_is_there_twice_on_a_page(pages: dict[str, Document]) -> None:
 
 def test_raw_files_stand_beside_the_pages(built: Path) -> None:
     """An assistant fetches the same bytes that the repository has, at the same addresses, manifest included."""
-    different = [name for name in tree.raw(pack.ROOT) if (built / name).read_bytes() != (pack.ROOT / name).read_bytes()]
+    different = [
+        name for name in tree.raw(files.ROOT) if (built / name).read_bytes() != (files.ROOT / name).read_bytes()
+    ]
 
     assert [] == different
     listed = {file["path"] for file in json.loads((built / "manifest.json").read_text(encoding="utf-8"))["files"]}
@@ -57,10 +60,10 @@ def test_raw_files_stand_beside_the_pages(built: Path) -> None:
 def test_every_source_is_shown_with_a_way_back(pages: dict[str, Document]) -> None:
     """Each page that links to a source is linked from it."""
     missing = []
-    for name in tree.sources(pack.ROOT):
+    for name in tree.sources(files.ROOT):
         leads_to = {urljoin(name, address) for address in pages[f"{name}.html"].addresses}
-        for page in tree.linked(pack.ROOT).get(name, []):
-            back = pack.relative(pack.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
+        for page in tree.linked(files.ROOT).get(name, []):
+            back = files.relative(files.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
             missing += [] if back in leads_to else [(name, back)]
 
     assert [] == missing
@@ -68,7 +71,7 @@ def test_every_source_is_shown_with_a_way_back(pages: dict[str, Document]) -> No
 
 def test_anchors_of_the_site_are_those_of_the_repository(pages: dict[str, Document]) -> None:
     """A link to a section works on both."""
-    for page in pack.references(pack.ROOT):
+    for page in files.references(files.ROOT):
         known = pages[f"references/{page.stem}.html"].ids
         wanted = {heading.anchor for heading in markdown.headings(page.read_text(encoding="utf-8"))}
 
@@ -77,9 +80,9 @@ def test_anchors_of_the_site_are_those_of_the_repository(pages: dict[str, Docume
 
 def test_diagrams_are_drawn_at_build_with_their_text_below(built: Path) -> None:
     """No reader waits for a script, and who cannot see a diagram reads it."""
-    for page in tree.pages(pack.ROOT):
+    for page in tree.pages(files.ROOT):
         sources = [fence for fence in markdown.fences(page.read_text(encoding="utf-8")) if fence.language == "mermaid"]
-        name = pack.relative(pack.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
+        name = files.relative(files.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
         shown = (built / name).read_text(encoding="utf-8")
         texts = [
             unescape(text)
@@ -94,7 +97,7 @@ def test_diagrams_are_drawn_at_build_with_their_text_below(built: Path) -> None:
 
 def test_chart_of_the_home_page_has_the_numbers_of_its_table(built: Path) -> None:
     """The picture and the table of the README cannot differ."""
-    readme = (pack.ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (files.ROOT / "README.md").read_text(encoding="utf-8")
     measured = next(heading.line for heading in markdown.headings(readme) if heading.title == "Measured")
     rows = next(table for table in markdown.tables(readme) if table.line > measured).rows
     drawn = re.search(
@@ -116,7 +119,7 @@ def test_llms_txt_leads_to_the_raw_text_of_every_page(built: Path) -> None:
     """A model that reads the list finds each page with the reason to open it."""
     links = {link.target: link.text for link in markdown.links((built / "llms.txt").read_text(encoding="utf-8"))}
 
-    assert {pack.relative(pack.ROOT, page) for page in pack.references(pack.ROOT)} <= set(links)
+    assert {files.relative(files.ROOT, page) for page in files.references(files.ROOT)} <= set(links)
     assert [] == [target for target in links if not (built / target).is_file()]
 
 
@@ -124,7 +127,7 @@ def test_all_pages_are_in_one_file(built: Path) -> None:
     """Who has room for everything reads it in one request."""
     everything = (built / "llms-full.txt").read_text(encoding="utf-8")
 
-    assert all(page.read_text(encoding="utf-8") in everything for page in pack.references(pack.ROOT))
+    assert all(page.read_text(encoding="utf-8") in everything for page in files.references(files.ROOT))
 
 
 def test_navigation_has_two_levels(built: Path) -> None:

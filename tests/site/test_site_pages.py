@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
-from scripts.judge import pack
+from scripts.pack import files
 from scripts.site import tree
 from tests.site.helpers import Document
 
@@ -82,7 +82,7 @@ def test_every_page_loads_without_complaint_and_fits_a_phone(phone_visit: Visit,
         if not is_source(name)
     }
     # A source differs from the next in its text alone, so the texts take turns in one page.
-    phone_visit.to("examples/settings.py.html")
+    phone_visit.to("examples/attribution/settings.py.html")
     widths |= {name: phone_visit.page.evaluate(WIDTH, phone_visit.address + name) for name in pages if is_source(name)}
 
     assert [] == phone_visit.complaints
@@ -159,13 +159,13 @@ def test_page_is_copied_as_markdown(browser: Browser, address: str) -> None:
     copied = visit.page.evaluate("navigator.clipboard.readText()")
     context.close()
 
-    assert (pack.ROOT / "references/errors.md").read_text(encoding="utf-8") == copied
+    assert (files.ROOT / "references/errors.md").read_text(encoding="utf-8") == copied
 
 
 def test_every_chart_has_its_numbers_beside_it(phone_visit: Visit) -> None:
     """Who cannot see a chart reads its table."""
     page = phone_visit.to(f"{tree.MEASURED}/index.html").page
-    charts = sorted((pack.ROOT / tree.MEASURED).glob("*.svg"))
+    charts = sorted((files.ROOT / tree.MEASURED).glob("*.svg"))
 
     assert [chart.name for chart in charts] == [image.get_attribute("src") for image in page.locator("main img").all()]
     assert all(page.locator(f"summary:has-text('Numbers of {chart.stem}')").count() > 0 for chart in charts)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from scripts.judge import markdown, pack
+from scripts.pack import files
 from scripts.site import error_finder
+from scripts.text import markdown
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
 STOP_WORDS = {"does", "from", "into", "that", "these", "what", "when", "where", "which", "while", "with", "your"}
@@ -34,8 +35,8 @@ async ([worker, base, queries]) => {
 
 def names_of_the_pages() -> set[str]:
     """Return every error condition, and every setting or option that a page writes as code."""
-    names = {entry["condition"] for entry in error_finder.entries(pack.ROOT) if "Databricks" not in entry["engine"]}
-    for page in pack.references(pack.ROOT):
+    names = {entry["condition"] for entry in error_finder.entries(files.ROOT) if "Databricks" not in entry["engine"]}
+    for page in files.references(files.ROOT):
         spans = re.findall(r"`([^`\n]+)`", "\n".join(markdown.prose(page.read_text(encoding="utf-8"))))
         names |= {span for span in spans if CONF.fullmatch(span)}
     return names | options_of_the_tables()
@@ -43,7 +44,7 @@ def names_of_the_pages() -> set[str]:
 
 def options_of_the_tables() -> set[str]:
     """Return the names in the first column of the tables of options."""
-    text = {page.stem: page.read_text(encoding="utf-8") for page in pack.references(pack.ROOT)}
+    text = {page.stem: page.read_text(encoding="utf-8") for page in files.references(files.ROOT)}
     options = next(one for one in markdown.headings(text["sources_sinks_operators"]) if "Options" in one.title)
     tables = [table for table in markdown.tables(text["sources_sinks_operators"]) if table.line > options.line][:1]
     tables += [table for table in markdown.tables(text["kafka_patterns"]) if table.header[0] == "option"]
@@ -70,7 +71,7 @@ def ask(page: Page, address: str, queries: list[str]) -> dict[str, list[str]]:
 def text_of(location: str) -> str:
     """Return the Markdown of a page that was found."""
     name = location.partition("#")[0].replace("index.html", "README.html").replace(".html", ".md")
-    return (pack.ROOT / name).read_text(encoding="utf-8")
+    return (files.ROOT / name).read_text(encoding="utf-8")
 
 
 def test_every_condition_option_and_setting_is_found_by_its_name(home: Page, address: str) -> None:
@@ -89,7 +90,7 @@ def test_every_condition_option_and_setting_is_found_by_its_name(home: Page, add
 
 def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
     """No word makes the search fail, which looks as if there were nothing."""
-    texts = [page.read_text(encoding="utf-8") for page in pack.references(pack.ROOT)]
+    texts = [page.read_text(encoding="utf-8") for page in files.references(files.ROOT)]
     titles = [heading.title for text in texts for heading in markdown.headings(text)]
     words = sorted({word for title in titles for word in re.findall(r"[A-Za-z]{4,}", title)})
     assert {"Real", "time", "mode"} <= set(words)

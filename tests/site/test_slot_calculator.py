@@ -5,9 +5,9 @@ import json
 import pytest
 from playwright.sync_api import Page
 
-from scripts.judge import pack
+from scripts.pack import files
 
-CASES = json.loads((pack.ROOT / "tests/pages/slot_cases.json").read_text(encoding="utf-8"))
+CASES = json.loads((files.ROOT / "tests/pages/slot_cases.json").read_text(encoding="utf-8"))
 FIELDS = ("source_partitions", "repartitions", "shuffle_partitions", "stateful_stages", "queries")
 
 

@@ -1,4 +1,4 @@
-// Counts the task slots of real-time queries as `slots_needed` of examples/spark_session.py does from a plan;
+// Counts the task slots of real-time queries as `slots_needed` of examples/realtime/slots.py does from a plan;
 // tests/pages/slot_cases.json is the table that both must agree with.
 "use strict";
 (() => {

@@ -1,0 +1,1 @@
+"""Check a run: read back every record, replay the rules over the sources, and compare."""

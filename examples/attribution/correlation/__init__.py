@@ -1,0 +1,1 @@
+"""Correlation: which impression, click and playback step belong to which ad request."""

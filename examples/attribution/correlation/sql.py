@@ -1,0 +1,281 @@
+"""
+The correlation rule as SQL expressions, equal to `correlation_rule` for every history in any order.
+
+What arrives is the array of one transaction's events in arrival order; what leaves is an array of results.
+Real-time mode demands expressions without Python on the data path: higher-order functions over arrays take its place.
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+
+from examples.attribution.correlation.rule import BILLABLE, STEPS
+from examples.attribution.settings import Windows
+
+ATTRIBUTED = StructType(
+    [
+        StructField("result_id", StringType()),
+        StructField("version", LongType()),
+        StructField("kind", StringType()),
+        StructField("code", StringType()),
+        StructField("transaction_id", StringType()),
+        StructField("request_ts", LongType()),
+        StructField("campaign_id", StringType()),
+        StructField("effective_ts", LongType()),
+        StructField("src", StringType()),
+        StructField("appended_at", LongType()),
+        StructField("clock_skew", BooleanType()),
+        StructField("user_key", StringType()),
+        StructField("event_id", StringType()),
+        StructField("slot_id", StringType()),
+        StructField("impression_id", StringType()),
+        StructField("deadline", LongType()),
+    ]
+)
+"""One result, as `correlation_rule.Result`; times in UTC milliseconds. The newest version of a result id counts."""
+
+HISTORY = (
+    # The first three are the total order of events: array_sort compares structs field by field.
+    *("effective_ts", "event_id", "src"),
+    *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
+    *("slots", "slot_id", "impression_id", "creative_length_ms"),
+)
+"""The fields of an event that its transaction's state keeps."""
+
+
+def results_of(history: Column, windows: Windows) -> Column:
+    """Return all results of `history`, equal to `correlation_rule.correlate`: array<HISTORY> to array<ATTRIBUTED>."""
+    return _stamped(_results(history, windows), history)
+
+
+def changes_of(history: Column, windows: Windows) -> Column:
+    """Return the results that the last event of `history` changed: array<HISTORY> to array<ATTRIBUTED>."""
+    before = F.slice(history, F.lit(1), F.size(history) - 1)
+    # One expression for both histories: two would double the time that every planning takes.
+    both = F.transform(F.array(history, before), lambda events: _results(events, windows))
+    return _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
+
+
+def _stamped(results: Column, history: Column) -> Column:
+    records = F.size(F.array_distinct(F.transform(history, lambda event: event["src"])))
+    return _let(
+        (2 * records).cast("long"),
+        lambda version: F.transform(results, lambda result: result.withField("version", version)),
+    )
+
+
+def _results(history: Column, windows: Windows) -> Column:
+    def of_records(records: Column) -> Column:
+        return _let(_first_per(records, _identity), lambda firsts: of_firsts(records, firsts))
+
+    def of_firsts(records: Column, firsts: Column) -> Column:
+        requests = F.filter(firsts, _is_request)
+        return _let(requests, lambda requests: _let(_slot_names(records), of_requests(records, firsts, requests)))
+
+    def of_requests(records: Column, firsts: Column, requests: Column) -> Callable[[Column], Column]:
+        impressions = F.filter(firsts, lambda event: event["kind"] == "impression")
+        return lambda slots: _let(
+            _judge_impressions(requests, slots, impressions, windows),
+            lambda judged: F.concat(
+                _requests(requests),
+                _slots(requests, slots, judged, windows),
+                _as_results(judged),
+                _as_results(_judge_callbacks(judged, F.filter(firsts, _is_callback), windows)),
+                _duplicates(records),
+            ),
+        )
+
+    return _let(F.array_sort(history), lambda events: _let(_first_per(events, lambda e: e["src"]), of_records))
+
+
+def _let(value: Column, body: Callable[[Column], Column]) -> Column:
+    # A lambda variable is evaluated once; an expression used inside a lambda is evaluated for each of its elements.
+    # An aggregate over nothing binds its start to the variable, and unlike transform does not copy what `body` gives.
+    return F.aggregate(F.array(), value, lambda start, _: start, body)
+
+
+def _first_per(events: Column, key: Callable[[Column], Column]) -> Column:
+    return _let(
+        F.transform(events, key),
+        lambda keys: F.filter(events, lambda event, index: F.array_position(keys, key(event)) == index + 1),
+    )
+
+
+def _identity(event: Column) -> Column:
+    return F.concat_ws("/", event["kind"], event["event_id"])
+
+
+def _is_request(event: Column) -> Column:
+    return event["kind"] == "request"
+
+
+def _is_callback(event: Column) -> Column:
+    return event["kind"].isin("click", *STEPS)
+
+
+def _slot_names(records: Column) -> Column:
+    # Of every record, also of repeats with other slots: a result that has been there never vanishes.
+    requests = F.filter(records, _is_request)
+    return F.array_sort(F.array_distinct(F.flatten(F.transform(requests, lambda request: request["slots"]))))
+
+
+def _judge_impressions(requests: Column, slots: Column, impressions: Column, windows: Windows) -> Column:
+    def judge(impression: Column, request: Column) -> Column:
+        late, orphan, skewed = _delay(impression, request, windows.request_to_impression_ms, windows.hold_ms, windows)
+        code = (
+            F.when(request.isNull(), "pending")
+            .when(late, "late_impression")
+            .when(orphan, "orphan_impression")
+            .when(~F.array_contains(slots, impression["slot_id"]), "invalid_slot")
+            .when(request["server_ts"] > impression["server_ts"], "matched_late_request")
+            .otherwise("matched")
+        )
+        deadline = F.when(request.isNull(), impression["server_ts"] + windows.hold_ms)
+        return _verdict(impression, code, F.coalesce(skewed, F.lit(False)), deadline)
+
+    def repeats_marked(judged: Column) -> Column:
+        slots = F.transform(judged, lambda v: F.when(v["code"].isin(*BILLABLE), v["event"]["slot_id"]))
+        return _let(slots, lambda taken: F.transform(judged, lambda v, index: mark(v, index, taken)))
+
+    def mark(verdict: Column, index: Column, taken: Column) -> Column:
+        repeated = F.array_position(taken, verdict["event"]["slot_id"]) != index + 1
+        is_duplicate = verdict["code"].isin(*BILLABLE) & repeated
+        return verdict.withField("code", F.when(is_duplicate, "duplicate_impression").otherwise(verdict["code"]))
+
+    judged = F.transform(impressions, lambda impression: judge(impression, F.get(requests, F.lit(0))))
+    return _let(judged, repeats_marked)
+
+
+def _judge_callbacks(impressions: Column, callbacks: Column, windows: Windows) -> Column:
+    def judge(event: Column, parent: Column) -> Column:
+        hold_ms = F.when(event["kind"] == "click", windows.impression_to_click_ms).otherwise(windows.playback_grace_ms)
+        creative_ms = F.when(event["kind"] == "click", 0).otherwise(parent["event"]["creative_length_ms"])
+        late, orphan, skewed = _delay(event, parent["event"], hold_ms + creative_ms, hold_ms, windows)
+        code = (
+            F.when(parent.isNull() | (parent["code"] == "pending"), "pending")
+            .when(parent["code"] == "late_impression", F.concat(F.lit("late_"), _family(event)))
+            .when(~parent["code"].isin(*BILLABLE), F.concat(F.lit("orphan_"), _family(event)))
+            .when(late, F.concat(F.lit("late_"), _family(event)))
+            .when(orphan, F.concat(F.lit("orphan_"), _family(event)))
+            .otherwise("matched")
+        )
+        deadline = F.when(parent.isNull(), event["server_ts"] + hold_ms).otherwise(parent["deadline"])
+        return _verdict(event, code, F.coalesce(parent["code"].isin(*BILLABLE) & skewed, F.lit(False)), deadline)
+
+    def repeats_marked(judged: Column) -> Column:
+        steps = F.transform(judged, lambda v: F.when(v["code"] == "matched", _step(v["event"])))
+        return _let(steps, lambda taken: F.transform(judged, lambda v, index: mark(v, index, taken)))
+
+    def mark(verdict: Column, index: Column, taken: Column) -> Column:
+        event, matched = verdict["event"], verdict["code"] == "matched"
+        repeated = F.array_position(taken, _step(event)) != index + 1
+        steps_before = F.array(*(F.concat_ws("/", F.lit(step), event["impression_id"]) for step in STEPS[:-1]))
+        unseen = F.exists(steps_before, lambda step: F.array_position(taken, step) == 0)
+        code = (
+            F.when(matched & repeated, F.concat(F.lit("repeat_"), _family(event)))
+            .when(matched & (event["kind"] == "complete") & unseen, "partial_quartiles")
+            .otherwise(verdict["code"])
+        )
+        return verdict.withField("code", code)
+
+    ids = F.transform(impressions, lambda verdict: verdict["event"]["impression_id"])
+    judged = _let(
+        ids,
+        lambda ids: F.transform(
+            callbacks,
+            lambda event: _let(
+                F.get(impressions, (F.array_position(ids, event["impression_id"]) - 1).cast("int")),
+                lambda parent: judge(event, parent),
+            ),
+        ),
+    )
+    return _let(judged, repeats_marked)
+
+
+def _delay(
+    child: Column, parent: Column, limit_ms: int | Column, hold_ms: int | Column, windows: Windows
+) -> tuple[Column, Column, Column]:
+    """Return whether `child` is too late, too early, and judged by the collector's clock."""
+    delay_ms = child["effective_ts"] - parent["effective_ts"]
+    skewed = delay_ms < -windows.skew_tolerance_ms
+    delay_ms = F.when(skewed, child["server_ts"] - parent["server_ts"]).otherwise(delay_ms)
+    return delay_ms > limit_ms, delay_ms < -F.lit(hold_ms), skewed
+
+
+def _step(event: Column) -> Column:
+    return F.concat_ws("/", event["kind"], event["impression_id"])
+
+
+def _family(event: Column) -> Column:
+    return F.when(event["kind"] == "click", "click").otherwise("step")
+
+
+def _verdict(event: Column, code: Column, clock_skew: Column, deadline: Column) -> Column:
+    return F.struct(
+        event.alias("event"), code.alias("code"), clock_skew.alias("clock_skew"), deadline.alias("deadline")
+    )
+
+
+def _slots(requests: Column, slots: Column, impressions: Column, windows: Windows) -> Column:
+    def slot(request: Column, slot_id: Column, winners: Column) -> Column:
+        winner = F.get(winners, F.lit(0))
+        deadline = F.when(winner.isNull(), request["effective_ts"] + windows.request_to_impression_ms)
+        verdict = _verdict(
+            request.withField("slot_id", slot_id).withField("impression_id", winner["event"]["impression_id"]),
+            F.when(winner.isNull(), "pending").otherwise("filled"),
+            F.lit(False),
+            deadline,
+        )
+        return _result(verdict, F.lit("slot"), F.concat(F.lit("slot/"), slot_id))
+
+    def winners_of(slot_id: Column) -> Column:
+        return F.filter(impressions, lambda v: v["code"].isin(*BILLABLE) & (v["event"]["slot_id"] == slot_id))
+
+    request = F.get(requests, F.lit(0))
+    return F.transform(slots, lambda name: _let(winners_of(name), lambda w: slot(request, name, w)))
+
+
+def _requests(requests: Column) -> Column:
+    def accepted(request: Column, index: Column) -> Column:
+        code = F.when(index == 0, "accepted").otherwise("duplicate_request")
+        return _verdict(request, code, F.lit(False), F.lit(None).cast("long"))
+
+    return _as_results(F.transform(requests, accepted))
+
+
+def _duplicates(records: Column) -> Column:
+    def duplicates(identities: Column) -> Column:
+        copies = F.transform(records, lambda event, index: F.struct(event.alias("event"), copy(identities, index)))
+        return F.transform(F.filter(copies, lambda c: c["copy"] > 0), result)
+
+    def copy(identities: Column, index: Column) -> Column:
+        before = F.slice(identities, F.lit(1), index)
+        return F.size(F.filter(before, lambda name: name == F.get(identities, index))).alias("copy")
+
+    def result(copy: Column) -> Column:
+        event = copy["event"]
+        verdict = _verdict(event, F.lit("duplicate_event"), F.lit(False), F.lit(None).cast("long"))
+        return _result(
+            verdict, event["kind"], F.concat_ws("/", F.lit("duplicate_event"), _identity(event), copy["copy"])
+        )
+
+    return _let(F.transform(records, _identity), duplicates)
+
+
+def _as_results(verdicts: Column) -> Column:
+    return F.transform(verdicts, lambda v: _result(v, v["event"]["kind"], _identity(v["event"])))
+
+
+def _result(verdict: Column, kind: Column, id_tail: Column) -> Column:
+    event = verdict["event"]
+    values = {
+        "result_id": F.concat_ws("/", event["transaction_id"], event["request_ts"], id_tail),
+        "version": F.lit(0).cast("long"),
+        "kind": kind,
+        "code": verdict["code"],
+        "clock_skew": F.coalesce(event["clock_skew"], F.lit(False)) | verdict["clock_skew"],
+        "deadline": verdict["deadline"],
+    }
+    return F.struct(*((values[name] if name in values else event[name]).alias(name) for name in ATTRIBUTED.names))

@@ -1,0 +1,1 @@
+"""The demonstration: command line, live view and report."""

@@ -1,0 +1,1 @@
+"""Run benchmarks: engines, load, verification and command-line options."""

@@ -1,0 +1,156 @@
+"""
+Compare ways of a result from Kafka into its row: the consumer, a micro-batch query, and `foreach` in real-time mode.
+
+What arrives are a broker and a server; what leaves are milliseconds from append in Kafka to commit in PostgreSQL.
+Real-time mode of open-source Spark collects rows before it hands them to Python, and this shows for how long.
+"""
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+from confluent_kafka import Message, Producer
+from psycopg.conninfo import conninfo_to_dict
+from pyspark.sql import SparkSession
+
+from examples.attribution.attributed_table import create_tables, results_of, results_sink, results_table
+from examples.attribution.attributed_to_postgres import attributed_to_postgres
+from examples.attribution.correlation.rule import Result
+from examples.attribution.settings import ATTRIBUTED_TOPIC, Settings
+from examples.kafka.topics import create_topics
+from examples.realtime.slots import wait_until
+from examples.services import LocalPostgres
+from examples.sinks.metrics import percentiles
+
+WARM_UP_SECONDS = 10
+INTERVAL_SECONDS = 15
+DRAIN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class PathLatency:
+    """Milliseconds from the append of a result to the commit of its row."""
+
+    path: str
+    rate: float
+    rows: int
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+def measure_paths(
+    spark: SparkSession, kafka: str, server: LocalPostgres, rate: float, seconds: float
+) -> Iterator[PathLatency]:
+    """Send results at `rate` per second for `seconds` after a warm-up, along each path in turn."""
+    keep_commit_times(server)
+    for path, started in (
+        ("consumer beside the query", consumer),
+        ("foreach, micro-batch", micro_batch),
+        (f"foreach, real-time, batches of {INTERVAL_SECONDS} s", real_time),
+    ):
+        settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
+        create_topics(kafka, settings)
+        create_tables(server.dsn, settings)
+        with TemporaryDirectory(prefix="checkpoint-") as folder, started(spark, kafka, server.dsn, settings, folder):
+            appended = send(kafka, settings, rate, WARM_UP_SECONDS + seconds)
+            wait_until(partial(_has_all, server.dsn, settings, len(appended)), DRAIN_SECONDS, "the last rows")
+        measured_from = min(appended.values()) + 1000 * WARM_UP_SECONDS
+        committed = commit_times(server.dsn, settings)
+        waits = [committed[key] - at for key, at in appended.items() if at >= measured_from]
+        p50, p99, most = (round(value, 1) for value in percentiles(waits))
+        yield PathLatency(path, rate, len(waits), p50, p99, most)
+
+
+@contextmanager
+def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _folder: str) -> Iterator[None]:
+    """Run the consumer of the pipeline."""
+    with attributed_to_postgres(kafka, dsn, settings, settings.partitions):
+        yield
+
+
+@contextmanager
+def micro_batch(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
+    """Run a micro-batch query whose batches follow each other without a pause."""
+    with _query(spark, kafka, dsn, settings, folder, processingTime="0 seconds"):
+        yield
+
+
+@contextmanager
+def real_time(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
+    """Run a real-time query with the same sink."""
+    with _query(spark, kafka, dsn, settings, folder, realTime=f"{INTERVAL_SECONDS} seconds"):
+        yield
+
+
+@contextmanager
+def _query(
+    spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str, **trigger: str
+) -> Iterator[None]:
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
+    records = source.option("subscribe", settings.topic(ATTRIBUTED_TOPIC)).option("startingOffsets", "earliest").load()
+    sink = results_sink(dict(conninfo_to_dict(dsn)), settings)
+    writer = results_of(records).writeStream.foreach(sink).outputMode("update").trigger(**trigger)
+    query = writer.option("checkpointLocation", str(Path(folder) / "checkpoint")).start()
+    try:
+        yield
+    finally:
+        query.stop()
+
+
+def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
+    """Send results at their due times, and return the broker's append time of each, in UTC milliseconds."""
+    appended: dict[str, int] = {}
+
+    def note(error: object, message: Message) -> None:
+        if error:
+            raise RuntimeError(f"the broker refused a result, so the measurement is not one: {error}")
+        appended[(message.key() or b"").decode()] = message.timestamp()[1]
+
+    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+    started, pause, template = time.monotonic(), threading.Event(), _result()
+    for number in range(int(rate * seconds)):
+        pause.wait(max(0, started + number / rate - time.monotonic()))
+        value = json.dumps({**template, "result_id": str(number)}).encode()
+        producer.produce(settings.topic(ATTRIBUTED_TOPIC), value, key=str(number), on_delivery=note)
+        producer.poll(0)
+    producer.flush(30)
+    return appended
+
+
+def keep_commit_times(server: LocalPostgres) -> None:
+    """Make the server note when each row was committed; that takes a restart."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute("alter system set track_commit_timestamp = on")
+    server.stop()
+    server.start()
+
+
+def commit_times(dsn: str, settings: Settings) -> dict[str, float]:
+    """Return the commit time of each row, in UTC milliseconds."""
+    query = (
+        f"select result_id, extract(epoch from pg_xact_commit_timestamp(xmin)) * 1000 from {results_table(settings)}"
+    )
+    with psycopg.connect(dsn) as connection:
+        return {key: float(at) for key, at in connection.execute(query.encode())}
+
+
+def _has_all(dsn: str, settings: Settings, expected: int) -> bool:
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(f"select count(*) from {results_table(settings)}".encode()).fetchall()
+    return rows == [(expected,)]
+
+
+def _result() -> dict[str, Any]:
+    text = {"kind": "impression", "code": "matched", "transaction_id": "t" * 16, "campaign_id": "campaign-1"}
+    times = {"version": 2, "request_ts": 1, "effective_ts": 1, "appended_at": 1}
+    return asdict(Result(result_id="", src="topic:0:1", clock_skew=False, **text, **times))  # type: ignore[arg-type]

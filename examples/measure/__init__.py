@@ -1,0 +1,1 @@
+"""Percentiles and CPU time, shared by the demonstration and the benchmarks."""

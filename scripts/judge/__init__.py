@@ -1,1 +1,0 @@
-"""What `skills.py` calls: generated parts, checks of the pack, and the linter."""

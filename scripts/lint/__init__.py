@@ -1,0 +1,1 @@
+"""The linter for code and advice about real-time mode; needs only Python."""

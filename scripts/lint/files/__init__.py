@@ -1,0 +1,1 @@
+"""The file types that the linter reads: Markdown, notebooks, JSON and YAML definitions, Scala."""

@@ -1,0 +1,103 @@
+"""
+Problems in definitions of clusters and jobs, in JSON and, if PyYAML is there, in YAML.
+
+What arrives is the text of a document; what leaves are problems with lines.
+Real-time mode demands a cluster of its own kind, and the document says so by the flag or by its names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from scripts.lint.files.documents import Node, UnreadableError, read_json, read_yaml
+from scripts.lint.python.check import Found
+from scripts.lint.rules.cluster import CLUSTER_RULES, Cluster
+from scripts.lint.rules.setting import FLAG
+
+CLUSTER_KEYS = {"spark_version", "autoscale", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
+                "gcp_attributes"}  # fmt: skip
+NAMES = (
+    "cluster_name",
+    "job_cluster_key",
+    "name",
+    "task_key",
+    "description",
+    "notebook_path",
+    "python_file",
+    "run_name",
+)
+NAMED = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
+
+
+def definition_problems(text: str, *, is_json: bool) -> Found:
+    """Return the problems of a definition; one that cannot be read has none."""
+    try:
+        roots = [read_json(text)] if is_json else read_yaml(text)
+    except (UnreadableError, RecursionError):
+        return []
+    found: Found = []
+    for root in roots:
+        for cluster in _clusters(root):
+            found += [(rule, problem) for rule in CLUSTER_RULES for problem in rule.check(cluster)]
+    return found
+
+
+def _clusters(node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterator[Cluster]:
+    content = node.content
+    if isinstance(content, list):
+        for item in content:
+            yield from _clusters(item, names)
+        return
+    if not isinstance(content, dict):
+        return
+    own = tuple(_text(content[name][1]) for name in NAMES if name in content) + ((key,) if key else ())
+    if CLUSTER_KEYS & content.keys():
+        yield _cluster(node, (*names, *own))
+        return
+    # The names of a whole job say which mode is meant only if the job has a single cluster.
+    inner = (*names, *own, *_task_names(content)) if _count(node) == 1 else ()
+    for name, (_, child) in content.items():
+        yield from _clusters(child, inner, name if isinstance(child.content, dict) else "")
+
+
+def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
+    tasks = content["tasks"][1].content if "tasks" in content else None
+    for task in tasks if isinstance(tasks, list) else ():
+        for _, child in task.content.values() if isinstance(task.content, dict) else ():
+            if isinstance(child.content, dict):
+                yield from (_text(child.content[name][1]) for name in NAMES if name in child.content)
+
+
+def _count(node: Node) -> int:
+    if isinstance(node.content, list):
+        return sum(map(_count, node.content))
+    if isinstance(node.content, dict):
+        if CLUSTER_KEYS & node.content.keys():
+            return 1
+        return sum(_count(child) for _, child in node.content.values())
+    return 0
+
+
+def _text(node: Node) -> str:
+    return node.content if isinstance(node.content, str) else ""
+
+
+def _cluster(node: Node, names: tuple[str, ...]) -> Cluster:
+    assert isinstance(node.content, dict)
+    cluster = Cluster(line=node.line)
+    for key, (line, child) in node.content.items():
+        cluster.lines[key] = line
+        if isinstance(child.content, dict):
+            cluster.keys[key] = {name: grandchild.content for name, (_, grandchild) in child.content.items()}
+            for name, (inner_line, _) in child.content.items():
+                cluster.lines[f"{key}.{name}"] = inner_line
+        else:
+            cluster.keys[key] = child.content
+    confs = cluster.keys.get("spark_conf")
+    flag = confs.get(FLAG) if isinstance(confs, dict) else None
+    cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
+    if flag is not None and not cluster.has_flag:
+        cluster.lines["flag"] = cluster.lines[f"spark_conf.{FLAG}"]
+    cluster.is_real_time = cluster.has_flag or any(map(NAMED.search, names))
+    return cluster

@@ -1,0 +1,112 @@
+"""
+Problems in Scala excerpts.
+
+What arrives is Scala text; what leaves are the same problems as for Python, from the calls around `writeStream`.
+Real-time mode has a trigger object here, whose duration is a text, a number of milliseconds, or absent.
+"""
+
+import re
+
+from scripts.lint.prose.marks import is_right_comment, is_wrong_comment
+from scripts.lint.python.check import Found, minimum_in, visible
+from scripts.lint.rules.rule import Module, Problem
+from scripts.lint.rules.trigger import TRIGGER_RULES
+from scripts.lint.spark.intervals import MINIMUM_MS
+from scripts.lint.spark.streams import Arguments, Frame, Query, Trigger, Value, Writer
+from scripts.lint.spark.values import Const, Unknown
+
+TRIGGER = re.compile(
+    r"\b(?:Trigger\s*\.\s*RealTime|RealTimeTrigger(?:\s*\.\s*apply)?)\b\s*(?:\((?P<argument>[^()]*)\))?"
+)
+INVENTED = re.compile(
+    r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"
+    r"\bnew\s+(?:Trigger\.)?RealTime(?:Trigger)?\b"
+)
+CHAIN = re.compile(r"\.\s*writeStream\b(?P<calls>.*?)\.\s*(?P<end>start|toTable)\s*\(", re.DOTALL)
+CALL = re.compile(
+    r"\.\s*(?P<name>format|outputMode|option|foreachBatch|foreach|"
+    r"trigger)\s*(?:\((?P<arguments>(?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|\{)"
+)
+TEXT = re.compile(r'"([^"\\]*)"')
+FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
+SCALA = 'write Trigger.RealTime("5 minutes"), on Databricks RealTimeTrigger.apply("5 minutes")'
+
+
+def scala_problems(code: str) -> Found:
+    """Return the problems of Scala code."""
+    plain = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), code, flags=re.DOTALL)
+    uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
+    wrong = _wrong_lines(plain)
+    module = Module(minimum_ms=minimum_in(code) or MINIMUM_MS, lines=code.splitlines())
+    for match in TRIGGER.finditer(uncommented):
+        if uncommented[: match.start()].rstrip().endswith(("import", ".", "streaming")) or match["argument"] is None:
+            continue
+        line = _line(uncommented, match.start())
+        trigger = _trigger(match["argument"], line)
+        module.triggers.append((trigger, Writer(Frame(), lines=frozenset({line}))))
+    for chain in CHAIN.finditer(uncommented):
+        if TRIGGER.search(chain["calls"]):
+            module.queries.append(_query(uncommented, chain))
+    found = visible(module, wrong)
+    for match in INVENTED.finditer(uncommented):
+        line = _line(uncommented, match.start())
+        if line not in wrong:
+            found.append(
+                (FORM, Problem(line, f"{match[0].strip()} does not exist, so the code does not compile", SCALA))
+            )
+    return found
+
+
+def _trigger(argument: str, line: int) -> Trigger:
+    keywords = {"realTime": (_value(argument), line)}
+    return Trigger(Arguments(keywords=keywords), line)
+
+
+def _value(argument: str) -> Value:
+    text = TEXT.fullmatch(argument.strip())
+    if text:
+        return Const(text[1])
+    words = {"true": Const(value=True), "false": Const(value=False), "null": Const(0), "None": Const(0)}
+    return words.get(argument.strip(), Unknown())
+
+
+def _query(code: str, chain: re.Match[str]) -> Query:
+    fields: dict[str, tuple[Value, int]] = {}
+    options: dict[str, tuple[Value, int]] = {}
+    sinks, trigger, lines = [], None, set()
+    for call in CALL.finditer(code, chain.start("calls"), chain.end("calls")):
+        line, arguments = _line(code, call.start("name")), call["arguments"] or ""
+        lines.add(line)
+        texts = TEXT.findall(arguments)
+        name = call["name"]
+        if name in {"format", "outputMode"}:
+            mode = re.search(r"OutputMode\s*\.\s*(\w+)", arguments)
+            value = Const(mode[1].lower()) if mode else Const(texts[0]) if texts else Unknown()
+            fields[name] = (value, line)
+        elif name == "option" and texts:
+            options[texts[0].lower()] = (Const(texts[1]) if len(texts) > 1 else Unknown(), line)
+        elif name == "trigger" and (match := TRIGGER.search(arguments)):
+            trigger = _trigger(match["argument"] or '"5 minutes"', line)
+        elif name in {"foreach", "foreachBatch"}:
+            sinks.append((name, line))
+    is_open = ".options" in chain["calls"]
+    writer = Writer(Frame(), fields.get("format"), fields.get("outputMode"), options, is_open,
+                    trigger, tuple(sinks), frozenset(lines))  # fmt: skip
+    return Query(writer, _line(code, chain.start("end")))
+
+
+def _line(code: str, position: int) -> int:
+    return code.count("\n", 0, position) + 1
+
+
+def _wrong_lines(code: str) -> set[int]:
+    wrong, is_wrong = set(), False
+    for number, line in enumerate(code.splitlines(), 1):
+        body, sign, comment = line.partition("//")
+        if sign and not body.strip():
+            is_wrong = is_wrong_comment(comment) or (is_wrong and not is_right_comment(comment))
+        elif not line.strip():
+            is_wrong = False
+        if is_wrong or (sign and body.strip() and is_wrong_comment(comment)):
+            wrong.add(number)
+    return wrong

@@ -1,0 +1,1 @@
+"""Claims about real-time mode in sentences and tables."""

@@ -1,0 +1,136 @@
+"""
+Rules about claims on compute: Photon, runtime, serverless, autoscaling.
+
+What arrives is a page, cut into sentences; what leaves are problems.
+Real-time mode on Databricks has limits that pages contradict.
+"""
+
+import re
+from collections.abc import Iterator
+
+from scripts.lint.prose.page import Page
+from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
+
+COMPUTE_CLAIMS = Rules()
+RUNTIME = re.compile(
+    r"\b(?:DBR|Databricks(?: Runtime)?|runtime)(?: version)?\s*(?:>=|\u2265|"
+    r"v)?\s*(\d{1,2})\.(\d+)\b(?P<more>\s*(?:LTS)?\s*(?:\+|or (?:later|above|newer|higher)|"
+    r"and (?:later|above|newer|higher|up)))?",
+    re.IGNORECASE,
+)
+DEMAND = re.compile(
+    r"\b(?:requires?|needs?|minimum|at least|from|since|available (?:in|on|from)|supported (?:in|on|"
+    r"from|since)|works (?:on|with|from)|starting (?:with|in)|runs on)\b|>=|\u2265",
+    re.IGNORECASE,
+)
+LOWEST = (16, 4)
+
+
+@COMPUTE_CLAIMS.add("claim-photon", DATABRICKS_ONLY, subject="page")
+def claim_photon(page: Page) -> Iterator[Problem]:
+    """
+    Find the wrong advice to use Photon with real-time mode.
+
+    Why: Databricks asks to turn Photon off.
+
+    Example:
+        Enable Photon for real-time mode queries.
+    Use instead:
+        Turn Photon off for real-time mode queries.
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    use = (
+        r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|select|recommend(?:ed|s)?|with|"
+        r"supports?|requires?|needs?|benefits? from|accelerat\w+|on)"
+    )
+    claim = re.compile(
+        rf"\b{use}\b(?:\s+\w+){{0,4}}?\s+\**`?photon\b|\bphoton\b`?\**\s*(?:acceleration\s+|engine\s+|"
+        rf"runtime\s+)?(?:(?:must|should|can|to)\s+be\s+)?(?:is\s+)?(?:turned\s+|switched\s+)?(?:on|"
+        rf"enabled|supported|recommended|required|accelerates)\b|\bphoton\b[^|]*\|\W*(?:yes|on|enabled|"
+        rf"supported|required)\b",
+        re.IGNORECASE,
+    )
+    for sentence in page.claiming(claim, about=True):
+        yield Problem(sentence.line, "real-time mode does not run with Photon on", "say that Photon is turned off")
+
+
+@COMPUTE_CLAIMS.add("claim-runtime", DATABRICKS_ONLY, subject="page")
+def claim_runtime(page: Page) -> Iterator[Problem]:
+    """
+    Find a Databricks Runtime below 16.4 LTS given as enough for real-time mode.
+
+    Why: 16.4 LTS is the lowest documented runtime, and 18 LTS the one to use.
+
+    Example:
+        Real-time mode requires Databricks Runtime 15.4 LTS or later.
+    Use instead:
+        Real-time mode requires Databricks Runtime 16.4 LTS or later.
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    for sentence in page.sentences:
+        if not sentence.is_about or sentence.is_negated:
+            continue
+        for match in RUNTIME.finditer(sentence.text):
+            version = (int(match[1]), int(match[2]))
+            if version < LOWEST and (match["more"] or DEMAND.search(sentence.text[: match.start()])):
+                message = f"real-time mode does not exist on Databricks Runtime {match[1]}.{match[2]}"
+                yield Problem(sentence.line, message, "write 16.4 LTS or later, better 18 LTS")
+
+
+@COMPUTE_CLAIMS.add("claim-serverless", DATABRICKS_ONLY, subject="page")
+def claim_serverless(page: Page) -> Iterator[Problem]:
+    """
+    Find advice to run real-time mode in serverless notebooks or jobs.
+
+    Why: they take no unbounded trigger; serverless runs real-time mode in declarative pipelines only.
+
+    Example:
+        Real-time mode runs on serverless compute.
+    Use instead:
+        Real-time mode runs on classic compute.
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    claim = re.compile(
+        r"\b(?:use|using|runs?|works?|supported|available|recommend(?:ed)?|choose|select|deploy|on|with|"
+        r"supports?)\b(?:\s+\w+){0,3}?\s+\**serverless\b|\bserverless\b[^|.]{0,40}\b(?:is|"
+        r"are)\s+(?:supported|recommended|the best|ideal|required)\b|\bserverless\b[^|]*\|\W*(?:yes|"
+        r"supported)\b",
+        re.IGNORECASE,
+    )
+    pipelines = re.compile(r"\b(?:pipelines?|lakeflow|sdp|dlt|declarative)\b", re.IGNORECASE)
+    for sentence in page.sentences:
+        if (
+            not sentence.is_about
+            or sentence.is_negated
+            or pipelines.search(" ".join((*sentence.headings, sentence.text)))
+        ):
+            continue
+        if claim.search(sentence.text):
+            message = "real-time mode does not run in serverless notebooks or jobs"
+            yield Problem(sentence.line, message, "say classic compute, or a declarative pipeline")
+
+
+@COMPUTE_CLAIMS.add("claim-autoscaling", DATABRICKS_ONLY, subject="page")
+def claim_autoscaling(page: Page) -> Iterator[Problem]:
+    """
+    Find the wrong advice to use autoscaling or spot instances with real-time mode.
+
+    Why: a query holds its slots for the whole batch, and a lost node ends it; Databricks asks to turn both off.
+
+    Example:
+        Enable autoscaling for real-time mode clusters.
+    Use instead:
+        Turn autoscaling off for real-time mode clusters.
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    what = r"\**`?(?:auto-?scal(?:ing|e)|spot(?:\s+(?:instances?|vms?|nodes?|workers?))?|preemptible)\b"
+    use = r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|recommend(?:ed|s)?|supports?|prefer|with)"
+    claim = re.compile(
+        rf"\b{use}\b(?:\s+\w+){{0,3}}?\s+{what}|{what}`?\**\s*(?:is|are|should be|must be|can be)\s+(?:on|"
+        rf"enabled|supported|recommended|fine|used)\b|{what}[^|]*\|\W*(?:yes|on|enabled|supported|"
+        rf"recommended)\b",
+        re.IGNORECASE,
+    )
+    message = "autoscaling and spot instances take slots away from real-time mode, which holds them for a batch"
+    for sentence in page.claiming(claim, about=True):
+        yield Problem(sentence.line, message, "advise a fixed number of on-demand workers")

@@ -1,0 +1,1 @@
+"""Interpret Python source without running it."""

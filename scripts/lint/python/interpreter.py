@@ -1,0 +1,201 @@
+"""
+Run a module without running it: follow every path and note the streaming queries on it.
+
+What arrives is a syntax tree; what leaves are queries, session settings, and names that Spark does not have.
+Real-time mode demands that each query is known with its own trigger, so that the micro-batch query beside it is left
+in peace.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from scripts.lint.python.evaluate import Evaluator
+from scripts.lint.python.statements import Definition, Statements
+from scripts.lint.spark.calls import SparkCalls
+from scripts.lint.spark.scope import State, merged, narrowed, narrowed_by, truth
+from scripts.lint.spark.streams import Arguments, Value
+from scripts.lint.spark.values import (
+    Class,
+    Const,
+    Function,
+    Instance,
+    Items,
+    OneOf,
+    Table,
+    Unknown,
+    alternatives,
+    one_of,
+)
+
+MOST_STEPS = 20_000
+DEEPEST_CALL = 8
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
+
+
+class ExhaustedError(Exception):
+    """The module has more paths than are worth following."""
+
+
+class Interpreter:
+    """Follows the paths of one module."""
+
+    def __init__(self) -> None:
+        """Start with nothing found."""
+        self.evaluator = Evaluator(self)
+        self.statements = Statements(self)
+        self.spark = SparkCalls()
+        self.imports: list[tuple[str, int]] = []
+        self.steps = 0
+        self.calls: list[ast.AST] = []
+        self.visited: set[ast.AST] = set()
+        self.definitions: list[tuple[Function, State]] = []
+
+    def run(self, tree: ast.Module) -> None:
+        """Follow the module, then every function that nothing in the module calls."""
+        try:
+            states = self.block(tree.body, [State()])
+            for function, state in self.definitions:  # following one may add others
+                if function.node not in self.visited:
+                    # Names that the module binds after the definition are known when the function runs.
+                    for end in states[:4] or [state]:
+                        self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
+        except (ExhaustedError, RecursionError):
+            pass  # what was found until here is true all the same
+        self.spark.finish()
+
+    def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
+        """Follow statements on all paths."""
+        for statement in statements:
+            going = [state for state in states if not state.has_ended]
+            if not going:
+                break
+            after = [state for state in states if state.has_ended]
+            for state in going:
+                self._count()
+                for path in self._forked(statement, state):
+                    self.spark.statement = statement
+                    after += self.statements.follow(statement, path)
+            states = merged(after)
+        return states
+
+    def decision(self, test: ast.expr, state: State) -> bool | None:
+        """Return what `test` is on this path, or None."""
+        plain, is_negated = _without_not(test)
+        known = state.decided.get(ast.unparse(plain))
+        if known is None:
+            known = truth(self.evaluator.value(plain, state))
+        return known if known is None else known is not is_negated
+
+    def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
+        """Return the path on which `test` is `outcome`."""
+        plain, is_negated = _without_not(test)
+        outcome = outcome is not is_negated
+        if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
+            for part in plain.values:  # all of them are true, or all are false
+                state = self.decide(part, state, outcome)
+        state = state.copy()
+        if isinstance(plain, ast.Name):
+            state.bind(plain.id, narrowed(state.look_up(plain.id), outcome))
+        elif (
+            isinstance(plain, ast.Compare)
+            and isinstance(plain.left, ast.Name)
+            and isinstance(plain.ops[0], ast.Eq | ast.Is)
+        ):
+            constant = self.evaluator.value(plain.comparators[0], state)
+            if isinstance(constant, Const):
+                state.bind(plain.left.id, narrowed_by(state.look_up(plain.left.id), constant, equal=outcome))
+        state.decided[ast.unparse(plain)] = outcome
+        return state
+
+    def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
+        """Follow a function on one path and return what it may return; without arguments they are unknown."""
+        node = function.node
+        self.visited.add(node)
+        if node in self.calls or len(self.calls) >= DEEPEST_CALL:
+            return Unknown()
+        self.calls.append(node)
+        statement, scope = self.spark.statement, self._parameters(function, given, state)
+        decided = {test: yes for test, yes in state.decided.items() if not any(name in test for name in scope)}
+        inner = State([*state.scopes[:1], *function.scopes, scope], decided)
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.evaluator.value(node.body, inner)
+            paths = self.block(node.body, [inner])
+            return one_of([value for path in paths for value in (path.returned or [Const(None)])])
+        finally:
+            self.calls.pop()
+            self.spark.statement = statement
+
+    def instantiate(self, made: Class, given: Arguments, state: State) -> Value:
+        """Return an object of a class of the module."""
+        instance = Instance(made)
+        fields = [
+            s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        instance.attributes.update(zip(fields, given.positional, strict=False))
+        instance.attributes.update({name: value for name, (value, _) in given.keywords.items()})
+        start = made.attributes.get("__init__")
+        if isinstance(start, Function):
+            self.evaluator.call(Function(start.node, start.scopes, instance), given, made.node.lineno, state)
+        return instance
+
+    def _parameters(self, function: Function, given: Arguments | None, state: State) -> dict[str, Value]:
+        arguments = function.node.args
+        names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+        defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
+        keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        defaults |= {argument.arg: default for argument, default in keyword_only if default}
+        scope: dict[str, Value] = {}
+        for name in [*names, *[argument.arg for argument in arguments.kwonlyargs]]:
+            scope[name] = Unknown()
+            if name in defaults:
+                default = self.evaluator.value(defaults[name], state)
+                is_exact = given is not None and not given.is_open
+                scope[name] = default if is_exact else OneOf((*alternatives(default), Unknown()))
+        if function.bound is not None and names:
+            scope[names.pop(0)] = function.bound
+        if given is not None:
+            scope.update(zip(names, given.positional, strict=False))
+            scope.update({name: value for name, (value, _) in given.keywords.items() if name in scope})
+            self._variadic(arguments, names, given, scope)
+        return scope
+
+    @staticmethod
+    def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, Value]) -> None:
+        if arguments.vararg:
+            scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
+        if arguments.kwarg:
+            rest = {name: value for name, (value, _) in given.keywords.items() if name not in scope}
+            scope[arguments.kwarg.arg] = Table(rest, given.is_open)
+
+    def _count(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise ExhaustedError
+
+    def _forked(self, statement: ast.stmt, state: State) -> list[State]:
+        """Split a path at every undecided conditional expression of a simple statement."""
+        paths = [state]
+        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition):
+            return paths
+        tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
+        for test in tests[:3]:
+            paths = [each for path in paths for each in self._both(test, path)]
+        return paths
+
+    def _both(self, test: ast.expr, state: State) -> list[State]:
+        if self.decision(test, state) is not None:
+            return [state]
+        return [self.decide(test, state, True), self.decide(test, state, False)]
+
+
+def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
+    """Return a condition without its negation, and whether it had one."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        plain, is_negated = _without_not(test.operand)
+        return plain, not is_negated
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in OPPOSITES:
+        positive = ast.Compare(test.left, [OPPOSITES[type(test.ops[0])]()], test.comparators)
+        return ast.copy_location(positive, test), True
+    return test, False

@@ -1,0 +1,89 @@
+"""
+Values of operators, items and a dictionary's methods.
+
+What arrives are the values of the parts; what leaves is the value of the whole.
+Real-time mode demands that a trigger's text and its keywords survive sums, look-ups and merges.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from scripts.lint.spark.scope import FUNCTIONS
+from scripts.lint.spark.streams import Arguments, Value
+from scripts.lint.spark.values import Column, Const, Items, Library, Number, OneOf, Table, Text, Unknown
+
+if TYPE_CHECKING:
+    pass
+
+MOST_ALTERNATIVES = 8
+
+
+def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
+    """Return what an arithmetic operator makes of two values."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        if isinstance(operator, ast.Add) and isinstance(left.value, str) and isinstance(right.value, str):
+            return Const(left.value + right.value)
+        if isinstance(left.value, int | float) and isinstance(right.value, int | float):
+            return Number()
+    if any(isinstance(each, Const | Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)):
+        parts = [each.template if isinstance(each, Text) else getattr(each, "value", "\0") for each in (left, right)]
+        is_sum = isinstance(operator, ast.Add)
+        return Text("".join(part if isinstance(part, str) else "\0" for part in parts) if is_sum else "\0")
+    if isinstance(left, Number) and isinstance(right, Number | Const):
+        return Number()
+    if isinstance(left, Table) and isinstance(right, Table):
+        return Table(left.items | right.items, left.is_open or right.is_open)
+    return Unknown()
+
+
+def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """Return the outcome of a comparison, or None if it is not certain."""
+    is_equality = isinstance(operator, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
+    if is_equality and isinstance(right, Const):
+        if isinstance(left, Const):
+            return (left == right) is isinstance(operator, ast.Eq | ast.Is)
+        if isinstance(left, Unknown) and right.value in left.excluded:
+            return isinstance(operator, ast.NotEq | ast.IsNot)
+    if isinstance(operator, ast.In | ast.NotIn) and isinstance(left, Const):
+        if isinstance(right, Table) and not right.is_open:
+            return (str(left.value) in right.items) is isinstance(operator, ast.In)
+        if isinstance(right, Items) and not right.is_open and all(isinstance(each, Const) for each in right.values):
+            return (left in right.values) is isinstance(operator, ast.In)
+    return None
+
+
+def item(value: Value, key: Value) -> Value:
+    """Return what `value[key]` may be."""
+    if isinstance(value, Table):
+        if isinstance(key, Const):
+            known = value.items.get(str(key.value))
+            return known if known is not None else Unknown()
+        # Which item it is may be tied to a condition elsewhere; only whole sets of arguments are worth the guess.
+        tables = tuple(each for each in value.items.values() if isinstance(each, Table))
+        return OneOf(tables[:MOST_ALTERNATIVES]) if tables else Unknown()
+    if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
+        return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else Unknown()
+    return Column() if isinstance(value, Library) and value.name.startswith(FUNCTIONS) else Unknown()
+
+
+def table_method(table: Table, name: str, given: Arguments) -> Value:
+    """Return what a method of a dictionary returns."""
+    views: dict[str, list[Value]] = {
+        "items": [Items((Const(key), value)) for key, value in table.items.items()],
+        "values": list(table.items.values()),
+        "keys": [Const(key) for key in table.items],
+    }
+    if name in views:
+        return Items(tuple(views[name]), table.is_open)
+    if name == "copy":
+        return Table(dict(table.items), table.is_open)
+    if name in {"get", "pop"} and given.positional:
+        return item(table, given.positional[0])
+    if name == "update":
+        for each in given.positional:
+            table.items.update(each.items if isinstance(each, Table) else {})
+        table.items.update({key: value for key, (value, _) in given.keywords.items()})
+        return Const(None)
+    return Unknown()

@@ -1,0 +1,1 @@
+"""The rules of the linter, grouped by what they check."""

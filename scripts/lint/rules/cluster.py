@@ -1,0 +1,138 @@
+"""
+Rules about definitions of clusters and jobs.
+
+What arrives are the clusters of a JSON or YAML document; what leaves are problems.
+Real-time mode on Databricks demands a flag at boot, fixed on-demand workers, a recent runtime, and Photon off.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
+from scripts.lint.rules.setting import FLAG
+
+CLUSTER_RULES = Rules()
+VERSION = re.compile(r"^(\d+)\.(\d+|x)")
+LOWEST = (16, 4)
+
+
+@dataclass
+class Cluster:
+    """One cluster of a definition; lines of its keys in dotted form."""
+
+    keys: dict[str, object] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    line: int = 1
+    has_flag: bool = False
+    is_real_time: bool = False
+    """Whether the flag, or a name around the cluster, says real-time mode."""
+
+
+@CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
+def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Find autoscaling on a cluster for real-time mode.
+
+    Why: a query holds its slots for the whole batch, so that workers cannot come and go.
+
+    Example:
+        {"autoscale": {"min_workers": 1, "max_workers": 8},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"num_workers": 4, "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    if cluster.is_real_time and cluster.keys.get("autoscale"):
+        message = "the cluster scales by itself, but real-time mode holds its slots for a whole batch"
+        yield Problem(cluster.lines.get("autoscale", cluster.line), message, "write num_workers instead of autoscale")
+
+
+@CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
+def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Find a cluster for real-time mode on which Photon is not off.
+
+    Why: Databricks asks to turn Photon off.
+
+    Example:
+        {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    if not cluster.is_real_time:
+        return
+    is_engine = str(cluster.keys.get("runtime_engine", "")).upper() == "PHOTON"
+    for key, is_on in (
+        ("runtime_engine", is_engine),
+        ("spark_version", "photon" in str(cluster.keys.get("spark_version", "")).lower()),
+        ("photon", cluster.keys.get("photon") is True),
+    ):
+        if is_on:
+            message = "Photon is on, with which real-time mode does not run"
+            yield Problem(cluster.lines.get(key, cluster.line), message, 'write "runtime_engine": "STANDARD"')
+
+
+@CLUSTER_RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
+def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Find spot instances on a cluster for real-time mode.
+
+    Why: when a worker is taken away the query fails and repeats the rows of the open batch.
+
+    Example:
+        {"aws_attributes": {"availability": "SPOT_WITH_FALLBACK"},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"aws_attributes": {"availability": "ON_DEMAND"},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    if not cluster.is_real_time:
+        return
+    for cloud in ("aws_attributes", "azure_attributes", "gcp_attributes"):
+        attributes = cluster.keys.get(cloud)
+        value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
+        if value.upper().startswith(("SPOT", "PREEMPTIBLE")):
+            message = f"workers are {value}, and one that is taken away ends the query"
+            line = cluster.lines.get(f"{cloud}.availability", cluster.line)
+            yield Problem(line, message, "write ON_DEMAND (ON_DEMAND_AZURE, ON_DEMAND_GCP)")
+
+
+@CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
+def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Find a runtime below 16.4 LTS on a cluster for real-time mode.
+
+    Why: older runtimes do not have it.
+
+    Example:
+        {"spark_version": "15.4.x-scala2.12", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"spark_version": "17.3.x-scala2.13", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    match = VERSION.match(str(cluster.keys.get("spark_version", "")))
+    if cluster.is_real_time and match and match[2] != "x" and (int(match[1]), int(match[2])) < LOWEST:
+        message = f"runtime {match[0]} does not have real-time mode"
+        yield Problem(cluster.lines.get("spark_version", cluster.line), message, "use 16.4 LTS or later, better 18 LTS")
+
+
+@CLUSTER_RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
+def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Find a cluster of a job that is named for real-time mode, without the flag.
+
+    Why: without the flag at boot the query fails with CLUSTER_CONFIGURATION_NOT_SUPPORTED.
+
+    Example:
+        {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
+    Use instead:
+        {"cluster_name": "real-time mode", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: https://docs.databricks.com/aws/en/error-messages/streaming-real-time-mode-error-class, 2026-11-20
+    """
+    if cluster.is_real_time and not cluster.has_flag:
+        line = cluster.lines.get("flag", cluster.lines.get("spark_conf", cluster.line))
+        message = "the cluster lacks the flag of real-time mode, so its queries fail"
+        yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')

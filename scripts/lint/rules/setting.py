@@ -1,0 +1,121 @@
+"""
+Rules about options of Kafka and settings of the session.
+
+What arrives is a module with its queries; what leaves are problems.
+Real-time mode demands that reads are not limited, and state in RocksDB with checkpoint format 2.
+"""
+
+from collections.abc import Callable, Iterator
+
+from scripts.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
+from scripts.lint.spark.streams import Query, Source
+
+SETTING_RULES = Rules()
+ROCKSDB = "RocksDBStateStoreProvider"
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+SOURCE_OPTIONS = {
+    "maxoffsetspertrigger": ("is refused, as real-time mode reads without a limit", ()),
+    "minoffsetspertrigger": ("is refused, as real-time mode reads without a limit", ()),
+    "minpartitions": ("is refused, as each partition of the topic is one task", OSS_ONLY),
+    "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
+    "maxpartitions": ("does not exist in open-source Spark and has no effect", OSS_ONLY),
+    "endingoffsets": ("is refused, as a stream has no end", ()),
+    "endingtimestamp": ("is refused, as a stream has no end", ()),
+    "endingoffsetsbytimestamp": ("is refused, as a stream has no end", ()),
+    "kafka.enable.auto.commit": ("is refused, as Spark keeps the offsets itself", ()),
+    "kafka.auto.offset.reset": ("is refused; startingOffsets does this", ()),
+}
+SINK_OPTIONS = {
+    "kafka.transactional.id": ("fails with the first row, as the Kafka sink has no transactions", ()),
+    "kafka.key.serializer": ("is refused, as keys are bytes", ()),
+    "kafka.value.serializer": ("is refused, as values are bytes", ()),
+}
+WITHOUT_EFFECT = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
+
+
+@SETTING_RULES.add("option")
+def option(module: Module) -> Iterator[Problem]:
+    """
+    Find options of Kafka that a real-time query refuses or ignores, such as `maxOffsetsPerTrigger`.
+
+    Why: refused ones end the query, ignored ones promise a limit that nobody keeps.
+
+    Example:
+        spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
+    Use instead:
+        spark.readStream.format("kafka").option("startingOffsets", "earliest")
+    Source: https://github.com/databricks-solutions/databricks-blogposts/pull/78, 2026-11-20
+    """
+    for query in module.real_time:
+        for each in query.writer.frame.sources:
+            options = each.options if isinstance(each, Source) else {}
+            for key, (value, line) in options.items():
+                reason, engines = SOURCE_OPTIONS.get(key, ("", ()))
+                if key == "failondataloss" and as_text(value) == "false":
+                    reason, engines = "is not honoured: after a loss the query ends with OffsetOutOfRange", OSS_ONLY
+                if reason:
+                    yield _option(key, reason, line, engines, query)
+        for key, (_, line) in query.writer.options.items():
+            if key in SINK_OPTIONS:
+                yield _option(key, *SINK_OPTIONS[key][:1], line, SINK_OPTIONS[key][1], query)
+
+
+@SETTING_RULES.add("setting", OSS_ONLY)
+def setting(module: Module) -> Iterator[Problem]:
+    """
+    Find session settings with which open-source Spark refuses to start a real-time query.
+
+    Why: state must be in RocksDB, in checkpoint format 2, and repartition without a sort, else start() fails.
+
+    Example:
+        spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
+    Use instead:
+        spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
+    Source: https://github.com/apache/spark/pull/57842, 2026-11-20
+    """
+    if not module.real_time:
+        return
+    prefix = "spark.sql.streaming.stateStore."
+    refused: dict[str, tuple[Callable[[str], bool], str]] = {
+        f"{prefix}checkpointFormatVersion": (lambda value: value in {"0", "1"}, "2"),
+        f"{prefix}providerClass": (
+            lambda value: ROCKSDB not in value and "databricks" not in value,
+            f"the class {ROCKSDB}",
+        ),
+        "spark.sql.execution.sortBeforeRepartition": (lambda value: value == "true", "false"),
+    }
+    for value, line in module.setting("spark.databricks.photon.enabled"):
+        if value == "true":
+            message = "Photon is turned on, with which real-time mode does not run"
+            yield Problem(line, message, "turn Photon off", DATABRICKS_ONLY)
+    for key, (is_refused, right) in refused.items():
+        values = module.setting(key)
+        bad = [(value, line) for value, line in values if value and is_refused(value)]
+        # A module that sets the key both ways moves between modes on purpose.
+        for value, line in bad if len(bad) == len(values) else []:
+            message = f"{key} is {value!r}, so a real-time query fails with SQL_CONFIGURATION_NOT_SUPPORTED"
+            yield Problem(line, message, f"leave the key unset or use {right}")
+
+
+@SETTING_RULES.add("flag-in-session", DATABRICKS_ONLY)
+def flag_in_session(module: Module) -> Iterator[Problem]:
+    """
+    Find the flag that enables real-time mode on Databricks set in a session instead of on the cluster.
+
+    Why: it is read when the cluster boots, so that a session is too late.
+
+    Example:
+        spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
+    Use instead:
+        spark.conf.get("spark.databricks.streaming.realTimeMode.enabled", "false")
+    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    """
+    for value, line in module.setting(FLAG):
+        if value != "false":
+            message = "a session is too late for the flag of real-time mode, which the cluster reads when it boots"
+            yield Problem(line, message, f"put `{FLAG} true` into the Spark config of the cluster")
+
+
+def _option(key: str, reason: str, line: int, engines: tuple[str, ...], query: Query) -> Problem:
+    severity = "warning" if key in WITHOUT_EFFECT else "error"
+    return Problem(line, f"the option {key!r} {reason}", "drop the option", engines, severity, query.writer.lines)

@@ -1,0 +1,1 @@
+"""The values that PySpark expressions stand for: streams, columns, writers, queries."""

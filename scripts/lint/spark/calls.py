@@ -1,0 +1,283 @@
+"""
+What PySpark's own methods make of readers, streams, columns and writers.
+
+What arrives is a value, a method and its arguments; what leaves is the next value, and a query where one starts.
+Real-time mode demands the order of operators, the options, the trigger and the line of each.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scripts.lint.spark.streams import Arguments, Frame, Query, Reader, Source, Step, Trigger, Value, Writer
+from scripts.lint.spark.values import (
+    Column,
+    Const,
+    Mark,
+    Session,
+    Table,
+    Udf,
+    Unknown,
+    alternatives,
+    marks_of,
+    text_of,
+    texts_of,
+)
+
+if TYPE_CHECKING:
+    from scripts.lint.spark.scope import State
+from scripts.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
+from scripts.lint.spark.writers import changed_writer, options_of
+
+OPERATORS = {
+    "select",
+    "selectExpr",
+    "where",
+    "filter",
+    "withColumn",
+    "withColumns",
+    "withColumnRenamed",
+    "withColumnsRenamed",
+    "drop",
+    "alias",
+    "withWatermark",
+    "groupBy",
+    "groupby",
+    "agg",
+    "join",
+    "crossJoin",
+    "union",
+    "unionAll",
+    "unionByName",
+    "distinct",
+    "dropDuplicates",
+    "drop_duplicates",
+    "dropDuplicatesWithinWatermark",
+    "repartition",
+    "repartitionByRange",
+    "coalesce",
+    "orderBy",
+    "sort",
+    "sortWithinPartitions",
+    "limit",
+    "sample",
+    "mapInPandas",
+    "mapInArrow",
+    "observe",
+    "hint",
+    "toDF",
+    "cache",
+    "persist",
+    "fillna",
+    "dropna",
+    "transformWithState",
+    "transformWithStateInPandas",
+    "applyInPandasWithState",
+    "applyInPandas",
+    "mapGroupsWithState",
+    "flatMapGroupsWithState",
+    "cube",
+    "rollup",
+    "to",
+    "replace",
+    "unpivot",
+}
+AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
+FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
+BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
+WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",
+                  "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
+OURS = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
+SET = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
+STATIC_READS = {"createDataFrame", "range", "table"}
+
+
+class SparkCalls:
+    """Follows PySpark's methods and keeps what they show: queries, triggers, settings."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self.queries: list[Query] = []
+        self.triggers: list[tuple[Trigger, Value]] = []
+        self.settings: list[tuple[str, Value, int, bool]] = []
+        self.statement: ast.stmt | None = None
+        self.registered: set[str] = set()
+        self.views: dict[str, Frame] = {}
+        self.writers: dict[Writer, bool] = {}
+
+    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+        """Return what a method of any value returns."""
+        self._note_settings(name, given, line)
+        if isinstance(value, Reader | Writer):
+            follow = self._reader_method if isinstance(value, Reader) else self._writer_method
+            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each gets its own kind
+        if isinstance(value, Session):
+            return self._session_method(name, given)
+        if isinstance(value, Column):
+            return self._column_method(value, name, given, line)
+        if isinstance(value, Frame) or (isinstance(value, Unknown) and name in OPERATORS and not value.origin):
+            return self._frame_method(frame_of(value), name, given, line)
+        if isinstance(value, Unknown) and name in WRITER_METHODS:
+            return self._unknown_writer_method(value, name, given, line, state)
+        marks = marks_of(*given.positional)
+        return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
+
+    def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
+        if name == "trigger" and _asks_for_real_time(given, value.origin):
+            fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
+            return self._writer_method(fragment, name, given, line, state, value)
+        return value  # a fluent object of which too little is known
+
+    def finish(self) -> None:
+        """Add the writers that nothing in the module starts."""
+        for writer, is_used in self.writers.items():
+            if not is_used:
+                self.queries.append(Query(writer))
+
+    def _note_settings(self, name: str, given: Arguments, line: int) -> None:
+        key = text_of(given.get("key", 0))
+        if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
+            self.settings.append((key, given.get("value", 1) or Unknown(), line, name == "set"))
+        if name == "sql" and (match := SET.match(text_of(given.get("sqlQuery", 0)) or "")):
+            self.settings.append((match[1], Const(match[2].strip(";")), line, True))
+        if name in {"config", "setAll"}:
+            for table in (given.get("map", 0), given.get("map")):
+                for text, value in table.items.items() if isinstance(table, Table) else ():
+                    self.settings.append((text, value, line, False))
+
+    def _session_method(self, name: str, given: Arguments) -> Value:
+        view = self.views.get(text_of(given.get("tableName", 0)) or "")
+        if name == "table" and view:
+            return view
+        if name in STATIC_READS:
+            return Frame(frozenset({Unknown()}), is_streaming=False, is_small=name == "range")
+        if name == "register" and given.positional:
+            self.registered.update(texts_of(given.positional[0]))
+            return Udf("udf")
+        if name == "sql":
+            return Unknown()
+        return Session()
+
+    def _column_method(self, value: Column, name: str, given: Arguments, line: int) -> Column:
+        marks = value.marks | marks_of(*given.positional)
+        is_clock = any(mark.kind == "clock" for mark in marks)
+        if name in {"alias", "name"} and is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("alias", 0)))):
+            marks |= {Mark("clock-difference", line)}
+        return Column(marks)
+
+    def _reader_method(self, reader: Reader, name: str, given: Arguments, line: int, state: State) -> Value:
+        if name == "format":
+            changed = replace(reader, format=given.get("source", 0) or Unknown(), format_line=line)
+        elif name in {"option", "options"}:
+            changed = replace(reader, options={**reader.options, **options_of(name, given, line)})
+        elif name == "load" or name in FORMATS:
+            return self._loaded(reader, name, given, line)
+        else:
+            changed = reader if name == "schema" else replace(reader)
+        if changed is not reader:
+            state.replace_everywhere(reader, changed)
+        return changed
+
+    @staticmethod
+    def _loaded(reader: Reader, name: str, given: Arguments, line: int) -> Frame:
+        form = given.get("format") or reader.format
+        if name != "load":
+            form = Const(name)
+        at = reader.format_line if name == "load" and reader.format is not None else line
+        source = Source(form, reader.options | options_of("options", given, line), at)
+        return Frame(frozenset({source}), is_streaming=reader.is_streaming)
+
+    def _frame_method(self, frame: Frame, name: str, given: Arguments, line: int) -> Value:
+        if name == "agg" or (frame.is_grouped and name in AGGREGATES):
+            name = "aggregate"
+        elif name not in OPERATORS:
+            if name.endswith("TempView"):
+                self.views.update(dict.fromkeys(texts_of(given.get("name", 0)), frame))
+            return Unknown()
+        if name == "hint" and any(text.lower() in BROADCAST_HINTS for text in texts_of(given.get("name", 0))):
+            return replace(frame, is_broadcast=True)
+        other = next((frame_of(v) for v in given.positional[:1] if isinstance(v, Frame | Unknown)), None)
+        other = other if name in {"join", "crossJoin", "union", "unionAll", "unionByName"} else None
+        step = Step(name, line, frame, given, self._step_marks(name, given, line), other)
+        combined = _combined(frame, other, step)
+        is_grouped = name in {"groupBy", "groupby", "cube", "rollup"}
+        return replace(combined, is_grouped=is_grouped, is_broadcast=frame.is_broadcast and other is None)
+
+    def _step_marks(self, name: str, given: Arguments, line: int) -> frozenset[Mark]:
+        values = [*given.positional, *[value for value, _ in given.keywords.values()]]
+        marks = marks_of(*values)
+        if name in {"selectExpr", "where", "filter"}:
+            marks |= text_marks(values, line)
+        texts = [text for value in values for text in texts_of(value)]
+        if any(re.search(rf"\b{re.escape(udf)}\s*\(", text) for udf in self.registered for text in texts):
+            marks |= {Mark("udf", line)}
+        is_clock = name == "withColumn" and any(mark.kind == "clock" for mark in marks)
+        if is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("colName", 0)))):
+            marks |= {Mark("clock-difference", line)}
+        return marks
+
+    def _writer_method(
+        self, writer: Writer, name: str, given: Arguments, line: int, state: State, receiver: Value | None = None
+    ) -> Value:
+        changed = changed_writer(writer, name, given, line)
+        lines = frozenset({self.statement.lineno} if self.statement else set())
+        changed = replace(changed, lines=writer.lines | lines | {line})
+        self.writers[writer] = True
+        if name == "trigger":
+            self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))
+        if name in {"start", "toTable"}:
+            self.writers[changed] = True
+            self.queries.append(Query(changed, line))
+            return Unknown("a query")
+        self.writers[changed] = False
+        state.replace_everywhere(writer, changed)
+        return changed
+
+    def display(self, given: Arguments, line: int) -> None:
+        """Note a notebook's `display` with a trigger as a query."""
+        trigger = Trigger(given, line)
+        if trigger.is_real_time and given.positional:
+            self.triggers.append((trigger, given.positional[0]))
+            mode = given.keywords.get("outputMode")
+            writer = Writer(frame_of(given.positional[0]), mode=mode, trigger=trigger, is_open=True,
+                            format=(Const("display"), line), lines=frozenset({line}))  # fmt: skip
+            self.queries.append(Query(writer, line))
+
+    @staticmethod
+    def is_real_time_flow(given: Arguments) -> bool:
+        """Tell whether the decorator of a pipeline's flow sets the real-time trigger."""
+        confs = given.get("spark_conf")
+        return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
+
+    def flow(self, made: Value, given: Arguments, line: int) -> None:
+        """Note a pipeline's flow as a query."""
+        confs = given.get("spark_conf")
+        items = confs.items if isinstance(confs, Table) else {}
+        interval = items.get("pipelines.trigger.interval", Const("5 minutes"))
+        trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
+        for each in alternatives(made):
+            writer = Writer(frame_of(each), mode=(Const("update"), line), trigger=trigger, is_open=True,
+                            format=(Const("flow"), line), lines=frozenset({line}))  # fmt: skip
+            self.triggers.append((trigger, writer))
+            self.queries.append(Query(writer, line))
+
+
+def _asks_for_real_time(given: Arguments, origin: str) -> bool:
+    if origin and not OURS.search(origin):
+        return False  # another library's trigger
+    return any(name.replace("_", "").lower() == "realtime" for name in given.keywords)
+
+
+def _combined(frame: Frame, other: Frame | None, step: Step) -> Frame:
+    if other is None:
+        return replace(frame, steps=(*frame.steps, step), is_small=False)
+    if step.name in {"join", "crossJoin"} and frame.is_streaming is False and other.is_streaming:
+        return replace(other, steps=(*other.steps, step))
+    if step.name in {"join", "crossJoin"} and not other.is_streaming:
+        return replace(frame, steps=(*frame.steps, step))
+    steps = (*frame.steps, *[each for each in other.steps if each not in frame.steps], step)
+    is_streaming = True if frame.is_streaming or other.is_streaming else frame.is_streaming
+    return Frame(frame.sources | other.sources, steps, is_streaming)

@@ -1,0 +1,57 @@
+"""
+What PySpark's methods make of a writer.
+
+What arrives is a writer, a method and its arguments; what leaves is the writer afterwards.
+Real-time mode demands format, output mode, options and trigger, each with its line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scripts.lint.spark.streams import Arguments, Trigger, Value, Writer
+from scripts.lint.spark.values import Const, Unknown, alternatives, texts_of
+
+
+def changed_writer(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
+    """Return a writer after one of its methods."""
+    if name == "trigger":
+        return replace(writer, trigger=Trigger(given, line))
+    if name in {"foreach", "foreachBatch"}:
+        return replace(writer, sinks=(*writer.sinks, (name, line)))
+    if name == "format":
+        return replace(writer, format=(given.get("source", 0) or Unknown(), line))
+    if name == "outputMode":
+        return replace(writer, mode=(given.get("outputMode", 0) or Unknown(), line))
+    if name in {"option", "options"}:
+        options = {**writer.options, **options_of(name, given, line)}
+        return replace(writer, options=options, is_open=writer.is_open or given.is_open or "\0" in options)
+    return _started(writer, name, given, line) if name in {"start", "toTable"} else writer
+
+
+def _started(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
+    rest = dict(given.keywords)
+    form, mode = rest.pop("format", writer.format), rest.pop("outputMode", writer.mode)
+    if name == "toTable":
+        form = form or (Const("table"), line)
+    for known in ("path", "partitionBy", "queryName", "tableName"):
+        rest.pop(known, None)
+    options = {key.lower(): entry for key, entry in rest.items()}
+    if name == "start" and given.get("path", 0) is not None:
+        options["path"] = (given.get("path", 0) or Unknown(), line)
+    sinks = (*writer.sinks, ("toTable", line)) if name == "toTable" else writer.sinks
+    return replace(writer, format=form, mode=mode, options={**writer.options, **options}, sinks=sinks,
+                   is_open=writer.is_open or given.is_open)  # fmt: skip
+
+
+def options_of(name: str, given: Arguments, line: int) -> dict[str, tuple[Value, int]]:
+    """Return the options that `option` or `options` sets; the key NUL stands for unknown ones."""
+    if name == "options":
+        options = {key.lower(): entry for key, entry in given.keywords.items()}
+        return options | ({"\0": (Unknown(), line)} if given.is_open else {})
+    keys = given.get("key", 0)
+    value = given.get("value", 1) or Unknown()
+    texts = texts_of(keys)
+    if not texts or len(alternatives(keys)) > 1:
+        return {"\0": (Unknown(), line)} | {text.lower(): (value, line) for text in texts}
+    return {texts[0].lower(): (value, line)}

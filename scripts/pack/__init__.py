@@ -1,0 +1,1 @@
+"""The pack as files: generate, validate, install."""

@@ -1,0 +1,54 @@
+"""
+List the files of the skill with size and SHA-256, so that a copy can be checked and renewed.
+
+A root folder arrives; the text of `manifest.json` leaves, the same for the same files on every machine.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from scripts.pack import files
+from scripts.text.frontmatter import read_frontmatter
+
+SCHEMA = "scripts/pack/manifest.schema.json"
+
+
+def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
+    """Return the manifest's text; `rendered` holds the texts of files that are about to be written."""
+    skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    content = {
+        "name": skill.get("name", ""),
+        "version": project["version"],
+        "description": skill.get("description", ""),
+        "spark_versions": [_pinned(root, "pyspark")],
+        "files": [_entry(root, path, rendered or {}) for path in files.shipped(root)],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def read(root: Path) -> dict[str, tuple[int, str]]:
+    """Return size and SHA-256 of each file by its path, as the manifest in `root` has them."""
+    entries = json.loads((root / files.MANIFEST).read_text(encoding="utf-8"))["files"]
+    return {entry["path"]: (entry["bytes"], entry["sha256"]) for entry in entries}
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _entry(root: Path, path: Path, rendered: Mapping[Path, str]) -> dict[str, str | int]:
+    data = rendered[path].encode() if path in rendered else path.read_bytes()
+    return {"path": files.relative(root, path), "bytes": len(data), "sha256": digest(data)}
+
+
+def _pinned(root: Path, name: str) -> str:
+    match = re.search(rf"^{name}==(\S+)$", (root / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    if match is None:
+        raise ValueError(f"constraints.txt pins no {name}, so the manifest cannot say what was verified")
+    return match[1]

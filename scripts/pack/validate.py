@@ -1,0 +1,33 @@
+"""
+Run every check over the pack.
+
+The root folder arrives; all findings leave, sorted. No Spark is started and nothing is written.
+"""
+
+from pathlib import Path
+
+from scripts.pack.checks.advice import check_advice, check_triggers
+from scripts.pack.checks.evidence import check_evidence
+from scripts.pack.checks.fences import check_fences
+from scripts.pack.checks.generated import check_generated, check_manifest
+from scripts.pack.checks.links import check_links, check_orphans
+from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from scripts.text.finding import Finding
+
+CHECKS = (
+    check_generated,
+    check_manifest,
+    check_frontmatter,
+    check_budgets,
+    check_links,
+    check_orphans,
+    check_fences,
+    check_evidence,
+    check_advice,
+    check_triggers,
+)
+
+
+def validate(root: Path) -> list[Finding]:
+    """Return the findings of all checks."""
+    return sorted({finding for check in CHECKS for finding in check(root)})

@@ -1,0 +1,1 @@
+"""Read Markdown and front matter; render findings."""

@@ -1,0 +1,85 @@
+"""Generated histories of one transaction, for tests that compare two forms of the rule."""
+
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from examples.attribution.correlation.rule import STEPS, Event
+from examples.attribution.correlation.sql import HISTORY
+from examples.attribution.settings import Windows
+
+WINDOWS = Windows().scaled(1000)
+"""Small windows, so that generated times fall on both sides of them."""
+
+T = 10_000
+EDGES_MS = (300, 900, 330, -2, -300)
+TIMES = st.one_of(
+    st.sampled_from([T + edge + near for edge in EDGES_MS for near in (-1, 0, 1)]), st.integers(T - 1_500, T + 2_500)
+)
+D = TypeVar("D")
+KINDS = ("request", "impression", "impression", "click", "click", "start", "complete", *STEPS)
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    """Draw one event; few ids and few times, so that repeats, ties and edges are common."""
+    kind = draw(st.sampled_from(KINDS))
+    effective_ts = draw(TIMES)
+    return Event(
+        effective_ts=effective_ts,
+        event_id=draw(st.sampled_from(["e1", "e2", "e3", "e4", "e5"])),
+        src="",
+        kind=kind,
+        transaction_id="t",
+        request_ts=T,
+        campaign_id="c",
+        server_ts=effective_ts + draw(st.sampled_from([0, 0, 1, -1, 299, 300, 301, -600, 900])),
+        appended_at=effective_ts + 1,
+        clock_skew=draw(st.booleans()),
+        user_key=draw(st.sampled_from([None, "u"])),
+        slots=tuple(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3))) if kind == "request" else (),
+        slot_id=draw(st.sampled_from("abc")) if kind == "impression" else None,
+        impression_id=draw(st.sampled_from(["i1", "i2"])) if kind != "request" else None,
+        creative_length_ms=30 if kind == "impression" else None,
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn, most: int = 7) -> list[Event]:
+    """Draw the events of a transaction in an order of arrival, one perhaps twice; half have a good start."""
+    drawn = draw(st.lists(events(), min_size=1, max_size=most))
+    if draw(st.booleans()):
+        request = replace(drawn[0], kind="request", event_id="r", effective_ts=T, server_ts=T, slots=("a",))
+        shown = replace(request, kind="impression", event_id="i", slot_id="a", impression_id="i1", slots=())
+        shown = replace(shown, creative_length_ms=30)
+        drawn += [replace(request, impression_id=None, slot_id=None), shown]
+    own = [replace(event, src=f"topic:0:{n:03d}") for n, event in enumerate(drawn)]
+    again = draw(st.lists(st.sampled_from(own), max_size=1))
+    return list(draw(st.permutations(own + again)))
+
+
+def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
+    """Return the events as rows of the state: array<HISTORY>."""
+    rows = []
+    for event in history:
+        fields = {**asdict(event), "slots": list(event.slots) or None}
+        rows.append(tuple(fields[name] for name in HISTORY))
+    return rows
+
+
+def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
+    """Return what a strategy draws, the same in every run, for tests that need all of it at once."""
+    found: list[D] = []
+
+    @hypothesis_settings(
+        max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(one=strategy)
+    def draw(one: D) -> None:
+        found.append(one)
+
+    draw()
+    return found

@@ -1,0 +1,345 @@
+"""The correlation rule: every code, and every boundary just inside, exactly at, and just outside."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from examples.attribution.correlation.rule import STEPS, Event, correlate
+from examples.attribution.settings import Windows
+from tests.attribution.correlation.histories import WINDOWS as SMALL_WINDOWS
+from tests.attribution.correlation.histories import histories
+
+WINDOWS = Windows()
+T = 1_000_000_000
+SECOND = 1_000
+MINUTE = 60 * SECOND
+
+Codes = dict[str, str]
+
+
+def event(kind: str, event_id: str, at: int = T, server: int | None = None, **fields: Any) -> Event:
+    """Return an event whose collector clock agrees with its device clock unless `server` differs."""
+    return Event(
+        effective_ts=at,
+        event_id=event_id,
+        src=fields.pop("src", f"topic:0:{event_id}"),
+        kind=kind,
+        transaction_id="t",
+        request_ts=T,
+        campaign_id="c",
+        server_ts=at if server is None else server,
+        appended_at=at,
+        **fields,
+    )
+
+
+def request(event_id: str = "r", at: int = T, slots: tuple[str, ...] = ("s",), **fields: Any) -> Event:
+    """Return a request for one slot at time T."""
+    return event("request", event_id, at, slots=slots, **fields)
+
+
+def impression(event_id: str = "i", at: int = T + SECOND, slot_id: str = "s", **fields: Any) -> Event:
+    """Return an impression of a 30-second creative, a second after the request."""
+    values = {"impression_id": f"{event_id}-id", "creative_length_ms": 30 * SECOND, **fields}
+    return event("impression", event_id, at, slot_id=slot_id, **values)
+
+
+def callback(kind: str, event_id: str, at: int, of: str = "i", **fields: Any) -> Event:
+    """Return a click or playback step of impression `of`."""
+    return event(kind, event_id, at, impression_id=f"{of}-id", **fields)
+
+
+def codes(*events: Event, now: int | None = None) -> Codes:
+    """Return code by result id, without the transaction's prefix; checked for several orders of arrival."""
+    outcomes = []
+    for seed in range(6):
+        shuffled = random.Random(seed).sample(events, len(events)) if seed else list(events)
+        results = correlate(shuffled, WINDOWS, now)
+        assert len({result.result_id for result in results}) == len(results)
+        outcomes.append({result.result_id.removeprefix(f"t/{T}/"): result.code for result in results})
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+    return outcomes[0]
+
+
+def test_a_complete_view_matches_every_step() -> None:
+    """A request, its impression, a click and all playback steps are all matched, and the slot is filled."""
+    steps = [callback(step, step, T + (n + 2) * SECOND) for n, step in enumerate(STEPS)]
+
+    found = codes(request(), impression(), callback("click", "k", T + 5 * SECOND), *steps)
+
+    assert {
+        "request/r": "accepted",
+        "slot/s": "filled",
+        "impression/i": "matched",
+        "click/k": "matched",
+        **{f"{step}/{step}": "matched" for step in STEPS},
+    } == found
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "code"),
+    [
+        pytest.param(0, "matched", id="at-once"),
+        pytest.param(5 * MINUTE - 1, "matched", id="just-inside"),
+        pytest.param(5 * MINUTE, "matched", id="exactly-at"),
+        pytest.param(5 * MINUTE + 1, "late_impression", id="just-outside"),
+    ],
+)
+def test_an_impression_counts_up_to_five_minutes_after_its_request(delay_ms: int, code: str) -> None:
+    """Both ends of the window are inside it; a late impression fills no slot."""
+    found = codes(request(), impression(at=T + delay_ms))
+
+    assert code == found["impression/i"]
+    assert ("filled" if code == "matched" else "pending") == found["slot/s"]
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "code"),
+    [
+        pytest.param(15 * MINUTE - 1, "matched", id="just-inside"),
+        pytest.param(15 * MINUTE, "matched", id="exactly-at"),
+        pytest.param(15 * MINUTE + 1, "late_click", id="just-outside"),
+    ],
+)
+def test_a_click_counts_up_to_fifteen_minutes_after_its_impression(delay_ms: int, code: str) -> None:
+    """The click window starts at the impression, not at the request."""
+    shown_at = T + 4 * MINUTE
+
+    assert code == codes(request(), impression(at=shown_at), callback("click", "k", shown_at + delay_ms))["click/k"]
+
+
+@pytest.mark.parametrize("step", STEPS[:-1])
+@pytest.mark.parametrize(
+    ("delay_ms", "code"),
+    [
+        pytest.param(5 * MINUTE + 30 * SECOND - 1, "matched", id="just-inside"),
+        pytest.param(5 * MINUTE + 30 * SECOND, "matched", id="exactly-at"),
+        pytest.param(5 * MINUTE + 30 * SECOND + 1, "late_step", id="just-outside"),
+    ],
+)
+def test_a_playback_step_counts_up_to_creative_length_plus_five_minutes(step: str, delay_ms: int, code: str) -> None:
+    """The longer the creative, the later its steps may come."""
+    assert code == codes(request(), impression(at=T), callback(step, "p", T + delay_ms))[f"{step}/p"]
+
+
+@pytest.mark.parametrize(
+    ("received_before_ms", "code"),
+    [
+        pytest.param(5 * MINUTE - 1, "matched_late_request", id="just-inside"),
+        pytest.param(5 * MINUTE, "matched_late_request", id="exactly-at"),
+        pytest.param(5 * MINUTE + 1, "orphan_impression", id="just-outside"),
+    ],
+)
+def test_an_impression_waits_five_minutes_for_a_late_request(received_before_ms: int, code: str) -> None:
+    """A request that reaches the collector after its impression still matches while the impression is held."""
+    late_request = request(at=T, server=T)
+
+    assert code == codes(late_request, impression(at=T - received_before_ms))["impression/i"]
+
+
+@pytest.mark.parametrize(
+    ("early_ms", "server_delay_ms", "expected"),
+    [
+        pytest.param(2 * SECOND, 10 * MINUTE, ("matched", False), id="tolerated-by-the-device-clock"),
+        pytest.param(2 * SECOND + 1, MINUTE, ("matched", True), id="judged-by-the-collector-clock"),
+        pytest.param(2 * SECOND + 1, 10 * MINUTE, ("late_impression", True), id="late-by-the-collector-clock"),
+    ],
+)
+def test_an_impression_before_its_request_is_judged_by_the_collector_clock(
+    early_ms: int, server_delay_ms: int, expected: tuple[str, bool]
+) -> None:
+    """Two seconds of clock difference are tolerated; beyond that the collector's clock decides, and a flag says so."""
+    shown = impression(at=T - early_ms, server=T + server_delay_ms)
+
+    result = next(r for r in correlate([request(), shown], WINDOWS) if r.kind == "impression")
+
+    assert expected == (result.code, result.clock_skew)
+
+
+def test_a_skewed_device_clock_stays_flagged() -> None:
+    """What the decoder has flagged is flagged in the result."""
+    shown = replace(impression(), clock_skew=True)
+
+    assert [True] == [r.clock_skew for r in correlate([request(), shown], WINDOWS) if r.kind == "impression"]
+
+
+def test_the_first_impression_of_a_slot_wins() -> None:
+    """Of several impressions for one slot the earliest is billable; equal times are decided by event id."""
+    found = codes(request(), impression("i2", T + 5), impression("i1", T + 5), impression("i0", T + 6))
+
+    assert ("matched", "duplicate_impression", "duplicate_impression") == (
+        found["impression/i1"],
+        found["impression/i2"],
+        found["impression/i0"],
+    )
+
+
+def test_impressions_of_different_slots_all_match() -> None:
+    """A pod of slots has one billable impression each."""
+    found = codes(request(slots=("a", "b")), impression("i1", slot_id="a"), impression("i2", slot_id="b"))
+
+    assert {"slot/a": "filled", "slot/b": "filled"} == {k: v for k, v in found.items() if k.startswith("slot/")}
+    assert ("matched", "matched") == (found["impression/i1"], found["impression/i2"])
+
+
+def test_an_impression_of_a_slot_that_was_not_requested_is_invalid() -> None:
+    """An unknown slot is neither billable nor a duplicate, and its click is an orphan."""
+    found = codes(request(), impression(slot_id="other"), callback("click", "k", T + 2 * SECOND))
+
+    assert ("invalid_slot", "orphan_click", "pending") == (found["impression/i"], found["click/k"], found["slot/s"])
+
+
+def test_a_late_impression_does_not_take_the_slot() -> None:
+    """Only a billable impression makes the next one a duplicate."""
+    found = codes(request(), impression("early", T - 6 * MINUTE), impression("good", T + MINUTE))
+
+    assert ("orphan_impression", "matched") == (found["impression/early"], found["impression/good"])
+
+
+def test_a_repeated_event_id_is_one_event_and_counted_copies() -> None:
+    """A transport retry changes nothing but adds one `duplicate_event` for each copy."""
+    copies = [replace(impression(), src=f"topic:0:{n}") for n in range(3)]
+
+    found = codes(request(), *copies)
+
+    assert {
+        "request/r": "accepted",
+        "slot/s": "filled",
+        "impression/i": "matched",
+        "duplicate_event/impression/i/1": "duplicate_event",
+        "duplicate_event/impression/i/2": "duplicate_event",
+    } == found
+
+
+def test_a_record_that_kafka_delivers_twice_is_not_a_duplicate_event() -> None:
+    """The position in the source topic tells a redelivery by the engine from a retry by the sender."""
+    assert codes(request(), impression()) == codes(request(), request(), impression(), impression())
+
+
+def test_a_second_request_of_a_transaction_is_a_duplicate_request() -> None:
+    """The earliest request counts; the slots of all of them exist."""
+    found = codes(request("r1", T, ("a",)), request("r2", T + 1, ("b",)), impression(slot_id="b"))
+
+    assert ("accepted", "duplicate_request", "pending", "filled", "matched") == tuple(
+        found[k] for k in ("request/r1", "request/r2", "slot/a", "slot/b", "impression/i")
+    )
+
+
+def test_only_the_first_click_and_step_of_an_impression_count() -> None:
+    """Later clicks are repeats, and so are later steps of the same kind."""
+    found = codes(
+        request(),
+        impression(),
+        callback("click", "k1", T + 2 * SECOND),
+        callback("click", "k2", T + 3 * SECOND),
+        callback("start", "p1", T + 2 * SECOND),
+        callback("start", "p2", T + 3 * SECOND),
+    )
+
+    assert ("matched", "repeat_click", "matched", "repeat_step") == tuple(
+        found[k] for k in ("click/k1", "click/k2", "start/p1", "start/p2")
+    )
+
+
+@pytest.mark.parametrize("missing", STEPS[:-1])
+def test_a_complete_without_an_earlier_step_is_partial(missing: str) -> None:
+    """Completion is accepted as sent; missing steps are not invented."""
+    steps = [callback(step, step, T + 2 * SECOND) for step in STEPS if step != missing]
+
+    assert "partial_quartiles" == codes(request(), impression(), *steps)["complete/complete"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "codes_of_callbacks"),
+    [
+        pytest.param(impression(at=T + 6 * MINUTE), ("late_click", "late_step"), id="late-impression"),
+        pytest.param(impression(at=T - 6 * MINUTE), ("orphan_click", "orphan_step"), id="orphan-impression"),
+        pytest.param(impression(slot_id="x"), ("orphan_click", "orphan_step"), id="invalid-slot"),
+    ],
+)
+def test_callbacks_of_an_impression_that_does_not_count_earn_nothing(
+    shown: Event, codes_of_callbacks: tuple[str, str]
+) -> None:
+    """A click is valid only if its impression is."""
+    at = shown.effective_ts + SECOND
+
+    found = codes(request(), shown, callback("click", "k", at), callback("start", "p", at))
+
+    assert codes_of_callbacks == (found["click/k"], found["start/p"])
+
+
+def test_what_still_waits_is_pending_with_its_deadline() -> None:
+    """Without the awaited event a result names the last moment at which it could still come."""
+    results = correlate([request("r"), callback("click", "k", T), callback("start", "p", T)], WINDOWS)
+
+    assert {"slot": T + 5 * MINUTE, "click": T + 15 * MINUTE, "start": T + 5 * MINUTE} == {
+        r.kind: r.deadline for r in results if r.code == "pending"
+    }
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "expected"),
+    [
+        pytest.param(-1, ("pending", "pending"), id="just-inside"),
+        pytest.param(0, ("pending", "pending"), id="exactly-at"),
+        pytest.param(1, ("orphan_impression", "orphan_click"), id="just-outside"),
+    ],
+)
+def test_an_impression_without_request_becomes_an_orphan_after_its_deadline(
+    after_ms: int, expected: tuple[str, str]
+) -> None:
+    """Its clicks share its fate at the same moment."""
+    shown_at = T + SECOND
+
+    found = codes(impression(at=shown_at), callback("click", "k", shown_at), now=shown_at + 5 * MINUTE + after_ms)
+
+    assert expected == (found["impression/i"], found["click/k"])
+
+
+@pytest.mark.parametrize(
+    ("events", "result_id", "code"),
+    [
+        pytest.param([request()], "slot/s", "unfilled", id="slot"),
+        pytest.param([callback("click", "k", T)], "click/k", "orphan_click", id="click"),
+        pytest.param([callback("midpoint", "p", T)], "midpoint/p", "orphan_step", id="step"),
+    ],
+)
+def test_what_never_comes_is_decided_when_time_has_passed(events: list[Event], result_id: str, code: str) -> None:
+    """Open slots become unfilled, callbacks without impression become orphans."""
+    assert code == codes(*events, now=T + 60 * MINUTE)[result_id]
+
+
+def test_a_time_out_beats_the_pending_result_and_loses_to_the_next_record() -> None:
+    """Versions need no coordination: pending, then timed out, then matched after all."""
+    shown = impression(at=T + 5 * MINUTE)
+
+    pending = correlate([request()], WINDOWS)
+    timed_out = correlate([request()], WINDOWS, now=T + 6 * MINUTE)
+    matched = correlate([request(), shown], WINDOWS)
+
+    slots = [next(r for r in results if r.kind == "slot") for results in (pending, timed_out, matched)]
+    assert ["pending", "unfilled", "filled"] == [slot.code for slot in slots]
+    assert [2, 3, 4] == [slot.version for slot in slots]
+
+
+@given(history=histories())
+def test_result_that_has_been_there_never_vanishes(history: list[Event]) -> None:
+    """Whatever arrives next, each result keeps its id, so that an upserting sink is never left with a stale row."""
+    known: set[str] = set()
+    for count in range(1, len(history) + 1):
+        found = {result.result_id for result in correlate(history[:count], SMALL_WINDOWS)}
+
+        assert set() == known - found
+        known = found
+
+
+def test_repeated_request_with_other_slots_keeps_the_slots_of_both() -> None:
+    """A repeat of a request that comes before it in order does not take away its slots."""
+    later, earlier = request(slots=("s",), at=T + 1, src="a"), request(slots=("other",), at=T, src="b")
+
+    assert {"slot/s", "slot/other"} <= {
+        result.result_id.split("/", 2)[2] for result in correlate([later, earlier], WINDOWS)
+    }

@@ -1,0 +1,154 @@
+"""The credit models against published values, and money to the last unit."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples.attribution.credit.models import DAY_MS, MOST_MILLIONTHS, CreditRules, Lookback, Model, split, weights
+
+HOUR_MS = DAY_MS // 24
+MODELS: tuple[Model, ...] = ("first", "last", "linear", "time_decay", "position", "w")
+
+
+def millionths(ages_ms: Sequence[int], key: int | None = None, **knobs: Any) -> list[int]:
+    """Return the shares in millionths."""
+    return split(MOST_MILLIONTHS, weights(ages_ms, CreditRules(**knobs), key))
+
+
+@pytest.mark.parametrize(
+    ("model", "touches", "expected"),
+    [
+        pytest.param("first", 3, [1_000_000, 0, 0], id="first-of-three"),
+        pytest.param("last", 3, [0, 0, 1_000_000], id="last-of-three"),
+        pytest.param("linear", 4, [250_000] * 4, id="linear-of-four"),
+        pytest.param("linear", 3, [333_334, 333_333, 333_333], id="linear-of-three"),
+        pytest.param("position", 1, [1_000_000], id="position-of-one"),
+        pytest.param("position", 2, [500_000, 500_000], id="position-of-two"),
+        pytest.param("position", 3, [400_000, 200_000, 400_000], id="position-of-three"),
+        pytest.param("position", 4, [400_000, 100_000, 100_000, 400_000], id="position-of-four"),
+    ],
+)
+def test_each_touch_earns_the_published_share(model: Model, touches: int, expected: list[int]) -> None:
+    """First, last, linear and the 40-20-40 of the U model; one touch earns everything, two earn half each."""
+    assert expected == millionths(range(touches, 0, -1), model=model)
+
+
+def test_time_decay_earns_the_published_shares() -> None:
+    """With a half-life of seven days, ages of six days, two days and an hour earn 0.233101, 0.346387 and 0.420512."""
+    ages_ms = (6 * DAY_MS, 2 * DAY_MS, HOUR_MS)
+
+    assert [233_101, 346_387, 420_512] == millionths(ages_ms, model="time_decay")
+
+
+@pytest.mark.parametrize(
+    ("model", "hours", "expected"),
+    [
+        pytest.param("position", [160, 120.25, 80, 40, 1.5], [0.4, *[0.066666667] * 3, 0.4], id="position-of-five"),
+        pytest.param("time_decay", [50], [1], id="decay-of-one"),
+        pytest.param("time_decay", [30.5, 2], [0.470636958, 0.529363042], id="decay-of-two"),
+        pytest.param(
+            "time_decay",
+            [167, 100, 99.5, 0],
+            [0.17757804, 0.234122357, 0.234605835, 0.353693768],
+            id="decay-of-four",
+        ),
+        pytest.param(
+            "time_decay",
+            [160, 120.25, 80, 40, 1.5],
+            [0.140191902, 0.165176696, 0.195016134, 0.230008747, 0.269606521],
+            id="decay-of-five",
+        ),
+    ],
+)
+def test_each_touch_earns_what_another_implementation_gives(
+    model: Model, hours: list[float], expected: list[float]
+) -> None:
+    """The journeys and shares of `run_position_based` and `run_time_decay` of marketing-attribution-models 2.1.1."""
+    # Its answers instead of a dependency: it brings 390 MB of packages, and 1.0.10 fails with current matplotlib.
+    shares = weights([round(age * HOUR_MS) for age in hours], CreditRules(model=model))
+
+    assert pytest.approx(expected, abs=1e-9) == [float(share) for share in shares]
+
+
+@pytest.mark.parametrize("days", [7, 14, 21])
+def test_a_touch_one_half_life_older_earns_half(days: int) -> None:
+    """The published weights 1, 0.5, 0.25 and 0.125 for 0, 7, 14 and 21 days."""
+    older, newer = weights((days * DAY_MS, (days - 7) * DAY_MS), CreditRules(model="time_decay"))
+
+    assert newer == 2 * older
+
+
+def test_time_decay_of_very_old_touches_still_adds_up() -> None:
+    """A path that lies thousands of half-lives back decays relative to its newest touch, not to nothing."""
+    assert [333_333, 666_667] == millionths((10_001, 10_000), model="time_decay", half_life_ms=1)
+    assert [0, 1_000_000] == millionths((90_000, 10), model="time_decay", half_life_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("touches", "key", "expected"),
+    [
+        pytest.param(5, 2, [300_000, 50_000, 300_000, 50_000, 300_000], id="key-in-the-middle"),
+        pytest.param(4, 1, [300_000, 300_000, 100_000, 300_000], id="fewest-touches"),
+        pytest.param(3, 1, [400_000, 200_000, 400_000], id="too-few-touches"),
+        pytest.param(4, None, [400_000, 100_000, 100_000, 400_000], id="no-key-touch"),
+    ],
+)
+def test_w_gives_thirty_percent_to_the_key_touch(touches: int, key: int | None, expected: list[int]) -> None:
+    """30-30-30-10 from four touches with a key touch between the ends; anything less is a U."""
+    assert expected == millionths(range(touches, 0, -1), key, model="w")
+
+
+def test_a_path_without_touches_has_no_shares() -> None:
+    """Nothing is given to nobody."""
+    assert [[]] * len(MODELS) == [weights((), CreditRules(model=model)) for model in MODELS]
+
+
+def test_money_goes_to_the_largest_remainders_in_the_order_of_touches() -> None:
+    """A hundred units over thirds are 34, 33, 33; a remainder of two thirds comes before one of a sixth."""
+    assert [34, 33, 33] == split(100, [Fraction(1, 3)] * 3)
+    assert [1, 3] == split(4, [Fraction(1, 3), Fraction(2, 3)])
+    assert [0, 1, 0] == split(1, [Fraction(1, 6), Fraction(2, 3), Fraction(1, 6)])
+
+
+@given(
+    model=st.sampled_from(MODELS),
+    ages_ms=st.lists(st.integers(0, 90 * DAY_MS), min_size=1, max_size=30),
+    amount=st.integers(0, 10**15),
+    key=st.none() | st.integers(1, 28),
+    ends=st.tuples(st.integers(0, 50), st.integers(1, 50)),
+)
+def test_every_model_gives_exactly_one_conversion_and_all_its_money(
+    model: Model, ages_ms: list[int], amount: int, key: int | None, ends: tuple[int, int]
+) -> None:
+    """Shares are never negative and add up to one, and money adds up to the last unit."""
+    rules = CreditRules(model=model, first_percent=ends[0], last_percent=ends[1])
+    inner = key if key is not None and key < len(ages_ms) - 1 else None
+
+    shares = weights(ages_ms, rules, inner)
+    parts = split(amount, shares)
+
+    assert 1 == sum(shares)
+    assert 0 <= min(shares)
+    assert amount == sum(parts)
+    assert all(abs(part - amount * share) < 1 for part, share in zip(parts, shares, strict=True))
+
+
+@pytest.mark.parametrize("ends", [(-1, 40), (0, 0), (60, 41)])
+def test_shares_that_cannot_add_up_are_refused(ends: tuple[int, int]) -> None:
+    """The error names the knobs, the consequence and what is allowed."""
+    with pytest.raises(ValueError, match=r"first_percent and last_percent are .* would not add up"):
+        CreditRules(first_percent=ends[0], last_percent=ends[1])
+
+
+def test_a_time_scale_divides_every_window() -> None:
+    """Days pass as seconds in a demonstration, for campaigns with windows of their own as well."""
+    rules = CreditRules(lookback_of_campaign={"c": Lookback(14 * DAY_MS, 0)}).scaled(DAY_MS // 1_000)
+
+    assert (7_000, 1_000) == (rules.window_ms("click", "other"), rules.window_ms("impression", "other"))
+    assert (14_000, 0) == (rules.window_ms("click", "c"), rules.window_ms("impression", "c"))
+    assert (7_000, 6, 41, 1) == (rules.half_life_ms, rules.lateness_ms, rules.delay_ms, rules.settle_ms)
+    assert 14_000 + 6 + 41 + 1 == rules.retention_ms

@@ -1,1 +1,0 @@
-"""Tests of the judge: what it reads, writes, checks and copies."""

@@ -1,1 +1,0 @@
-"""Tests of the linter, with its corpus."""

@@ -1,0 +1,133 @@
+"""
+Programs around the examples of the linter's rules.
+
+What arrives are the one-line examples in the docstrings of rules; what leaves are whole programs, a bad and a good one
+per rule, with the error condition that open-source Spark 4.3.0 must give to the bad one, or None if it gives none.
+Real-time mode demands that each program lacks nothing but what its rule is about.
+"""
+
+import re
+from dataclasses import dataclass
+
+from scripts.lint.engine import RULES
+from scripts.lint.rules.rule import Rule
+
+ALLOWLIST = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+CONDITIONS: dict[str, str | None] = {
+    "trigger-duration": "VALUE_NOT_NON_EMPTY_STR",
+    "trigger-form": "TypeError",
+    "trigger-interval": "INVALID_INTERVAL_FORMAT.INVALID_UNIT",
+    "trigger-several": "ONLY_ALLOW_SINGLE_TRIGGER",
+    "output-mode": "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED",
+    "checkpoint": "AnalysisException",
+    "source": "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED",
+    "sink": ALLOWLIST,
+    "foreach-batch": ALLOWLIST,
+    "stream-join": ALLOWLIST,
+    "static-join": ALLOWLIST,
+    "session-window": "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION",
+    "dedup-within-watermark": ALLOWLIST,
+    "legacy-state": ALLOWLIST,
+    "event-time-timer": None,
+    "python-udf": ALLOWLIST,
+    "map-in-pandas": ALLOWLIST,
+    "python-state": "STDS_FAILED_TO_READ_OPERATOR_METADATA",
+    "union-self": "STREAMING_REAL_TIME_MODE.IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED",
+    "union-after-state": "STREAMING_REAL_TIME_MODE.STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED",
+    "sort-or-coalesce": ALLOWLIST,
+    "option": "maxOffsetsPerTrigger is not compatible with real time mode",
+    "setting": "STREAMING_REAL_TIME_MODE.SQL_CONFIGURATION_NOT_SUPPORTED",
+    "flag-in-session": None,
+    "async-trigger": "Async progress tracking cannot be used with AvailableNow trigger",
+    "async-state": "Stateful streaming queries does not support async progress tracking",
+    "async-interval": "STREAMING_REAL_TIME_MODE.ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO",
+    "continuous-operator": "Continuous processing does not support Aggregate operations",
+    "foreach-writer-import": "ImportError",
+    "frozen-clock": None,
+}
+"""What the bad program of each rule about code gives: a condition, the name of an exception, or a part of its text."""
+
+PROCESSOR = """
+class Counter(StatefulProcessor):
+    def init(self, handle):
+        self.count = handle.getValueState("count", "n long")
+
+    def handleInputRows(self, key, rows, timerValues):
+        yield Row(key=key[0])
+
+    def close(self):
+        pass
+
+"""
+OPENING = """
+{imports}{processor}
+def read(topic):
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}")
+    return source.option("subscribe", topic).load().select("key", "value")
+
+
+events = read("{topic}")
+events_2 = read("{topic}")
+users = spark.createDataFrame([(b"a", 1)], "key binary, level int")
+writer = (
+    events.writeStream.format("kafka")
+    .option("kafka.bootstrap.servers", "{servers}")
+    .option("topic", "{target}")
+    .option("checkpointLocation", "{checkpoint}")
+    .outputMode("update")
+)
+"""
+SINK = (
+    '.format("kafka").option("kafka.bootstrap.servers", "{servers}").option("topic", "{target}")'
+    '.option("checkpointLocation", "{checkpoint}").outputMode("update")'
+)
+REAL_TIME = '.trigger(realTime="5 minutes")'
+PLACES = {"servers": "127.0.0.1:1", "topic": "events", "target": "results", "checkpoint": "/tmp/checkpoints/example"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """The wrong and the right program of one rule."""
+
+    rule: str
+    bad: str
+    good: str
+    condition: str | None
+
+
+def programs(places: dict[str, str] = PLACES) -> list[Program]:
+    """Return the programs of all rules about code; `places` names servers, topics and the checkpoint."""
+    rules = [rule for rule in RULES if rule.subject == "module"]
+    return [
+        Program(rule.id, whole(rule, rule.example, places), whole(rule, rule.use_instead, places), CONDITIONS[rule.id])
+        for rule in rules
+    ]
+
+
+def whole(rule: Rule, line: str, places: dict[str, str]) -> str:
+    """Return a program around one line of a rule's docstring."""
+    stateful = "..." in line
+    imports = "from pyspark.sql import Row\nfrom pyspark.sql import functions as F\n"
+    imports += "from pyspark.sql.streaming import StatefulProcessor\n\n" if stateful else ""
+    opening = OPENING.replace("{imports}", imports).replace("{processor}", PROCESSOR if stateful else "")
+    text = (opening + completed(line.replace("(...", "(Counter()"))).lstrip("\n")
+    for name, value in places.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def completed(line: str) -> str:
+    """Add what a line leaves out: the load of a source, the sink, the trigger, the start."""
+    line = "".join(part.strip() for part in line.splitlines())
+    if ".start()" in line:
+        return f"query = {line}\n"
+    if ".conf." in line or line.startswith(("from ", "import ")):
+        return f"{line}\nquery = writer{REAL_TIME}.start()\n"
+    if re.fullmatch(r"spark\.readStream[^\n]*", line):
+        kafka = (
+            '.option("kafka.bootstrap.servers", "{servers}").option("subscribe", "{topic}")' if "kafka" in line else ""
+        )
+        line = f"{line}{kafka}.load()"
+    if ".writeStream" not in line:
+        line = f'{line}.selectExpr("to_json(struct(*)) AS value").writeStream'
+    return f"query = {line}{SINK}{'' if '.trigger(' in line else REAL_TIME}.start()\n"

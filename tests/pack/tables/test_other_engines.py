@@ -1,0 +1,93 @@
+"""The table of the peers says what the JSON says, and names what was not measured."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.pack.tables.other_engines import PEERS, peers
+
+CONDITIONS = {
+    "date": "2026-11-21",
+    "cores": 2,
+    "java": "17.0.15",
+    "java_options": "",
+    "pyspark": "4.3.0",
+    "kafka_broker_and_clients": "4.4.0",
+    "partitions": 2,
+    "interval_seconds": 30,
+    "measured_seconds": 120,
+    "warm_up_seconds": 45,
+    "repeats": 2,
+}
+TABLE = """\
+`make bench-other-engines KEEP=1`, 2026-11-21: 2 cores, Java 17.0.15, PySpark 4.3.0, Flink 2.3.0, broker 4.4.0, \
+2 partitions, trigger interval 30 s, 120 s measured after 45 s, runs of each: 2; other programs took at most 0.07 cores.
+
+| stateful: from due to received, ms | records/s | p50 | p90 | p99 | p99.9 | max | p50 times the floor \
+| batch boundaries | cores of the engine |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| raw echo | 1,000 | 0.8 | 1.6 | 4.0 | 8.0 | 1,234 | 1 | - | 0.12 |
+| Flink | 1,000 | 1.6 | 3.2 | 8.0 | 16 | 1,234 | 2 | - | 0.43 |
+| Spark, real-time mode | 1,000 | 2.4 | 4.8 | 12 | 24 | 1,234 | 3 | 6 | 0.55 |
+
+Quix Streams was not measured: pip cannot install it.
+"""
+
+
+def cell(work: str, engine: str, times: float, cores: float, boundaries: int = 0) -> dict[str, Any]:
+    """Return a cell as the benchmark writes it, with latencies that are so many times those of the floor."""
+    latencies = {"p50_ms": 0.8, "p90_ms": 1.6, "p99_ms": 4.0, "p99.9_ms": 8.0}
+    return {
+        "work": work,
+        "engine": engine,
+        "rate": 1000.0,
+        "times_floor": times,
+        "boundaries": boundaries,
+        **{name: milliseconds * times for name, milliseconds in latencies.items()},
+        "max_ms": 1234.4,
+        "engine_cores": cores,
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository in which Flink was measured and Quix Streams could not be installed."""
+    content = {
+        "conditions": CONDITIONS,
+        "peers": [
+            {"engine": "Flink", "packages": "apache-flink==2.3.0, org.apache.flink:x:5.0.0-2.2", "not_measured": ""},
+            {"engine": "Quix Streams", "packages": "quixstreams==99", "not_measured": "pip cannot install it"},
+        ],
+        "cells": [
+            cell("echo", "raw echo", 1, 0.12),
+            cell("stateless", "Flink", 1, 0.4),
+            cell("stateful", "Flink", 2, 0.43),
+            cell("stateful", "real-time", 3, 0.55, boundaries=6),
+        ],
+        "runs": [{"foreign_cores": 0.02}, {"foreign_cores": 0.07}],
+    }
+    path = tmp_path / PEERS
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(content))
+    return tmp_path
+
+
+def test_table_of_peers_is_made_of_the_numbers_of_the_json(root: Path) -> None:
+    """A reader finds each number of the page in the file that the benchmark wrote."""
+    assert peers(root, "stateful") == TABLE
+
+
+def test_work_that_was_not_measured_is_refused(root: Path) -> None:
+    """A mistyped work in a page is an error that lists the right ones."""
+    with pytest.raises(
+        ValueError, match=r"nothing was measured for 'statefull'; name one of \['stateful', 'stateless'\]"
+    ):
+        peers(root, "statefull")
+
+
+def test_table_without_its_measurement_names_the_command(tmp_path: Path) -> None:
+    """Whoever asks for the table first learns how to make its numbers."""
+    with pytest.raises(ValueError, match=r"other_engines\.json does not exist; write it with `make bench-"):
+        peers(tmp_path, "stateful")

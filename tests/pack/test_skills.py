@@ -1,0 +1,169 @@
+"""The command line: silence means success, findings are lines on standard error, wrong usage is told apart."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.pack import files
+
+BAD = "df.writeStream.trigger(realTime=True).start()\n"
+
+
+def _skills(*arguments: str, root: Path = files.ROOT, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "scripts/skills.py"), *arguments]
+    env = os.environ | ({"HOME": str(home)} if home else {})
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env, cwd="/")
+
+
+def _bare(*arguments: str, root: Path) -> subprocess.CompletedProcess[str]:
+    # Isolated and without site-packages: nothing but the standard library can be imported.
+    command = [sys.executable, "-I", "-S", str(root / "scripts/skills.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
+
+
+@pytest.fixture
+def bad_file(tmp_path: Path) -> Path:
+    """Return a file with one wrong trigger."""
+    path = tmp_path / "job.py"
+    path.write_text(BAD)
+    return path
+
+
+def test_valid_pack_is_met_with_silence(copied: Path) -> None:
+    """Success prints nothing and ends with 0."""
+    done = _skills("validate", root=copied)
+
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_fault_is_one_line_on_standard_error(copied: Path) -> None:
+    """A finding names path, line, rule, problem and remedy, and the status is 1."""
+    (copied / "SKILL.md").write_text(
+        (copied / "SKILL.md").read_text().replace("references/errors.md", "references/x.md")
+    )
+
+    done = _skills("validate", root=copied)
+
+    assert (1, "") == (done.returncode, done.stdout)
+    assert all(line.count(":") >= 3 and ";" in line for line in done.stderr.splitlines())
+    assert "SKILL.md:" in done.stderr
+
+
+def test_generate_repairs_what_validate_found(copied: Path) -> None:
+    """The remedy that is named works."""
+    (copied / "manifest.json").unlink()
+    assert 1 == _skills("validate", root=copied).returncode
+
+    assert "wrote manifest.json\n" == _skills("generate", root=copied).stdout
+    assert 0 == _skills("validate", root=copied).returncode
+
+
+def test_generate_with_a_wrong_page_says_which(copied: Path) -> None:
+    """A page that asks for something that does not exist stops the run."""
+    (copied / "references/new.md").write_text("<!-- generated: no -->\n<!-- end -->\n")
+
+    done = _skills("generate", root=copied)
+
+    assert 1 == done.returncode
+    assert done.stderr.startswith("references/new.md: ")
+
+
+def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
+    """The classic mistake is found and the right form is named."""
+    done = _skills("lint", str(bad_file))
+
+    assert 1 == done.returncode
+    assert f"{bad_file.as_posix()}:1: " in done.stderr
+    assert '"5 minutes"' in done.stderr
+
+
+@pytest.mark.parametrize("style", ["json", "github", "sarif"])
+def test_lint_for_programs_writes_to_standard_output(bad_file: Path, style: str) -> None:
+    """What a program reads is not mixed with messages."""
+    done = _skills("lint", "--format", style, str(bad_file))
+
+    assert (1, "") == (done.returncode, done.stderr)
+    assert done.stdout.startswith("::error ") if style == "github" else json.loads(done.stdout)
+
+
+def test_right_file_is_met_with_silence(tmp_path: Path) -> None:
+    """Nothing to say, status 0."""
+    (tmp_path / "ok.py").write_text("print(1)\n")
+
+    done = _skills("lint", str(tmp_path))
+
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "required"),
+        (("frobnicate",), "invalid choice"),
+        (("lint",), "required: paths"),
+        (("lint", "/no/such/file"), "there is no /no/such/file, so nothing was checked"),
+        (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
+    ],
+    ids=["nothing", "unknown", "no-path", "missing-path", "engine"],
+)
+def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], said: str) -> None:
+    """Wrong usage is told apart from findings."""
+    done = _skills(*arguments)
+
+    assert 2 == done.returncode
+    assert said in done.stderr
+
+
+def test_help_shows_examples() -> None:
+    """A person learns the commands from their help."""
+    done = _skills("--help")
+
+    assert 0 == done.returncode
+    assert "python scripts/skills.py lint jobs/" in done.stdout
+
+
+def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, bad_file: Path) -> None:
+    """The skill is copied to machines on which nothing is installed."""
+    linted = _bare("lint", str(bad_file), root=copied)
+    installed = _bare("install", "--to", str(tmp_path / "skills"), root=copied)
+    again = _bare("install", "--check", "--to", str(tmp_path / "skills"), root=tmp_path / "skills/spark-real-time-mode")
+
+    assert 1 == linted.returncode
+    assert '"5 minutes"' in linted.stderr
+    assert (0, 0) == (installed.returncode, again.returncode), installed.stderr + again.stderr
+
+
+def test_validate_without_packages_names_the_remedy(copied: Path) -> None:
+    """What is missing is named, and how to get it."""
+    done = _bare("validate", root=copied)
+
+    assert 2 == done.returncode
+    assert "make check" in done.stderr
+
+
+def test_install_serves_the_assistants_of_the_machine(copied: Path, tmp_path: Path) -> None:
+    """Without a folder, each assistant that is present gets a copy; a stale one is told."""
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".cursor").mkdir()
+
+    done = _skills("install", root=copied, home=tmp_path)
+    fresh = _skills("install", "--check", root=copied, home=tmp_path)
+    shutil.rmtree(tmp_path / ".cursor/skills")
+    stale = _skills("install", "--check", root=copied, home=tmp_path)
+
+    assert (0, 0, 1) == (done.returncode, fresh.returncode, stale.returncode), done.stderr
+    assert 2 == done.stdout.count("installed into")
+    assert (tmp_path / ".claude/skills/spark-real-time-mode/SKILL.md").is_file()
+
+
+def test_install_without_assistants_names_the_option(copied: Path, tmp_path: Path) -> None:
+    """Where no assistant is found, the person is told how to name a folder."""
+    done = _skills("install", root=copied, home=tmp_path)
+
+    assert 2 == done.returncode
+    assert "--to" in done.stderr

@@ -1,0 +1,240 @@
+"""Each check of `validate` finds the fault that it is there for, and names file, line and remedy."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.pack import files
+from scripts.pack.checks.advice import check_advice, check_triggers, wrong_triggers
+from scripts.pack.checks.evidence import check_evidence
+from scripts.pack.checks.fences import check_fences
+from scripts.pack.checks.generated import check_generated, check_manifest
+from scripts.pack.checks.links import check_links, check_orphans
+from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from scripts.pack.validate import CHECKS, validate
+from scripts.text.finding import Finding
+
+Check = Callable[[Path], Iterator[Finding]]
+PAGE = "references/real_time_mode.md"
+TICKS = "```"
+
+
+def _replace(path: str, old: str, new: str) -> Callable[[Path], None]:
+    def spoil(root: Path) -> None:
+        text = (root / path).read_text(encoding="utf-8")
+        assert old in text, f"{path} no longer contains {old!r}"
+        (root / path).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return spoil
+
+
+def _replace_all(path: str, old: str, new: str) -> Callable[[Path], None]:
+    return lambda root: _write(path, (root / path).read_text(encoding="utf-8").replace(old, new))(root)
+
+
+def _append(path: str, text: str) -> Callable[[Path], None]:
+    def spoil(root: Path) -> None:
+        with (root / path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    return spoil
+
+
+def _remove(path: str) -> Callable[[Path], None]:
+    return lambda root: (root / path).unlink()
+
+
+def _write(path: str, text: str) -> Callable[[Path], None]:
+    def spoil(root: Path) -> None:
+        (root / path).write_text(text, encoding="utf-8")
+
+    return spoil
+
+
+def _manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    def spoil(root: Path) -> None:
+        content = json.loads((root / files.MANIFEST).read_text())
+        change(content)
+        (root / files.MANIFEST).write_text(json.dumps(content))
+
+    return spoil
+
+
+LONG = "\n".join(f"Line {number}." for number in range(201))
+FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
+    "excerpt": (
+        check_generated,
+        _replace(PAGE, "def assert_real_time", "def assert_it"),
+        PAGE,
+        "out of date.*assert_it",
+    ),
+    "router": (
+        check_generated,
+        _replace("SKILL.md", "](references/errors.md)", "](references/x.md)"),
+        "SKILL.md",
+        "out of",
+    ),
+    "hash": (check_generated, _append("examples/attribution/settings.py", "# more\n"), "manifest.json", "out of date"),
+    "asked": (check_generated, _append(PAGE, "<!-- generated: no -->\n<!-- end -->\n"), PAGE, "no generated part"),
+    "no-manifest": (check_manifest, _remove("manifest.json"), "manifest.json", "cannot be read"),
+    "schema": (check_manifest, _manifest(lambda m: m.update(version="one")), "manifest.json", "version: 'one'"),
+    "hash-form": (
+        check_manifest,
+        _manifest(lambda m: m["files"][0].update(sha256="x")),
+        "manifest.json",
+        "files/0/sha256",
+    ),
+    "gone": (
+        check_manifest,
+        _remove("examples/attribution/settings.py"),
+        "manifest.json",
+        "'examples/attribution/settings.py', which does not",
+    ),
+    "no-skill": (check_frontmatter, _remove("SKILL.md"), "SKILL.md", "does not exist"),
+    "name": (
+        check_frontmatter,
+        _replace("SKILL.md", "name: spark-real-time-mode", "name: Spark"),
+        "SKILL.md",
+        "lowercase",
+    ),
+    "description": (
+        check_frontmatter,
+        _replace("SKILL.md", "description: ", "description: " + "x" * 1000),
+        "SKILL.md",
+        "1024",
+    ),
+    "field": (check_frontmatter, _replace("SKILL.md", "license:", "licence:"), "SKILL.md", "licence"),
+    "yaml": (check_frontmatter, _replace("SKILL.md", "license: Apache", "license: [Apache"), "SKILL.md", "YAML"),
+    "page-lines": (check_budgets, _append(PAGE, LONG), PAGE, "may have 200"),
+    "skill-lines": (check_budgets, _append("SKILL.md", "\n" * 150), "SKILL.md", "may have 150"),
+    "skill-tokens": (check_budgets, _append("SKILL.md", "word " * 4000), "SKILL.md", "tokens"),
+    "skill-fence": (
+        check_budgets,
+        _append("SKILL.md", f"{TICKS}text\n" + "x\n" * 11 + TICKS),
+        "SKILL.md",
+        "a fence has 11",
+    ),
+    "contents": (check_budgets, _replace_all(PAGE, "](#", "](real_time_mode.md#"), PAGE, "no contents list"),
+    "link": (check_links, _append(PAGE, "\n[x](nowhere.md)\n"), PAGE, "'nowhere.md' does not exist"),
+    "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "anchor that errors.md"),
+    "own-anchor": (check_links, _append(PAGE, "\n[x](#nowhere)\n"), PAGE, "names an anchor"),
+    "outside": (check_links, _append(PAGE, "\n[x](../../secret.md)\n"), PAGE, "leaves the repository"),
+    "twice": (check_links, _append(PAGE, "\n## When to choose it\n"), PAGE, "is there twice"),
+    "read-when": (check_orphans, _replace(PAGE, "*Read when", "*Look when"), PAGE, "says nowhere when"),
+    "unrouted": (
+        check_orphans,
+        _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
+        "references/lost.md",
+        "SKILL.md does not link",
+    ),
+    "untested": (
+        check_orphans,
+        _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
+        "references/lost.md",
+        "links to no test",
+    ),
+    "module": (check_orphans, _write("examples/lost.py", '"""Lost."""\n'), "examples/lost.py", "no page links to it"),
+    "unlinked": (check_orphans, _write("examples/real_time_mode.py", "A = 1\n"), PAGE, "does not link to its module"),
+    "test": (check_orphans, _write("tests/test_lost.py", '"""Lost."""\n'), "tests/test_lost.py", "no module or page"),
+    "language": (check_fences, _append(PAGE, f"\n{TICKS}pythn\nx\n{TICKS}\n"), PAGE, "language 'pythn'"),
+    "braces": (check_fences, _append(PAGE, f'\n{TICKS}python raises="X"\nx\n{TICKS}\n'), PAGE, "outside of braces"),
+    "option": (
+        check_fences,
+        _append(PAGE, f'\n{TICKS}python {{raise="X"}}\nx\n{TICKS}\n'),
+        PAGE,
+        r"unknown options \['raise'\]",
+    ),
+    "syntax": (check_fences, _append(PAGE, f"\n{TICKS}python\nx = = 1\n{TICKS}\n"), PAGE, "is not Python"),
+    "two-fates": (
+        check_fences,
+        _append(PAGE, f'\n{TICKS}python {{raises="X" requires="databricks"}}\nx\n{TICKS}\n'),
+        PAGE,
+        "more than one fate",
+    ),
+    "other-engine": (
+        check_fences,
+        _append(PAGE, f'\n{TICKS}python {{requires="luck"}}\nx\n{TICKS}\n'),
+        PAGE,
+        "requires 'luck'",
+    ),
+    "mode": (check_fences, _append(PAGE, f'\n{TICKS}python {{mode="fast"}}\nx\n{TICKS}\n'), PAGE, "mode 'fast'"),
+    "too-many": (
+        check_fences,
+        _append(PAGE, f'\n{TICKS}python {{requires="databricks"}}\nx\n{TICKS}\n' * 60),
+        PAGE,
+        "need Databricks",
+    ),
+    "evidence": (
+        check_evidence,
+        _append(PAGE, "\n| what | OSS 4.3.0 | evidence |\n|---|---|---|\n| a | b | |\n"),
+        PAGE,
+        "no evidence",
+    ),
+    "undated": (
+        check_evidence,
+        _append(PAGE, "\n| what | evidence |\n|---|---|\n| a | [x](https://spark.apache.org) |\n"),
+        PAGE,
+        "no date",
+    ),
+    "no-column": (check_evidence, _append(PAGE, "\n| what | OSS 4.3.0 |\n|---|---|\n| a | b |\n"), PAGE, "no column"),
+    "advice": (
+        check_advice,
+        _replace(PAGE, 'trigger(realTime="5 minutes")\n    .start', "trigger(realTime=True)\n    .start"),
+        PAGE,
+        "True",
+    ),
+    "trigger": (check_triggers, _append("AGENTS.md", "Use realTime=True.\n"), "AGENTS.md", "is no duration"),
+    "advice-code": (
+        check_advice,
+        _append(
+            "examples/attribution/settings.py", "\ndef start(w):\n    w.writeStream.trigger(realTime=True).start()\n"
+        ),
+        "examples/attribution/settings.py",
+        "True",
+    ),
+}
+
+
+@pytest.mark.parametrize(("check", "spoil", "path", "problem"), FAULTS.values(), ids=FAULTS)
+def test_fault_is_found_with_file_and_remedy(
+    copied: Path, check: Check, spoil: Callable[[Path], None], path: str, problem: str
+) -> None:
+    """What a check promises to find it finds, where it is, and says what to do."""
+    spoil(copied)
+
+    found = [finding for finding in check(copied) if re.search(problem, finding.message)]
+
+    assert [path] == sorted({finding.path for finding in found}), list(check(copied))
+    assert all(finding.line >= 1 and finding.fix for finding in found)
+
+
+def test_each_check_has_a_fault() -> None:
+    """No check is believed that has never failed."""
+    assert set(CHECKS) == {check for check, *_ in FAULTS.values()}
+
+
+def test_pack_as_it_is_has_no_findings() -> None:
+    """The repository obeys its own rules, and its generated parts are up to date."""
+    assert [] == validate(files.ROOT)
+
+
+def test_wrong_trigger_anywhere_in_the_pack_is_found() -> None:
+    """Whichever right trigger of a page or an example becomes `True`, validate names the line and what to write."""
+    right = re.compile(r"realTime=f?\"[^\"]*\"")
+    places = 0
+    # The list of lint rules is generated as a whole, so that any change of it is out of date.
+    for path in {*files.pages(files.ROOT), *files.modules(files.ROOT)} - {files.ROOT / "references/lint_rules.md"}:
+        text = path.read_text(encoding="utf-8")
+        for match in right.finditer(text):
+            wrong = f"{text[: match.start()]}realTime=True{text[match.end() :]}"
+            line = text.count("\n", 0, match.start()) + 1
+
+            found = list(wrong_triggers(wrong, path.name))
+
+            assert [(line, 'write realTime="5 minutes"')] == [(finding.line, finding.fix) for finding in found]
+            places += 1
+    assert places > 40

@@ -1,0 +1,172 @@
+"""Session, slot check, proof of real-time mode, and failures that come after the start."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.realtime.slots import (
+    NotEnoughSlotsError,
+    NotRealTimeError,
+    QueryFailedError,
+    assert_real_time,
+    preflight,
+    raise_if_failed,
+    slots_free,
+    slots_needed,
+    slots_total,
+    wait_until,
+)
+from tests.conftest import SLOTS
+from tests.helpers import end_offset, eventually, new_topic, produce
+
+pytestmark = pytest.mark.spark
+services = pytest.mark.services
+
+NO_BROKER = "127.0.0.1:1"
+"""Planning does not ask the broker."""
+
+
+def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+    """Return keys and values only: the sink would take the column `partition` for the target's partition."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
+    return source.option("subscribe", topic).option("startingOffsets", "earliest").load().select("key", "value")
+
+
+def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, *, real_time: bool = True) -> StreamingQuery:
+    """Start a query that is called like its checkpoint folder."""
+    writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
+    writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
+    if real_time:
+        query: StreamingQuery = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]  # not in its hints
+        return query
+    return writer.trigger(processingTime="0 seconds").start()
+
+
+PLANS: dict[str, tuple[Callable[[DataFrame, DataFrame], DataFrame], int]] = {
+    "stateless": (lambda stream, _: stream.select("value"), 8),
+    "aggregation": (lambda stream, _: stream.groupBy("key").count(), 8 + 2),
+    "global-aggregation": (lambda stream, _: stream.groupBy().count(), 8 + 1),
+    "repartition": (lambda stream, _: stream.repartition(3), 8 + 3),
+    "repartition-by-key": (lambda stream, _: stream.repartition(3, "key"), 8 + 3),
+    "repartition-then-aggregation": (lambda stream, _: stream.repartition(4).groupBy("key").count(), 8 + 4 + 2),
+    "two-operators-on-one-key": (lambda s, _: s.dropDuplicates(["key"]).groupBy("key").count(), 8 + 2),
+    "two-operators-on-two-keys": (lambda s, _: s.dropDuplicates(["key"]).groupBy("value").count(), 8 + 2 + 2),
+    "broadcast-join": (lambda stream, table: stream.join(F.broadcast(table), "key"), 8),
+    "broadcast-join-of-an-aggregate": (
+        lambda stream, table: stream.join(F.broadcast(table.groupBy("key").count()), "key"),
+        8,
+    ),
+}
+
+
+@pytest.mark.parametrize(("plan", "needed"), PLANS.values(), ids=PLANS)
+def test_slots_are_the_sum_over_all_stages_of_the_stream(
+    spark: SparkSession, plan: Callable[[DataFrame, DataFrame], DataFrame], needed: int
+) -> None:
+    """Source partitions and every shuffle count; the static side of a join runs before and does not."""
+    stream = read(spark, NO_BROKER, "any")
+    table = spark.createDataFrame([(b"k", 1)], "key binary, price int")
+
+    assert needed == slots_needed(plan(stream, table), source_partitions=8)
+
+
+@services
+def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_error(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """Without the check the engine does this: some partitions are never read, and the query stays active."""
+    partitions = SLOTS + 2
+    source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
+    produce(kafka, source, [(n, b"value") for n in range(partitions)])
+
+    query = start(read(spark, kafka, source), kafka, target, tmp_path / "starved")
+
+    eventually(lambda: len(query.recentProgress) >= 2, 60, "two finished batches")
+    assert query.isActive
+    assert query.exception() is None
+    assert SLOTS == end_offset(kafka, target)
+
+
+@services
+def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) -> None:
+    """The same query is refused before it starts, with object, consequence and remedy."""
+    stream = read(spark, kafka, "any")
+
+    with pytest.raises(NotEnoughSlotsError) as refused:
+        preflight(spark, {"starved": (stream, SLOTS + 2)})
+
+    message = str(refused.value)
+    assert f"need {SLOTS + 2} task slots at the same time (starved {SLOTS + 2}), but only {SLOTS} of {SLOTS}" in message
+    assert "starve some partitions for ever" in message
+    assert f"use local[{SLOTS + 2}]" in message
+
+
+def test_preflight_adds_up_all_queries(spark: SparkSession) -> None:
+    """Queries that fit one by one may not fit together."""
+    stream = read(spark, NO_BROKER, "any")
+    counted = stream.groupBy("key").count()
+
+    assert SLOTS == preflight(spark, {"first": (stream, 4), "second": (counted, SLOTS - 6)})
+    with pytest.raises(NotEnoughSlotsError, match=rf"need {SLOTS + 1} task slots.*first 5, second {SLOTS - 4}"):
+        preflight(spark, {"first": (stream, 5), "second": (counted, SLOTS - 6)})
+
+
+@services
+def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A running aggregation over 3 partitions holds 3 + 2 slots, within a batch and between batches."""
+    source, target = new_topic(kafka, 3), new_topic(kafka, 1)
+    produce(kafka, source, [(n, b"value") for n in range(3)])
+    counted = read(spark, kafka, source).groupBy("value").count().select(F.col("count").cast("string").alias("value"))
+
+    query = start(counted, kafka, target, tmp_path / "running")
+
+    eventually(lambda: slots_free(spark) == SLOTS - 5, 60, "five slots taken in the first batch")
+    eventually(lambda: len(query.recentProgress) >= 1, 60, "a finished batch")
+    # Whether a batch runs or not at this moment, the claim stands.
+    assert {SLOTS - 5} == {slots_free(spark) for _ in range(20)}
+    with pytest.raises(NotEnoughSlotsError, match=f"only {SLOTS - 5} of {SLOTS} are free"):
+        preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 4)})
+    query.stop()
+    eventually(lambda: slots_free(spark) == SLOTS, 30, "all slots free again")
+    assert SLOTS == slots_total(spark)
+
+
+@services
+def test_real_time_mode_is_proved_from_the_plan(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The proof accepts a real-time query and refuses the same query in micro-batch mode."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    stream = read(spark, kafka, source)
+    produce(kafka, source, [(0, b"value")])
+
+    assert_real_time(start(stream, kafka, target, tmp_path / "real-time"))
+    with pytest.raises(NotRealTimeError, match="'micro-batch' runs without RealTimeStreamScan"):
+        assert_real_time(start(stream, kafka, target, tmp_path / "micro-batch", real_time=False))
+
+
+@services
+def test_a_failure_after_the_start_surfaces_with_query_and_condition(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """An ANSI cast of a bad row ends the query; waiting for it says which query and which condition."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    bad = read(spark, kafka, source).select(F.col("value").cast("string").cast("long").cast("string").alias("value"))
+    query = start(bad, kafka, target, tmp_path / "casting")
+    assert_real_time(query)
+
+    produce(kafka, source, [(0, b"not a number")])
+    with pytest.raises(QueryFailedError, match="query 'casting' failed with CAST_INVALID_INPUT") as failed:
+        wait_until(lambda: False, 60, "a result", [query])
+
+    assert ("casting", "CAST_INVALID_INPUT") == (failed.value.query_name, failed.value.condition)
+    with pytest.raises(QueryFailedError):
+        raise_if_failed([query])
+
+
+def test_waiting_ends_at_its_deadline() -> None:
+    """What does not come is named, with the time that was waited."""
+    with pytest.raises(TimeoutError, match="waited 0 s for a miracle"):
+        wait_until(lambda: False, 0, "a miracle")

@@ -1,0 +1,75 @@
+"""Empty batches before traffic: how many, that nothing is left of them, and what they refuse."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.benchmarks.spark.queries import trigger_interval
+from examples.realtime.slots import QueryFailedError
+from examples.realtime.warm_up import LEAST_INTERVAL, Start, warm_up
+from tests.helpers import end_offset, new_topic, produce
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+
+def counting(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+    """Return a query with state, whose boundary is the long one."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
+    stream = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
+    return stream.groupBy("key").count().select(F.col("count").cast("string").alias("value"))
+
+
+def starting(stream: DataFrame, kafka: str, target: str, started: list[StreamingQuery]) -> Start:
+    """Return what starts `stream` and remembers it."""
+
+    def start(folder: Path, interval_seconds: float) -> Iterator[StreamingQuery]:
+        writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
+        writer = writer.outputMode("update").option("checkpointLocation", str(folder / "query"))
+        interval = trigger_interval(interval_seconds)
+        started.append(writer.trigger(realTime=interval).start())  # type: ignore[call-overload]  # not in its hints
+        yield started[-1]
+
+    return start
+
+
+def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Whatever the warm-up did must not be seen by the query that follows it."""
+    source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
+    before = spark.conf.get(LEAST_INTERVAL)
+
+    warm_up(spark, starting(counting(spark, kafka, source), kafka, target, started), batches=5, parent=tmp_path)
+
+    (query,) = started
+    assert not query.isActive
+    assert query.exception() is None
+    assert query.lastProgress is not None
+    assert query.lastProgress.batchId >= 4
+    assert ([], 0) == (list(tmp_path.iterdir()), end_offset(kafka, target))
+    assert before == spark.conf.get(LEAST_INTERVAL)
+
+
+def test_refuses_a_source_with_records(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Their results would reach the sink a second time, from the query that follows."""
+    source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
+    produce(kafka, source, [(0, b"a"), (1, b"b")])
+
+    with pytest.raises(ValueError, match="has read 2 rows during its warm-up"):
+        warm_up(spark, starting(counting(spark, kafka, source), kafka, target, started), batches=1000, parent=tmp_path)
+
+    assert [False] == [query.isActive for query in started]
+
+
+def test_shows_the_error_of_a_query_and_stops_it(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A query that fails here would fail in production as well."""
+    target, started = new_topic(kafka, 1), list[StreamingQuery]()
+    stream = counting(spark, kafka, "no-such-topic")
+
+    with pytest.raises(QueryFailedError, match="UnknownTopicOrPartition"):
+        warm_up(spark, starting(stream, kafka, target, started), batches=1, parent=tmp_path)
+
+    assert [False] == [query.isActive for query in started]
+    assert [] == list(tmp_path.iterdir())
