@@ -11,8 +11,8 @@ from pathlib import Path
 
 from scripts.lint.engine import RULES
 from scripts.pack import files
-from scripts.pack.tables import latency, measured, other_engines
-from scripts.pack.tables.measured import table
+from scripts.pack.tables import latency, other_engines, postgres_sink
+from scripts.pack.tables.format import table
 from scripts.text import markdown
 
 Maker = Callable[[Path, str], str]
@@ -68,7 +68,7 @@ BLOCKS: dict[str, Maker] = {
     "settings": settings,
     "conditions": conditions,
     "lint-rules": lint_rules,
-    "measured-postgres-sink": measured.sink,
+    "measured-postgres-sink": postgres_sink.sink,
     "measured-modes": latency.modes,
     "measured-overview": latency.overview,
     "measured-boundaries": latency.boundaries,

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.measured import PERCENTILES, conditions, latencies, milliseconds, table
+from scripts.pack.tables.format import PERCENTILES, conditions, latencies, milliseconds, table
 
 FOLDER = "references/measured"
 RATIOS = {

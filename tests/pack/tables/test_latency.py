@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scripts.pack.tables import latency
-from scripts.pack.tables.measured import PERCENTILES
+from scripts.pack.tables.format import PERCENTILES
 from scripts.text import markdown
 
 CONDITIONS = {
