@@ -1,0 +1,99 @@
+"""
+Derive the flags of a program from a documented dataclass, so `--help` always matches the code.
+
+The field `max_rows: int = 10` becomes `--max-rows`, and the docstring below the field becomes its help text.
+"""
+
+import argparse
+import ast
+import inspect
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from itertools import pairwise
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def arguments_of(
+    kind: type[T],
+    arguments: Sequence[str] | None = None,
+    *,
+    program: str,
+    description: str,
+    example: str,
+    fixed: Mapping[str, Any] | None = None,
+    quick: Mapping[str, Any] | None = None,
+) -> T:
+    """
+    Parse a command line into the dataclass `kind`; print the usage and exit with status 2 if it is wrong.
+
+    The fields in `fixed` get these values and no flag. The values in `quick` replace defaults if `--quick` is given.
+    A ValueError of the constructor is reported like any other wrong argument.
+    """
+    parser = argparse.ArgumentParser(prog=program, description=description, epilog=f"example: {example}")
+    fixed, quick, texts = fixed or {}, quick or {}, docstrings_of(kind)
+    types = get_type_hints(kind)
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name not in fixed:
+            text = f"{texts.get(field.name, '')}{_default(field, quick)}".replace("%", "%%")
+            required = field.default is MISSING and field.default_factory is MISSING
+            flag, options = f"--{field.name.replace('_', '-')}", _options(field, types[field.name])
+            parser.add_argument(flag, default=argparse.SUPPRESS, required=required, help=text, **options)
+    given = vars(parser.parse_args(arguments))
+    try:
+        return kind(**{**(quick if given.get("quick") else {}), **fixed, **given})
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def docstrings_of(kind: type) -> dict[str, str]:
+    """Return the first paragraph of the docstring below each field; a subclass may redefine a field without one."""
+    texts = dict[str, str]()
+    for base in reversed(kind.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        statements = body.body if isinstance(body, ast.ClassDef) else []
+        for field, note in pairwise(statements):
+            if isinstance(field, ast.AnnAssign) and isinstance(note, ast.Expr) and isinstance(note.value, ast.Constant):
+                text = inspect.cleandoc(str(note.value.value)).partition("\n\n")[0]
+                texts[ast.unparse(field.target)] = " ".join(text.split())
+    return texts
+
+
+def _options(field: "Field[Any]", kind: Any) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for bool, numbers, str, Literal, and tuples or optionals of these."""
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction if field.default is True else "store_true"}
+    if get_origin(kind) in {Union, UnionType}:
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+    if get_origin(kind) is tuple:
+        # `--rates 1 2` and `--rates 1 --rates 2` mean the same.
+        return {"nargs": "+", "action": _Extend, **_options(field, get_args(kind)[0])}
+    if get_origin(kind) is Literal:
+        return {"choices": get_args(kind)}
+    return {"type": kind, "metavar": _metavar(field.name, kind)}
+
+
+def _metavar(name: str, kind: Any) -> str:
+    words = {"seconds": "SECONDS", "duration": "SECONDS", "dir": "DIR"}
+    return words.get(name.rpartition("_")[2], "TEXT" if kind is str else "N")
+
+
+def _default(field: "Field[Any]", quick: Mapping[str, Any]) -> str:
+    shown = [_text(field.default)] if field.default not in (MISSING, None, "", False, ()) else []
+    shown += [f"{_text(quick[field.name])} with --quick"] if field.name in quick else []
+    return f" (default: {', '.join(shown)})" if shown else ""
+
+
+def _text(value: Any) -> str:
+    values = value if isinstance(value, tuple) else (value,)
+    return " ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in values)
+
+
+class _Extend(argparse.Action):
+    """Collect the values of all occurrences of a flag in a tuple."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _flag: object = None) -> None:
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest, ()), *values))

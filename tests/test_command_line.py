@@ -1,0 +1,136 @@
+"""Flags follow from a dataclass: names, types, defaults and help."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from examples.command_line import arguments_of, docstrings_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a program."""
+
+    rate: float = 150
+    """Records per second.
+
+    This paragraph is not part of the help text.
+    """
+    interval_seconds: int | None = None
+    """Trigger interval: at most 100 %
+    of a minute."""
+    mode: Literal["fast", "slow"] = "fast"
+    """Speed."""
+    names: tuple[str, ...] = ()
+    """Names to include (repeatable)."""
+    quick: bool = False
+    """Run a short version."""
+    ticks: bool = True
+    """Send ticks."""
+
+    def __post_init__(self) -> None:
+        """Refuse rates of zero."""
+        if self.rate == 0:
+            raise ValueError("rate is 0, so nothing would be sent; use a positive --rate")
+
+
+@dataclass(frozen=True)
+class SlowOptions(Options):
+    """Options with another default."""
+
+    rate: float = 3.5
+    target: str = "out"
+    """Target topic."""
+
+
+def parse(*arguments: str) -> Options:
+    """Parse with a quick preset."""
+    return arguments_of(
+        Options, arguments, program="tool", description="Do it.", example="tool --quick", quick={"rate": 7.0}
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], Options()),
+        (["--rate", "2.5", "--interval-seconds", "8"], Options(rate=2.5, interval_seconds=8)),
+        (["--mode", "slow", "--no-ticks"], Options(mode="slow", ticks=False)),
+        (["--names", "a", "b", "--names", "c"], Options(names=("a", "b", "c"))),
+        (["--quick"], Options(rate=7, quick=True)),
+        (["--quick", "--rate", "9"], Options(rate=9, quick=True)),
+    ],
+    ids=["defaults", "numbers", "choice and negated flag", "repeated", "quick", "quick with a given value"],
+)
+def test_arguments_become_fields_of_the_dataclass(arguments: list[str], expected: Options) -> None:
+    """Fields that are not given keep their defaults, or take those of a quick run."""
+    assert expected == parse(*arguments)
+
+
+def test_help_shows_docstrings_defaults_and_quick_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help text of a flag is the first paragraph of the docstring below its field."""
+    with pytest.raises(SystemExit) as exit_:
+        parse("--help")
+
+    text = " ".join(capsys.readouterr().out.split())
+    assert 0 == exit_.value.code
+    assert "--rate N Records per second. (default: 150, 7 with --quick)" in text
+    assert "--interval-seconds SECONDS Trigger interval: at most 100 % of a minute. --mode" in text
+    assert "--mode {fast,slow} Speed. (default: fast)" in text
+    assert "--ticks, --no-ticks Send ticks." in text
+    assert "This paragraph" not in text
+    assert text.endswith("example: tool --quick")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rate", "0"], "error: rate is 0, so nothing would be sent; use a positive --rate"),
+        (["--rate", "many"], "argument --rate: invalid float value: 'many'"),
+        (["--mode", "other"], "invalid choice: 'other'"),
+        (["--unknown"], "unrecognized arguments: --unknown"),
+    ],
+    ids=["refused by the dataclass", "not a number", "not a choice", "unknown flag"],
+)
+def test_wrong_argument_ends_the_program_with_status_two(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A value that the dataclass refuses is reported like one that does not parse."""
+    with pytest.raises(SystemExit) as exit_:
+        parse(*arguments)
+
+    assert 2 == exit_.value.code
+    assert message in capsys.readouterr().err
+
+
+def test_fixed_field_has_a_value_and_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program decides some fields itself."""
+    fixed = {"mode": "slow"}
+
+    assert Options(mode="slow") == arguments_of(Options, [], program="p", description="d", example="p", fixed=fixed)
+    with pytest.raises(SystemExit):
+        arguments_of(Options, ["--mode", "fast"], program="p", description="d", example="p", fixed=fixed)
+    assert "unrecognized arguments: --mode" in capsys.readouterr().err
+
+
+def test_required_field_must_be_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A field without default is a required flag."""
+
+    @dataclass
+    class Required:
+        name: str
+        """Name."""
+
+    assert Required("x") == arguments_of(Required, ["--name", "x"], program="p", description="d", example="p")
+    with pytest.raises(SystemExit):
+        arguments_of(Required, [], program="p", description="d", example="p")
+    assert "the following arguments are required: --name" in capsys.readouterr().err
+
+
+def test_subclass_inherits_the_docstring_of_a_redefined_field() -> None:
+    """A program with another default need not repeat the text."""
+    texts = docstrings_of(SlowOptions)
+
+    assert ("Records per second.", "Target topic.") == (texts["rate"], texts["target"])
+    assert 3.5 == arguments_of(SlowOptions, [], program="p", description="d", example="p").rate
