@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from examples.attribution.settings import TOPICS, Settings
-from examples.kafka.topics import create_topics
-from examples.realtime.slots import build_session
+from examples.attribution.settings import Settings
+from examples.attribution.topics import TOPICS, create_topics
 from examples.services import kafka_broker
+from examples.services.spark import build_session
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots
@@ -35,7 +35,7 @@ def spark(workplace: Path) -> Iterator[SparkSession]:
     # Python workers start in the same folder and must find the repository's modules from there.
     os.environ["PYTHONPATH"] = str(ROOT)
     with contextlib.chdir(workplace):
-        session = build_session(Settings(slots=SLOTS), {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
+        session = build_session("tests", slots=SLOTS, confs={"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
     yield session
     session.stop()
 
@@ -66,7 +66,7 @@ def kafka() -> Iterator[str]:
 def settings(kafka: str) -> Iterator[Settings]:
     """Settings of a run whose topics exist, are its own, and go away afterwards."""
     own = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
-    create_topics(kafka, own)
+    create_topics(kafka, own.topic_prefix, own.partitions)
     yield own
     _stop_queries()
     admin = AdminClient({"bootstrap.servers": kafka})

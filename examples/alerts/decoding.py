@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType
 
 from examples.realtime import decoding
-from examples.realtime.decoding import LARGEST_NUMBER, any_of, first_reason, parse, reasons_of_form
+from examples.realtime.decoding import MAX_NUMBER, any_of, first_reason, parse, reasons_of_form
 
 
 def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:
@@ -42,7 +42,7 @@ def _reasons(schema: StructType, checks: Mapping[str, Column]) -> dict[str, Colu
     required = [field.name for field in schema if not field.nullable]
     return {
         **reasons_of_form("record", strings),
-        "bad_number": any_of(~F.col(name).between(0, LARGEST_NUMBER) for name in numbers),
+        "bad_number": any_of(~F.col(name).between(0, MAX_NUMBER) for name in numbers),
         **{f"missing:{name}": F.col(f"record.{name}").isNull() for name in required},
         **checks,
     }

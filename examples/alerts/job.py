@@ -20,9 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.alerts.topics import partitions_of
-from examples.attribution.settings import Settings
-from examples.realtime.slots import assert_real_time, build_session, preflight, raise_if_failed
+from examples.kafka.topics import ensure_topics
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import raise_if_failed
+from examples.realtime.slots import preflight
+from examples.services.spark import build_session
 
 SINK = {
     # Newer Java clients would wait 5 ms for company.
@@ -79,7 +81,7 @@ def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
 def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     """Create missing topics, check the slots, and start the job's query."""
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
-    partitions = partitions_of(options.bootstrap_servers, names, options.partitions)
+    partitions = ensure_topics(options.bootstrap_servers, names, options.partitions)
     stream = job.build(spark, options).withColumn("topic", F.concat(F.lit(options.topic_prefix), "topic"))
     preflight(spark, {job.name: (stream, sum(partitions[name] for name in names[: job.streams]))})
     writer = stream.writeStream.format("kafka").options(**SINK)
@@ -96,8 +98,7 @@ def run(job: Job, arguments: Sequence[str] | None = None) -> int:
     stop = threading.Event()
     try:
         with ExitStack() as stack:
-            settings = Settings(slots=options.slots, master=options.master)
-            spark = build_session(settings, {"spark.app.name": job.name})
+            spark = build_session(job.name, master=options.master, slots=options.slots)
             stack.callback(spark.stop)
             _stop_on_interrupt(stop)
             stack.enter_context(job.beside(options))

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from confluent_kafka import Producer
 
 from examples.alerts.job import Options
-from examples.alerts.topics import partitions_of
+from examples.kafka.topics import ensure_topics
 
 TICKS_TOPIC = "heartbeats-ticks"
 INTERVAL_MS = 20
@@ -28,7 +28,7 @@ def ticking(options: Options) -> Iterator[None]:
     Kafka keeps ticks as long as other records, about 2 GB a week, because no query can go on where its ticks are gone.
     """
     topic = options.topic_prefix + TICKS_TOPIC
-    partitions_of(options.bootstrap_servers, [topic], partitions=1)
+    ensure_topics(options.bootstrap_servers, [topic], partitions=1)
     stop = threading.Event()
     ticker = threading.Thread(target=_tick, args=(options.bootstrap_servers, topic, stop), daemon=True)
     ticker.start()

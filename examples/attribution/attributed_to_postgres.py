@@ -19,7 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
 from examples.attribution.audit.topic_reader import CLIENT, is_record
-from examples.attribution.settings import ATTRIBUTED_TOPIC, Settings
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC
 from examples.sinks import PostgresUpsertSink
 
 OFFSETS = {"topic": "text", "partition": "int", "next_offset": "bigint"}

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
 from examples.attribution.correlation.rule import STEPS
-from examples.attribution.settings import EVENTS_TOPIC, REJECTED_TOPIC, Settings
-from examples.realtime.decoding import LARGEST_NUMBER, first_reason, parse, reasons_of_form, route, type_of
+from examples.attribution.settings import Settings
+from examples.attribution.topics import EVENTS_TOPIC, REJECTED_TOPIC
+from examples.realtime.decoding import MAX_NUMBER, first_reason, parse, reasons_of_form, route, type_of
 
 INPUT = StructType(
     [
@@ -112,7 +113,7 @@ def _decode(records: DataFrame, settings: Settings) -> DataFrame:
 
 def _in_range(name: str) -> Column:
     value = F.col(f"event.{name}")
-    return F.when(value.between(0, LARGEST_NUMBER), value)
+    return F.when(value.between(0, MAX_NUMBER), value)
 
 
 def _reject_reason(settings: Settings) -> Column:

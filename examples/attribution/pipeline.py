@@ -37,23 +37,26 @@ from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.kafka_to_events import kafka_to_events
 from examples.attribution.pacing.throttle import brake
-from examples.attribution.settings import (
+from examples.attribution.settings import Settings
+from examples.attribution.topics import (
     ATTRIBUTED_TOPIC,
     CREDITS_TOPIC,
     ERASURES_TOPIC,
     EVENTS_TOPIC,
     PACING_TOPIC,
     SOURCE_TOPICS,
-    Settings,
+    create_topics,
 )
 from examples.attribution.touches_to_credit import touches_to_credit
 from examples.attribution.traffic.generator import Traffic
 from examples.attribution.traffic.goals import goals
 from examples.attribution.traffic.producer import Sent, sending, until_the_end
-from examples.kafka.topics import create_topics
 from examples.measure.cpu import Cpu, CpuMeter
-from examples.realtime.slots import CONFS, assert_real_time, build_session, preflight, slots_needed, wait_until
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import wait_until
+from examples.realtime.slots import preflight, slots_needed
 from examples.services import connector, kafka_broker, postgres_server, standalone_cluster
+from examples.services.spark import CONFS, build_session
 
 SOURCE = {"startingOffsets": "earliest", "includeHeaders": "true"}
 SINK = {
@@ -122,7 +125,7 @@ def run(
 ) -> Report:
     """Send traffic through all queries until its time is over or `stop` is set, drain, and reconcile."""
     with ExitStack() as stack:
-        partitions = create_topics(bootstrap_servers, settings)
+        partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
         reader = LedgerReader(bootstrap_servers, settings, partitions)
         stack.callback(reader.close)
         follower = stack.enter_context(
@@ -264,7 +267,13 @@ def _run_all(settings: Settings, *, compare: bool, cluster: bool) -> list[Report
             settings = replace(settings, master=master)
         view.say(f"starting Spark with Kafka connector {connector().version}")
         with quiet_workers():
-            spark = build_session(settings, None if settings.master else QUICK_COMPILER)
+            spark = build_session(
+                "ad-attribution",
+                master=settings.master,
+                slots=settings.slots,
+                shuffle_partitions=settings.shuffle_partitions,
+                confs=None if settings.master else QUICK_COMPILER,
+            )
         stack.callback(spark.stop)
         _stop_on_interrupt(stop)
         reports = [run(settings, spark, bootstrap_servers, dsn, view, stop)]

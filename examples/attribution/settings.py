@@ -8,24 +8,9 @@ Real-time mode demands nothing here but honesty: the trigger interval is how oft
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-Trigger = Literal["real-time", "micro-batch"]
+from examples.attribution.topics import TOPICS
 
-SOURCE_TOPICS = ("ad-requests", "ad-impressions", "ad-callbacks")
-EVENTS_TOPIC = "events"
-REJECTED_TOPIC = "ad-rejected"
-ATTRIBUTED_TOPIC = "ad-attributed"
-PACING_TOPIC = "ad-pacing"
-ERASURES_TOPIC = "ad-erasures"
-CREDITS_TOPIC = "ad-credits"
-TOPICS = (
-    *SOURCE_TOPICS,
-    EVENTS_TOPIC,
-    REJECTED_TOPIC,
-    ATTRIBUTED_TOPIC,
-    PACING_TOPIC,
-    ERASURES_TOPIC,
-    CREDITS_TOPIC,
-)
+Trigger = Literal["real-time", "micro-batch"]
 
 
 @dataclass(frozen=True)

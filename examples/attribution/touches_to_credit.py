@@ -16,7 +16,8 @@ from examples.attribution.correlation.sql import ATTRIBUTED
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
 from examples.attribution.kafka_to_events import EVENTS
-from examples.attribution.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, Settings
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC
 
 CREDITS = StructType(
     [

@@ -1,68 +1,75 @@
-"""
-Create the topics of a run, or check that existing ones fit.
+"""Create topics, and check that existing ones store append times."""
 
-What arrives are settings and a broker; what leaves are the topics, and the number of partitions of each.
-Real-time mode demands topics that exist before the start: an unknown target blocks its partition for a minute first.
-"""
-
-from concurrent.futures import Future
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from examples.attribution.settings import REJECTED_TOPIC, TOPICS, Settings
-from examples.realtime.decoding import MOST_RAW_BYTES
-from examples.realtime.slots import wait_until
+from examples.realtime.decoding import MAX_RAW_BYTES
+from examples.realtime.queries import wait_until
 
-APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 TIMEOUT_SECONDS = 30
+LIST_TIMEOUT_SECONDS = 10
+CLOCK = "message.timestamp.type"
+APPEND_TIME = {CLOCK: "LogAppendTime"}
+"""The broker stamps records when it appends them; latencies are differences of these times."""
+REJECT_TOPIC = APPEND_TIME | {
+    # A rejected record keeps its raw value and gets headers, so it is larger than the record of the source topic.
+    "max.message.bytes": str(2 * MAX_RAW_BYTES)
+}
+"""Configuration of a reject topic."""
 
 
-def create_topics(bootstrap_servers: str, settings: Settings) -> dict[str, int]:
+def ensure_topics(
+    bootstrap_servers: str, topics: Iterable[str], partitions: int, confs: Mapping[str, Mapping[str, str]] | None = None
+) -> dict[str, int]:
     """
-    Create what is missing, and return the partitions of each topic by its plain name.
+    Create the topics that are missing, and return the number of partitions of each of `topics`.
 
-    All topics take the broker's append time as timestamp, because latencies are differences of append times.
-    Raises `ValueError` for an existing topic with another clock.
+    New topics get `partitions` and `APPEND_TIME`, or what `confs` has for their name. Create topics before a query
+    starts: the Kafka sink waits 60 s for an unknown target topic before it fails (OSS 4.3.0, client default).
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    existing = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-    # A rejected record keeps its raw value and gets headers on top, so its topic takes larger records than any source.
-    larger = {"max.message.bytes": str(2 * MOST_RAW_BYTES)}
+    admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
+    existing = _partitions(admin, bootstrap_servers)
     missing = [
-        NewTopic(
-            settings.topic(name), settings.partitions, config=APPEND_TIME | (larger if name == REJECTED_TOPIC else {})
-        )
-        for name in TOPICS
-        if settings.topic(name) not in existing
+        NewTopic(name, partitions, config=dict((confs or {}).get(name, APPEND_TIME)))
+        for name in names
+        if name not in existing
     ]
     if missing:
         for topic, created in admin.create_topics(missing, operation_timeout=TIMEOUT_SECONDS).items():
-            _wait(created, f"topic {topic!r} could not be created; grant Create on it or create it yourself")
-    # A created topic reaches the broker's own metadata a moment later.
-    wait_until(lambda: _partitions(admin, settings).keys() >= set(TOPICS), TIMEOUT_SECONDS, "the created topics")
-    _check_clock(admin, [settings.topic(name) for name in TOPICS])
-    return _partitions(admin, settings)
+            try:
+                created.result(TIMEOUT_SECONDS)
+            except KafkaException as error:
+                reason = error.args[0].str()
+                raise RuntimeError(
+                    f"topic {topic!r} could not be created: {reason}; grant Create on it or create it yourself"
+                ) from error
+    # A new topic appears in the broker's metadata with a short delay.
+    wait_until(lambda: _partitions(admin, bootstrap_servers).keys() >= set(names), TIMEOUT_SECONDS, "the new topics")
+    found = _partitions(admin, bootstrap_servers)
+    return {name: found[name] for name in names}
 
 
-def _partitions(admin: AdminClient, settings: Settings) -> dict[str, int]:
-    found = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-    return {name: len(found[settings.topic(name)].partitions) for name in TOPICS if settings.topic(name) in found}
-
-
-def _wait(created: Future[None], consequence: str) -> None:
-    try:
-        created.result(TIMEOUT_SECONDS)
-    except KafkaException as error:
-        raise RuntimeError(f"{consequence}: {error.args[0].str()}") from error
-
-
-def _check_clock(admin: AdminClient, topics: list[str]) -> None:
+def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
+    """Raise ValueError if one of `topics` stores the senders' times; `remedy` ends the message."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
-        clock = described.result(TIMEOUT_SECONDS)["message.timestamp.type"].value
-        if clock != "LogAppendTime":
+        clock = described.result(TIMEOUT_SECONDS)[CLOCK].value
+        if clock != APPEND_TIME[CLOCK]:
             raise ValueError(
-                f"topic {resource.name!r} has message.timestamp.type={clock}, so latencies would start and end at the "
-                f"senders' clocks; set LogAppendTime on it or use another --topic-prefix"
+                f"topic {resource.name!r} has {CLOCK}={clock}, so latencies would be measured with the clocks of the "
+                f"senders; set {CLOCK}=LogAppendTime on it or {remedy}"
             )
+
+
+def _partitions(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+    try:
+        topics = admin.list_topics(timeout=LIST_TIMEOUT_SECONDS).topics
+    except KafkaException as error:
+        raise RuntimeError(
+            f"no broker answers at {bootstrap_servers!r}, so a query would wait for it without an error; "
+            f"check KAFKA_BOOTSTRAP_SERVERS"
+        ) from error
+    return {name: len(topic.partitions) for name, topic in topics.items()}

@@ -13,19 +13,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-MOST_BYTES = 100_000
+MAX_RECORD_BYTES = 100_000
 """A longer record is `oversized`, and is not parsed at all."""
-MOST_RAW_BYTES = 1_000_000
+MAX_RAW_BYTES = 1_000_000
 """So much of a refused record is kept."""
-MOST_KEY_BYTES = 1024
-LARGEST_NUMBER = 10**15
+MAX_KEY_BYTES = 1024
+MAX_NUMBER = 10**15
 """Numbers beyond this cannot be times or amounts, and arithmetic on them would overflow and end the query."""
 LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
 
 
 def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """Add the column `name` (the fields of `schema` and `corrupt`), `json_pair` for the checks below, and `src`."""
-    text = F.when(F.length("value") <= MOST_BYTES, F.col("value").cast("string"))
+    text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
     return (
         records.withColumn(name, F.from_json(text, lenient, LENIENT))
@@ -41,7 +41,7 @@ def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict
     wrong_strings = (~type_of(string).isin("STRING", "VOID") for string in strings)
     return {
         "tombstone": F.col("value").isNull(),
-        "oversized": F.length("value") > MOST_BYTES,
+        "oversized": F.length("value") > MAX_RECORD_BYTES,
         "empty": F.length("value") == 0,
         "not_utf8": ~F.is_valid_utf8(F.col("value").cast("string")),
         "not_json": ~_is_one_object(),
@@ -74,8 +74,8 @@ def route(
     """
     refused = F.col("reason").isNotNull()
     return decoded.select(
-        F.when(refused, F.substring("key", 1, MOST_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
-        F.when(refused, F.substring("value", 1, MOST_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
+        F.when(refused, F.substring("key", 1, MAX_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
+        F.when(refused, F.substring("value", 1, MAX_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
         F.when(refused, _reject_headers()).otherwise(kept_headers).alias("headers"),
         F.when(refused, rejects).otherwise(topic).alias("topic"),
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import stop_completely, wait_until
+from examples.realtime.queries import stop_completely, wait_until
 
 BATCHES = 100
 INTERVAL_SECONDS = 0.25

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import raise_if_failed
+from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 PARTITIONS = 2

@@ -15,7 +15,8 @@ from examples.attribution.attributed_to_pacing import PACING, attributed_to_paci
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms, count_slots
 from examples.attribution.settings import Settings
-from examples.realtime.slots import assert_real_time, wait_until
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import wait_until
 from tests.attribution.hops import Hop, Mailbox
 from tests.attribution.pacing.histories import generated
 from tests.helpers import eventually

@@ -20,8 +20,9 @@ from examples.attribution.attributed_table import (
     stored_results,
 )
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
-from examples.attribution.settings import ATTRIBUTED_TOPIC, Settings
-from examples.realtime.slots import assert_real_time
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC
+from examples.realtime.proof import assert_real_time
 from examples.services import postgres_server
 from tests.helpers import eventually, produce
 

@@ -14,7 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.settings import Settings
-from examples.realtime.slots import assert_real_time, raise_if_failed
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -15,7 +15,8 @@ from examples.attribution.correlation.rule import Event, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.settings import Settings
-from examples.realtime.slots import QueryFailedError, assert_real_time, raise_if_failed, stop_completely, wait_until
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
 from tests.attribution.correlation.histories import T, drawn, histories
 from tests.attribution.hops import Hop, Mailbox
 from tests.helpers import eventually

@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 
 from examples.attribution.correlation.rule import STEPS
 from examples.attribution.kafka_to_events import EVENTS, ID_PATTERN, KINDS_REQUIRING, kafka_to_events
-from examples.attribution.settings import SOURCE_TOPICS, Settings
-from examples.realtime.decoding import MOST_BYTES, MOST_RAW_BYTES
-from examples.realtime.slots import assert_real_time, raise_if_failed
+from examples.attribution.settings import Settings
+from examples.attribution.topics import SOURCE_TOPICS
+from examples.realtime.decoding import MAX_RAW_BYTES, MAX_RECORD_BYTES
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 pytestmark = pytest.mark.spark
@@ -55,7 +57,7 @@ def bad_records() -> Iterator[Case]:
     yield from (
         ("ad-requests", None, "tombstone"),
         ("ad-requests", b"", "empty"),
-        ("ad-requests", b"x" * (MOST_BYTES + 1), "oversized"),
+        ("ad-requests", b"x" * (MAX_RECORD_BYTES + 1), "oversized"),
         ("ad-requests", b"\xff\xfe", "not_utf8"),
         ("ad-requests", encoded()[:-1] + b"\xff}", "not_utf8"),
         ("ad-requests", b"{bad", "not_json"),
@@ -120,7 +122,7 @@ def good_records() -> Iterator[tuple[str, bytes]]:
         ("ad-requests", encoded(slots=[f"s{n}" for n in range(16)])),
         ("ad-requests", encoded(request_ts=NOW + SKEW_MS)),
         ("ad-requests", encoded(request_ts=NOW - HORIZON_MS)),
-        ("ad-requests", encoded() + b" " * (MOST_BYTES - len(encoded()))),
+        ("ad-requests", encoded() + b" " * (MAX_RECORD_BYTES - len(encoded()))),
         ("ad-impressions", encoded("impression", creative_length_ms=2_000)),
     )
 
@@ -191,11 +193,11 @@ def test_the_collector_clock_counts_when_the_device_clock_is_far_off(
 
 def test_a_raw_value_beyond_a_megabyte_is_cut_and_its_length_kept(spark: SparkSession) -> None:
     """The reject topic must take whatever a source topic has taken, compressed or not."""
-    value = b"x" * (3 * MOST_RAW_BYTES)
+    value = b"x" * (3 * MAX_RAW_BYTES)
 
     (target, headers, raw), *_ = routed(spark, [("ad-requests", value)])
 
-    assert ("ad-rejected", b"3000000", value[:MOST_RAW_BYTES]) == (target, headers["bytes"], raw)
+    assert ("ad-rejected", b"3000000", value[:MAX_RAW_BYTES]) == (target, headers["bytes"], raw)
 
 
 def test_random_bytes_never_end_the_query(spark: SparkSession) -> None:

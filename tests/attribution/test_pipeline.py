@@ -23,7 +23,8 @@ from rich.console import Console
 
 from examples.attribution.demo.live_view import View
 from examples.attribution.pipeline import exit_status, hops, run, start_queries
-from examples.attribution.settings import TOPICS, Settings
+from examples.attribution.settings import Settings
+from examples.attribution.topics import TOPICS
 from examples.realtime.slots import NotEnoughSlotsError
 from examples.services import LocalKafka, postgres_server, running
 from tests.helpers import end_offset, eventually, produce

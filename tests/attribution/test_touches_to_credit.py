@@ -16,7 +16,7 @@ from examples.attribution.credit.models import CreditRules, Lookback
 from examples.attribution.credit.rule import Conversion, Credited, Touch
 from examples.attribution.settings import Settings
 from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
-from examples.realtime.slots import raise_if_failed
+from examples.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import drawn
 from tests.attribution.credit.histories import RULES, Record, expected, expected_of_two_lives, histories
 from tests.attribution.hops import PARTITIONS, Hop, Mailbox

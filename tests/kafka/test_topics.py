@@ -1,33 +1,46 @@
-"""Topics exist before a run, with the broker's clock."""
+"""Topics are created once, with append times; topics with another clock are refused."""
 
 import uuid
-from dataclasses import replace
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from examples.attribution.settings import TOPICS, Settings
-from examples.kafka.topics import create_topics
+from examples.kafka.topics import CLOCK, ensure_topics, require_append_time
+from tests.helpers import new_topic
 
-pytestmark = pytest.mark.services
+services = pytest.mark.services
 
 
-def test_topics_are_created_once_with_append_time_and_partitions(kafka: str, settings: Settings) -> None:
-    """A second run finds them and takes their partitions as they are; the reject topic takes larger records."""
-    again = create_topics(kafka, replace(settings, partitions=5))
+@services
+def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
+    """A new topic gets the partitions asked for and append time; an existing topic keeps its partitions."""
+    existing, missing = new_topic(kafka, 3), f"test-{uuid.uuid4().hex[:8]}"
 
-    assert dict.fromkeys(TOPICS, settings.partitions) == again
-    admin = AdminClient({"bootstrap.servers": kafka})
-    resource = ConfigResource(ResourceType.TOPIC, settings.topic("ad-rejected"))
+    assert {existing: 3, missing: 2} == ensure_topics(kafka, [existing, missing], 2)
+
+    admin, resource = AdminClient({"bootstrap.servers": kafka}), ConfigResource(ResourceType.TOPIC, missing)
     config = admin.describe_configs([resource])[resource].result(30)
-    assert ("LogAppendTime", "2000000") == (config["message.timestamp.type"].value, config["max.message.bytes"].value)
+    assert "LogAppendTime" == config[CLOCK].value
 
 
-def test_an_existing_topic_with_the_senders_clock_is_refused(kafka: str) -> None:
-    """Latencies between clocks of different machines would be wrong, so the run does not start."""
-    settings = Settings(topic_prefix=f"test-{uuid.uuid4().hex[:8]}.")
-    admin, name = AdminClient({"bootstrap.servers": kafka}), settings.topic("events")
-    admin.create_topics([NewTopic(name, 1, config={"message.timestamp.type": "CreateTime"})])[name].result(30)
+@services
+def test_topic_that_cannot_be_created_is_named_with_a_remedy(kafka: str) -> None:
+    """The broker's reason and the remedy are in one message."""
+    with pytest.raises(RuntimeError, match=r"topic 'not/valid' could not be created: .*create it yourself"):
+        ensure_topics(kafka, ["not/valid"], 1)
 
-    with pytest.raises(ValueError, match=f"'{name}' has message.timestamp.type=CreateTime.*another --topic-prefix"):
-        create_topics(kafka, settings)
+
+@services
+def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
+    """Clocks of different machines do not agree, so their differences are not latencies."""
+    topic = f"test-{uuid.uuid4().hex[:8]}"
+    ensure_topics(kafka, [topic], 1, {topic: {CLOCK: "CreateTime"}})
+
+    with pytest.raises(ValueError, match=f"topic '{topic}' has {CLOCK}=CreateTime, .* or use another one"):
+        require_append_time(kafka, [topic], "use another one")
+
+
+def test_absent_broker_is_an_error_instead_of_a_wait() -> None:
+    """The address and the environment variable are named."""
+    with pytest.raises(RuntimeError, match=r"no broker answers at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
+        ensure_topics("127.0.0.1:1", ["any"], 1)

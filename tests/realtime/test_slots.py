@@ -8,18 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import (
-    NotEnoughSlotsError,
-    NotRealTimeError,
-    QueryFailedError,
-    assert_real_time,
-    preflight,
-    raise_if_failed,
-    slots_free,
-    slots_needed,
-    slots_total,
-    wait_until,
-)
+from examples.realtime.proof import NotRealTimeError, assert_real_time
+from examples.realtime.queries import QueryFailedError, raise_if_failed, wait_until
+from examples.realtime.slots import NotEnoughSlotsError, preflight, slots_free, slots_needed, slots_total
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
 
@@ -101,7 +92,7 @@ def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) ->
 
     message = str(refused.value)
     assert f"need {SLOTS + 2} task slots at the same time (starved {SLOTS + 2}), but only {SLOTS} of {SLOTS}" in message
-    assert "starve some partitions for ever" in message
+    assert "leave some partitions unread forever" in message
     assert f"use local[{SLOTS + 2}]" in message
 
 
@@ -143,7 +134,7 @@ def test_real_time_mode_is_proved_from_the_plan(spark: SparkSession, kafka: str,
     produce(kafka, source, [(0, b"value")])
 
     assert_real_time(start(stream, kafka, target, tmp_path / "real-time"))
-    with pytest.raises(NotRealTimeError, match="'micro-batch' runs without RealTimeStreamScan"):
+    with pytest.raises(NotRealTimeError, match="'micro-batch' has no RealTimeStreamScan"):
         assert_real_time(start(stream, kafka, target, tmp_path / "micro-batch", real_time=False))
 
 
@@ -168,5 +159,5 @@ def test_a_failure_after_the_start_surfaces_with_query_and_condition(
 
 def test_waiting_ends_at_its_deadline() -> None:
     """What does not come is named, with the time that was waited."""
-    with pytest.raises(TimeoutError, match="waited 0 s for a miracle"):
+    with pytest.raises(TimeoutError, match="timed out after 0 s waiting for a miracle"):
         wait_until(lambda: False, 0, "a miracle")

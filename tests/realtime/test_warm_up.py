@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.benchmarks.spark.queries import trigger_interval
-from examples.realtime.slots import QueryFailedError
+from examples.realtime.queries import QueryFailedError
 from examples.realtime.warm_up import LEAST_INTERVAL, Start, warm_up
 from tests.helpers import end_offset, new_topic, produce
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from examples.attribution.audit.run_log import Books
+from examples.measure.percentiles import percentiles
 
 Hop = Literal["kafka_to_events", "events_to_attributed", "end to end", "from intended send"]
 HOPS: tuple[Hop, ...] = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
@@ -59,5 +58,5 @@ def boundary_gaps_ms(trigger_executions_ms: Iterable[int], interval_seconds: int
 
 
 def _order_statistics(hop: Hop, values: Sequence[int]) -> Latency:
-    p50, p90, p99 = np.percentile(values, (50, 90, 99), method="inverted_cdf")
+    p50, p90, p99 = percentiles(values, (0.5, 0.9, 0.99))
     return Latency(hop, len(values), int(p50), int(p90), int(p99), max(values))

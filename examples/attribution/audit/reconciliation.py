@@ -19,7 +19,7 @@ from examples.attribution.correlation.rule import STEPS, Result
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.pacing.rule import Goal
 from examples.attribution.settings import Settings
-from examples.realtime.decoding import MOST_RAW_BYTES
+from examples.realtime.decoding import MAX_RAW_BYTES
 
 FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks"}
 FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")
@@ -75,7 +75,7 @@ def _decoding_differences(books: Books) -> Iterator[str]:
             yield f"record {src} is {'lost' if routes == 0 else 'in events and in ad-rejected'}"
         if src in books.rejects:
             reason, raw = books.rejects[src]
-            if raw != (record.value if record.value is None else record.value[:MOST_RAW_BYTES]):
+            if raw != (record.value if record.value is None else record.value[:MAX_RAW_BYTES]):
                 yield f"record {src} was rejected as {reason}, but its raw bytes changed"
             if record.label not in ("", "malformed") and not reason.startswith("expired"):
                 yield f"record {src} is {record.label}, but was rejected as {reason}"

@@ -13,7 +13,7 @@ from typing import Any
 from examples.attribution.correlation.rule import BILLABLE, FAMILIES
 from examples.attribution.credit.history import TouchId
 from examples.attribution.credit.rule import Touch
-from examples.attribution.settings import ATTRIBUTED_TOPIC, CREDITS_TOPIC, EVENTS_TOPIC, REJECTED_TOPIC
+from examples.attribution.topics import ATTRIBUTED_TOPIC, CREDITS_TOPIC, EVENTS_TOPIC, REJECTED_TOPIC
 
 Row = dict[str, Any]
 

@@ -10,7 +10,8 @@ import json
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from examples.attribution.audit.run_log import Books, SourceRecord
-from examples.attribution.settings import (
+from examples.attribution.settings import Settings
+from examples.attribution.topics import (
     ATTRIBUTED_TOPIC,
     CREDITS_TOPIC,
     ERASURES_TOPIC,
@@ -19,7 +20,6 @@ from examples.attribution.settings import (
     REJECTED_TOPIC,
     SOURCE_TOPICS,
     TOPICS,
-    Settings,
 )
 
 CLIENT = {

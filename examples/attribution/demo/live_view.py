@@ -5,7 +5,6 @@ What arrives are the books, the sender's counts and notices of caps; what leaves
 Real-time mode shows nothing of itself until a batch ends, so every number here comes from Kafka.
 """
 
-import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from examples.attribution.audit.latency import Latency, latencies
 from examples.attribution.audit.run_log import Books
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.traffic.producer import Sent
+from examples.measure.percentiles import percentiles
 
 LIVE_SECONDS = 1.0
 PLAIN_SECONDS = 5.0
@@ -98,7 +98,7 @@ def _plain_line(phase: str, books: Books, sent: Sent, rows: Sequence[Latency], c
 
 
 def _live_table(phase: str, books: Books, sent: Sent, rows: Sequence[Latency], caps: str) -> Group:
-    lag = p99(sent.lags_ms[-10_000:])
+    [lag] = percentiles(sent.lags_ms[-10_000:] or [0], [0.99])
     head = Text(
         f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
         f"producer lag p99 {lag:.1f} ms   Ctrl-C ends the traffic and reconciles\n"
@@ -131,8 +131,3 @@ def latency_table(rows: Sequence[Latency]) -> Table:
 def campaign_name(campaign_id: str) -> str:
     """Return the name of a campaign without the run that it belongs to."""
     return campaign_id.partition("-")[2]
-
-
-def p99(values: Sequence[float]) -> float:
-    """Return the 99th percentile, 0 of fewer than two values."""
-    return statistics.quantiles(values, n=100)[98] if len(values) > 1 else 0.0

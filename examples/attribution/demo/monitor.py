@@ -15,7 +15,7 @@ from examples.attribution.attributed_to_postgres import Follower
 from examples.attribution.audit.topic_reader import LedgerReader
 from examples.attribution.demo.live_view import View
 from examples.attribution.pacing.throttle import Brake
-from examples.realtime.slots import raise_if_failed
+from examples.realtime.queries import raise_if_failed
 
 POLL_SECONDS = 0.1
 QUIET_POLLS = 3

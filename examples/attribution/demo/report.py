@@ -14,13 +14,14 @@ from rich.table import Table
 from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import Books
-from examples.attribution.demo.live_view import campaign_name, latency_table, p99
+from examples.attribution.demo.live_view import campaign_name, latency_table
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
 from examples.attribution.traffic.producer import Sent
 from examples.measure.cpu import FULL_SHARE, Cpu
+from examples.measure.percentiles import percentiles
 from examples.services import connector
-from examples.sinks.metrics import Metrics, percentiles
+from examples.sinks.metrics import Metrics
 
 DIFFERENCES_SHOWN = 10
 PAUSES_SHOWN = 12
@@ -51,11 +52,12 @@ def show_report(report: Report) -> None:
     """Print everything that one run has shown."""
     console, s, sent = _console(), report.settings, report.sent
     length = f"{s.seconds:g} s" if s.seconds else "until Ctrl-C"
+    [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
     _say(
         console,
         f"\n{s.trigger} on {s.master or f'local[{s.slots}]'} | {s.rate:g} records/s, {s.arrivals} | {length} after "
         f"{s.warm_up_seconds:g} s warm-up | Kafka connector {connector().version} | achieved {sent.rate:.1f}/s, "
-        f"producer lag p99 {p99(sent.lags_ms):.1f} ms, not delivered {sent.failed}",
+        f"producer lag p99 {lag_p99_ms:.1f} ms, not delivered {sent.failed}",
     )
     _show_reconciliation(console, report)
     console.print()
@@ -77,7 +79,7 @@ def _show_reconciliation(console: Console, report: Report) -> None:
     console.print(table)
     again = ", ".join(f"{topic} {count}" for topic, count in sorted(books.delivered_again.items()))
     console.print(f"written to ad-attributed: {books.result_rows} rows; written twice: {again or 'nothing'}")
-    p50, slow, most = percentiles(report.sink.oldest_ms)
+    p50, slow, most = percentiles(report.sink.oldest_ms or [0], (0.5, 0.99, 1))
     _say(
         console,
         f"upserted into PostgreSQL: {report.sink.flushed} rows in {report.sink.flushes} commits, {report.sink.deduped} "

@@ -20,7 +20,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from examples.attribution.audit.topic_reader import CLIENT, is_record
 from examples.attribution.pacing.rule import CampaignCount, Goal, Pacing, pacing
-from examples.attribution.settings import PACING_TOPIC, Settings
+from examples.attribution.settings import Settings
+from examples.attribution.topics import PACING_TOPIC
 
 POLL_SECONDS = 0.1
 CONSUMER = CLIENT | {

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from examples.attribution.correlation.rule import STEPS
-from examples.attribution.settings import ERASURES_TOPIC, Settings
-from examples.realtime.decoding import MOST_BYTES
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ERASURES_TOPIC
+from examples.realtime.decoding import MAX_RECORD_BYTES
 
 CREATIVE_SECONDS = 30
 CAMPAIGNS = 8
@@ -264,7 +265,7 @@ class Traffic:
                 _json({**fields, "event_ts": str(fields["event_ts"])}),
                 _json(missing),
                 _json({**fields, "kind": "view"}),
-                _json({**fields, "padding": "x" * MOST_BYTES}),
+                _json({**fields, "padding": "x" * MAX_RECORD_BYTES}),
                 b"",
                 None,
             )

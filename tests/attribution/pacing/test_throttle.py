@@ -16,8 +16,9 @@ from examples.attribution.attributed_to_pacing import attributed_to_pacing
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots
 from examples.attribution.pacing.throttle import Brake, Notice, brake
-from examples.attribution.settings import PACING_TOPIC, Settings
-from examples.realtime.slots import assert_real_time
+from examples.attribution.settings import Settings
+from examples.attribution.topics import PACING_TOPIC
+from examples.realtime.proof import assert_real_time
 from tests.attribution.hops import Hop, Mailbox
 from tests.attribution.pacing.histories import CAMPAIGNS, versions
 from tests.helpers import eventually, produce

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from examples.attribution.settings import ERASURES_TOPIC, SOURCE_TOPICS, Settings
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ERASURES_TOPIC, SOURCE_TOPICS
 from examples.attribution.traffic.generator import COLD_SHARE, RESALE_CAMPAIGN, Record, Traffic
 from examples.attribution.traffic.goals import FIRST_CAP, LAST_CAP, goals
 from examples.attribution.traffic.producer import Sent, send

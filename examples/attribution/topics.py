@@ -1,0 +1,33 @@
+"""The topics of the pipeline."""
+
+from examples.kafka.topics import APPEND_TIME, REJECT_TOPIC, ensure_topics, require_append_time
+
+SOURCE_TOPICS = ("ad-requests", "ad-impressions", "ad-callbacks")
+EVENTS_TOPIC = "events"
+REJECTED_TOPIC = "ad-rejected"
+ATTRIBUTED_TOPIC = "ad-attributed"
+PACING_TOPIC = "ad-pacing"
+ERASURES_TOPIC = "ad-erasures"
+CREDITS_TOPIC = "ad-credits"
+TOPICS = (
+    *SOURCE_TOPICS,
+    EVENTS_TOPIC,
+    REJECTED_TOPIC,
+    ATTRIBUTED_TOPIC,
+    PACING_TOPIC,
+    ERASURES_TOPIC,
+    CREDITS_TOPIC,
+)
+
+
+def create_topics(bootstrap_servers: str, topic_prefix: str, partitions: int) -> dict[str, int]:
+    """
+    Create the topics that are missing, and return the number of partitions of each topic by its name without prefix.
+
+    Raises ValueError for an existing topic that does not store append times.
+    """
+    names = {topic_prefix + name: name for name in TOPICS}
+    confs = dict.fromkeys(names, APPEND_TIME) | {topic_prefix + REJECTED_TOPIC: REJECT_TOPIC}
+    counts = ensure_topics(bootstrap_servers, names, partitions, confs)
+    require_append_time(bootstrap_servers, names, "use another --topic-prefix")
+    return {names[topic]: count for topic, count in counts.items()}

@@ -1,0 +1,40 @@
+"""Physical plans as text."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.realtime.plans import plan_of_frame, plan_of_query
+from tests.helpers import eventually
+
+pytestmark = pytest.mark.spark
+
+
+def test_plans_equal_what_explain_prints(spark: SparkSession, tmp_path: Path) -> None:
+    """The plan of a frame and of a running query is the text that `explain()` prints, apart from generated ids."""
+    stream = spark.readStream.format("rate").load().groupBy("value").count()
+    writer = stream.writeStream.format("noop").outputMode("update").option("checkpointLocation", str(tmp_path))
+    query = writer.trigger(processingTime="1 hour").start()
+    eventually(lambda: query.lastProgress, 60, "a finished batch")
+
+    for plan, subject in ((plan_of_frame(stream), stream), (plan_of_query(query), query)):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            subject.explain()
+        assert "Exchange hashpartitioning(value" in plan
+        assert _without_ids(printed.getvalue()) == _without_ids(plan)
+
+
+def test_reading_a_plan_prints_nothing(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other threads may print at the same time: their output and the plan stay separate."""
+    plan_of_frame(spark.range(1).toDF("id"))
+
+    assert capsys.readouterr().out == ""
+
+
+def _without_ids(plan: str) -> str:
+    return re.sub(r"[0-9a-f-]{36}|\d+", "", plan).strip()
