@@ -99,7 +99,7 @@ packages: $(VENV)/installed
 	@$(PY) -m examples.services.packages
 
 demo: setup ## run the pipeline; SECONDS=60 RATE=200 TRIGGER=real-time|micro-batch COMPARE=1 MASTER=spark://... CLUSTER=1
-	@$(PY) -m examples.attribution.pipeline $(DEMO_OPTIONS)
+	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
 
 bench: setup $(VENV)/installed-bench ## measure the latency of each execution mode; QUICK=1 takes minutes, KEEP=1 updates references/measured
 	@$(PY) -m examples.benchmarks.latency $(BENCH_OPTIONS)

@@ -5,55 +5,55 @@ What arrives are a job, options and the address in `KAFKA_BOOTSTRAP_SERVERS`; wh
 Real-time mode demands what `start` does: topics that exist, enough slots, output mode update, a checkpoint.
 """
 
-import argparse
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from types import FrameType
 
 from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.command_line import arguments_of
 from examples.kafka.topics import ensure_topics
 from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed
+from examples.realtime.queries import KAFKA_SINK, raise_if_failed, stop_on_interrupt
 from examples.realtime.slots import preflight
 from examples.services.spark import build_session
 
-SINK = {
-    # Newer Java clients would wait 5 ms for company.
-    "kafka.linger.ms": "0",
-    # A rejected record is as large as its source allowed, and headers come on top.
-    "kafka.max.request.size": "4000000",
-    # A target topic that has vanished would otherwise block its partition for a minute before the query ends.
-    "kafka.max.block.ms": "10000",
+SINK = KAFKA_SINK | {
+    # By default a partition waits 60 s for a target topic that does not exist, before its query fails.
+    "kafka.max.block.ms": "10000"
 }
+
+
+NO_SERVERS = (
+    "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no topic to read; export the address of your cluster, "
+    "or run `make services` in another shell and paste the line that it prints"
+)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line decides."""
+    """Options of all alert jobs."""
 
     bootstrap_servers: str
-    """Of the Kafka cluster; from the environment."""
+    """Address of the Kafka cluster, from the environment."""
     topic_prefix: str = ""
-    """Put before every topic's name, to keep runs apart on one cluster."""
-    checkpoints: str = "checkpoints"
-    """Folder of the checkpoints; on a cluster one that all executors reach."""
+    """Prefix of all topic names; keeps runs on one cluster apart."""
+    checkpoint_dir: str = "checkpoints"
+    """Folder for checkpoints; on a cluster, one that all executors can reach."""
     interval_seconds: int = 300
-    """How often the query commits, and at most how much is repeated after a stop. Rows leave at once."""
+    """Seconds between two commits; after a stop, at most this much is repeated. Does not affect latency. Minimum 5."""
     partitions: int = 2
-    """Partitions of topics that do not exist yet."""
+    """Partitions of topics that the job creates."""
     slots: int = 8
     """Task slots of a local master."""
     master: str = ""
-    """Spark master URL; empty means local."""
+    """Spark master URL, for example spark://host:7077. The default is a local master."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     preflight(spark, {job.name: (stream, sum(partitions[name] for name in names[: job.streams]))})
     writer = stream.writeStream.format("kafka").options(**SINK)
     writer = writer.option("kafka.bootstrap.servers", options.bootstrap_servers)
-    writer = writer.option("checkpointLocation", f"{options.checkpoints}/{job.name}")
+    writer = writer.option("checkpointLocation", f"{options.checkpoint_dir}/{job.name}")
     writer = writer.queryName(job.name).outputMode("update")
     # The keyword is missing in the type hints of PySpark 4.3.0.
     return writer.trigger(realTime=f"{options.interval_seconds} seconds").start()  # type: ignore[call-overload, no-any-return]
@@ -100,7 +100,7 @@ def run(job: Job, arguments: Sequence[str] | None = None) -> int:
         with ExitStack() as stack:
             spark = build_session(job.name, master=options.master, slots=options.slots)
             stack.callback(spark.stop)
-            _stop_on_interrupt(stop)
+            stop_on_interrupt(stop)
             stack.enter_context(job.beside(options))
             query = start(job, spark, options)
             stack.callback(query.stop)
@@ -127,30 +127,18 @@ def _follow(query: StreamingQuery, stop: threading.Event) -> None:
             print(f"batch {shown} is committed: {progress.numInputRows} rows{warning}", flush=True)
 
 
-def _stop_on_interrupt(stop: threading.Event) -> None:
-    # PySpark's own handler would cancel the running jobs, and with them the query.
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGINT, handle)
-    signal.signal(signal.SIGTERM, handle)
-
-
 def _parse(job: Job, arguments: Sequence[str] | None) -> Options:
-    command = f"python -m examples.alerts.{job.name}"
-    example = f"example: KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:9092 {command} --interval-seconds 60"
-    parser = argparse.ArgumentParser(prog=command, description=job.summary, epilog=example)
-    parser.add_argument("--topic-prefix", default=Options.topic_prefix, help="to keep runs apart on one cluster")
-    parser.add_argument("--checkpoints", default=Options.checkpoints, help="folder, kept to go on where it stopped")
-    parser.add_argument("--interval-seconds", type=int, default=Options.interval_seconds, help="between commits, >= 5")
-    parser.add_argument("--partitions", type=int, default=Options.partitions, help="of topics that are missing")
-    parser.add_argument("--slots", type=int, default=Options.slots, help="task slots of a local master")
-    parser.add_argument("--master", default=Options.master, help="such as spark://host:7077; empty: local")
-    options = vars(parser.parse_args(arguments))
-    servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
+    program = f"python -m examples.alerts.{job.name}"
+    servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS", "")
+    options = arguments_of(
+        Options,
+        arguments,
+        program=program,
+        description=job.summary,
+        example=f"KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:9092 {program} --interval-seconds 60",
+        fixed={"bootstrap_servers": servers},
+    )
     if not servers:
-        parser.error(
-            "KAFKA_BOOTSTRAP_SERVERS is not set, so there is nothing to read; export the address of your cluster, "
-            "or run `make services` in another shell and paste what it prints"
-        )
-    return Options(bootstrap_servers=servers, **options)
+        print(NO_SERVERS, file=sys.stderr)
+        raise SystemExit(2)
+    return options

@@ -15,7 +15,7 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from examples.alerts.decoding import decode, route
 from examples.alerts.job import Job, Options, read_stream, run
-from examples.attribution.kafka_to_events import ID_PATTERN
+from examples.realtime.decoding import ID_PATTERN
 
 PAYMENTS = StructType(
     [

@@ -18,9 +18,9 @@ from confluent_kafka import Consumer, TopicPartition
 from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
-from examples.attribution.audit.topic_reader import CLIENT, is_record
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
+from examples.kafka.client import CLIENT, is_record
 from examples.sinks import PostgresUpsertSink
 
 OFFSETS = {"topic": "text", "partition": "int", "next_offset": "bigint"}

@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.processor import CorrelationProcessor
-from examples.attribution.correlation.sql import ATTRIBUTED, HISTORY
-from examples.attribution.kafka_to_events import EVENTS
+from examples.attribution.correlation.sql import HISTORY
+from examples.attribution.events import EVENTS
+from examples.attribution.results import ATTRIBUTED
 from examples.attribution.settings import Settings
 
 

@@ -10,44 +10,12 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType
 
-from examples.attribution.correlation.rule import STEPS
+from examples.attribution.events import EVENTS, INPUT, STEPS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import EVENTS_TOPIC, REJECTED_TOPIC
-from examples.realtime.decoding import MAX_NUMBER, first_reason, parse, reasons_of_form, route, type_of
-
-INPUT = StructType(
-    [
-        StructField("event_id", StringType()),
-        StructField("kind", StringType()),
-        StructField("event_ts", LongType()),
-        StructField("server_ts", LongType()),
-        StructField("transaction_id", StringType()),
-        StructField("request_ts", LongType()),
-        StructField("campaign_id", StringType()),
-        StructField("user_key", StringType()),
-        StructField("slots", ArrayType(StringType())),
-        StructField("slot_id", StringType()),
-        StructField("impression_id", StringType()),
-        StructField("creative_length_ms", LongType()),
-        StructField("advertiser_id", StringType()),
-        StructField("order_id", StringType()),
-        StructField("value_micros", LongType()),
-    ]
-)
-"""One source record; times in UTC milliseconds, `value_micros` in millionths of the currency unit."""
-
-EVENTS = StructType(
-    [
-        *INPUT.fields,
-        StructField("effective_ts", LongType()),
-        StructField("clock_skew", BooleanType()),
-        StructField("src", StringType()),
-        StructField("appended_at", LongType()),
-    ]
-)
-"""One accepted event: the source record, the time that counts, and its position and append time in the source topic."""
+from examples.realtime.decoding import ID_PATTERN, MAX_NUMBER, first_reason, parse, reasons_of_form, route, type_of
 
 KINDS_OF_TOPIC = {
     "ad-requests": ("request",),
@@ -74,7 +42,6 @@ KINDS_REQUIRING = {
 }
 IDS = tuple(field.name for field in INPUT if isinstance(field.dataType, StringType) and field.name != "kind")
 NUMBERS = tuple(field.name for field in INPUT if isinstance(field.dataType, LongType))
-ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
 MOST_SLOTS = 16
 HEADERS = "array<struct<key:string,value:binary>>"
 
@@ -129,7 +96,7 @@ def _reject_reason(settings: Settings) -> Column:
         "bad_slots": ~_is_slots(F.col("event.slots")),
         **{f"bad_number:{name}": F.col(f"event.{name}").isNotNull() & _in_range(name).isNull() for name in NUMBERS},
     }
-    is_too_long = F.col("event.creative_length_ms") > windows.longest_creative_ms
+    is_too_long = F.col("event.creative_length_ms") > windows.max_creative_ms
     ages = {name: F.unix_millis("timestamp") - _in_range(name) for name in ("server_ts", "request_ts")}
     return F.coalesce(
         first_reason(reasons),

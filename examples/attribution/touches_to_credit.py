@@ -11,11 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
-from examples.attribution.correlation.rule import BILLABLE
-from examples.attribution.correlation.sql import ATTRIBUTED
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
-from examples.attribution.kafka_to_events import EVENTS
+from examples.attribution.events import EVENTS
+from examples.attribution.results import ATTRIBUTED, BILLABLE
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC
 

@@ -24,10 +24,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS
 from examples.alerts.job import Options, start
 from examples.alerts.ticks import ticking
-from examples.attribution.settings import Settings
-from examples.realtime.slots import build_session, raise_if_failed
+from examples.measure.percentiles import percentiles
+from examples.realtime.queries import raise_if_failed
 from examples.services import kafka_broker
-from examples.sinks.metrics import percentiles
+from examples.services.spark import build_session
 
 WARM_UP_SECONDS = 40
 DRAIN_SECONDS = 10
@@ -53,7 +53,7 @@ class Alarms:
 def heartbeats_to_offline_delay(options: Options, devices: int, seconds: float, *, with_ticks: bool) -> Alarms:
     """Let devices beat and fall silent, each at its own time, and compare the alarms with the append times."""
     with ExitStack() as stack:
-        spark = build_session(Settings(slots=options.slots))
+        spark = build_session("offline-lateness", slots=options.slots)
         stack.callback(spark.stop)
         if with_ticks:
             stack.enter_context(ticking(options))
@@ -131,9 +131,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-ticks", action="store_true", help="let timers wait for rows of devices")
     chosen = parser.parse_args(arguments)
     with kafka_broker() as bootstrap_servers, tempfile.TemporaryDirectory() as folder:
-        options = Options(bootstrap_servers, checkpoints=folder, interval_seconds=chosen.interval_seconds)
+        options = Options(bootstrap_servers, checkpoint_dir=folder, interval_seconds=chosen.interval_seconds)
         alarms = heartbeats_to_offline_delay(options, chosen.devices, chosen.seconds, with_ticks=not chosen.no_ticks)
-    p50, p99, most = percentiles(alarms.delays_ms)
+    p50, p99, most = percentiles(alarms.delays_ms or [0], (0.5, 0.99, 1))
     print(
         f"{len(alarms.delays_ms)} of {alarms.silences} alarms, late by p50 {p50:g} ms, p99 {p99:g} ms, max {most:g} ms;"
         f" {alarms.false} false; {chosen.devices} devices, {alarms.boundaries} ends of batches, "

@@ -17,16 +17,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.events_to_timeouts import events_to_timeouts
-from examples.attribution.settings import ATTRIBUTED_TOPIC, EVENTS_TOPIC, Settings
-from examples.kafka.topics import create_topics
-from examples.realtime.slots import build_session, raise_if_failed
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC, create_topics
+from examples.measure.percentiles import percentiles
+from examples.realtime.queries import raise_if_failed
 from examples.services import kafka_broker
-from examples.sinks.metrics import percentiles
+from examples.services.spark import build_session
 
 WARM_UP_SECONDS = 40
 DRAIN_SECONDS = 60
@@ -48,8 +48,8 @@ def timeout_delay(settings: Settings, interval_seconds: float) -> Delays:
     """Send requests at `settings.rate` that nobody answers, and time their time-outs."""
     with ExitStack() as stack:
         bootstrap_servers = stack.enter_context(kafka_broker())
-        create_topics(bootstrap_servers, settings)
-        spark = build_session(settings)
+        create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
+        spark = build_session("timeout-lateness", slots=settings.slots, shuffle_partitions=settings.shuffle_partitions)
         stack.callback(spark.stop)
         source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
         source = source.option("subscribe", settings.topic(EVENTS_TOPIC)).option("startingOffsets", "earliest")
@@ -67,7 +67,7 @@ def timeout_delay(settings: Settings, interval_seconds: float) -> Delays:
 
 
 def _measured(settings: Settings, query: StreamingQuery, producer: Producer, consumer: Consumer) -> Delays:
-    seconds = WARM_UP_SECONDS + settings.seconds
+    seconds = WARM_UP_SECONDS + settings.duration
     counted_from = int((time.time() + WARM_UP_SECONDS) * 1000)
     sent: list[int] = []
     sender = threading.Thread(target=_send, args=(settings, producer, seconds, sent), daemon=True)
@@ -111,12 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--interval-seconds", type=float, default=0, help="of the micro-batch trigger")
     parser.add_argument("--time-scale", type=int, default=100, help="divisor of all windows")
     options = parser.parse_args(arguments)
-    settings = replace(Settings(), rate=options.rate, seconds=options.seconds, time_scale=options.time_scale, slots=4)
+    settings = replace(Settings(), rate=options.rate, duration=options.seconds, time_scale=options.time_scale, slots=4)
     delays = timeout_delay(settings, options.interval_seconds)
-    p50, p99, most = percentiles(delays.delays_ms)
+    p50, p99, most = percentiles(delays.delays_ms or [0], (0.5, 0.99, 1))
+    [batch_p50] = percentiles(delays.batches_ms or [0], [0.5])
     print(
         f"{len(delays.delays_ms)} of {delays.requests} time-outs, late by p50 {p50:g} ms, p99 {p99:g} ms, "
-        f"max {most:g} ms; batches p50 {np.median(delays.batches_ms or [0]):.0f} ms; "
+        f"max {most:g} ms; batches p50 {batch_p50:.0f} ms; "
         f"{options.rate:g}/s, interval {options.interval_seconds:g} s, {os.cpu_count()} CPUs, "
         f"load {os.getloadavg()[0]:.1f}"
     )

@@ -20,6 +20,8 @@ MAX_RAW_BYTES = 1_000_000
 MAX_KEY_BYTES = 1024
 MAX_NUMBER = 10**15
 """Numbers beyond this cannot be times or amounts, and arithmetic on them would overflow and end the query."""
+ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
+"""Ids of records: no slash, because result ids join ids with it."""
 LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
 
 

@@ -14,6 +14,13 @@ from types import FrameType
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+KAFKA_SINK = {
+    # The Java client of Kafka 4 waits 5 ms for further records by default.
+    "kafka.linger.ms": "0",
+    # A rejected record is as large as its source record, plus headers.
+    "kafka.max.request.size": "4000000",
+}
+"""Options for the Kafka sink of a real-time query."""
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 POLL_SECONDS = 0.05
 

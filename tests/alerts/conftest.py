@@ -14,7 +14,9 @@ from examples.alerts.job import Options
 @pytest.fixture
 def options(kafka: str, tmp_path: Path) -> Iterator[Options]:
     """Options whose interval is longer than the test, so that whatever comes out has not waited for a commit."""
-    own = Options(kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoints=str(tmp_path), interval_seconds=300)
+    own = Options(
+        kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoint_dir=str(tmp_path), interval_seconds=300
+    )
     yield own
     session = SparkSession.getActiveSession()
     for query in session.streams.active if session else []:

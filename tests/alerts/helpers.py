@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from examples.alerts.job import Job, Options
-from examples.alerts.topics import partitions_of
+from examples.kafka.topics import ensure_topics
 from scripts.pack import files
 from tests.helpers import eventually
 
@@ -57,7 +57,7 @@ def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
 def create(job: Job, options: Options) -> None:
     """Create the topics of a job, so that records can be there before it starts."""
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
-    partitions_of(options.bootstrap_servers, names, options.partitions)
+    ensure_topics(options.bootstrap_servers, names, options.partitions)
 
 
 def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:

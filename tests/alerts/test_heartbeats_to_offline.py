@@ -19,7 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.alerts.heartbeats_to_offline import JOB, OFFLINE, SILENCE_MS, SKEW_MS, heartbeats_to_offline, tick_keys
 from examples.alerts.job import Options, read_stream, start
 from examples.alerts.ticks import TICKS_TOPIC, ticking
-from examples.realtime.slots import assert_real_time, raise_if_failed, stop_completely
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import raise_if_failed, stop_completely
 from examples.services import standalone_cluster
 from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
 from tests.helpers import eventually
@@ -258,7 +259,7 @@ def test_command_on_a_cluster_sends_ticks_and_its_classes_to_the_executors(optio
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
     with standalone_cluster(workers=2, cores_per_worker=3) as master:
-        arguments = ("--topic-prefix", options.topic_prefix, "--checkpoints", str(tmp_path), "--master", master)
+        arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--master", master)
         found, status, printed, errors = interrupted(JOB, arguments, options, 1)
 
     assert ["d1 offline"] == says(found)

@@ -43,7 +43,7 @@ def test_ctrl_c_ends_a_job_with_status_zero_and_without_a_stack_trace(options: O
     job = logs_to_leaks.JOB
     create(job, options)
     send(options, "logs", [(b"k", encoded({"service": "a", "message": "to a@b.nl"}))])
-    arguments = ("--topic-prefix", options.topic_prefix, "--checkpoints", str(tmp_path), "--slots", "2")
+    arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--slots", "2")
 
     found, status, printed, errors = interrupted(job, arguments, options, 2)
 

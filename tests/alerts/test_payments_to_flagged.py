@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from examples.alerts.job import Options, start
 from examples.alerts.payments_to_flagged import FLAGGED, JOB
-from examples.realtime.slots import assert_real_time, raise_if_failed
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import raise_if_failed
 from tests.alerts.helpers import BROKEN, create, encoded, received, send
 from tests.helpers import eventually
 

@@ -11,11 +11,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation.rule import STEPS
-from examples.attribution.kafka_to_events import EVENTS, ID_PATTERN, KINDS_REQUIRING, kafka_to_events
+from examples.attribution.events import EVENTS, STEPS
+from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_events
 from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
-from examples.realtime.decoding import MAX_RAW_BYTES, MAX_RECORD_BYTES
+from examples.realtime.decoding import ID_PATTERN, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually

@@ -21,8 +21,10 @@ from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.live_view import View
-from examples.attribution.pipeline import exit_status, hops, run, start_queries
+from examples.attribution.demo.run import run
+from examples.attribution.pipeline import hops, start_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.slots import NotEnoughSlotsError
@@ -55,7 +57,7 @@ class Started:
 @contextmanager
 def started(kafka: str, *options: str) -> Iterator[Started]:
     """Run the pipeline as a user would; its processes are gone afterwards, and a failure shows what they said."""
-    command = [sys.executable, "-m", "examples.attribution.pipeline", "--interval-seconds", "5", *options]
+    command = [sys.executable, "-m", "examples.attribution.demo", "--interval-seconds", "5", *options]
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -92,7 +94,7 @@ def test_a_killed_pipeline_and_a_killed_broker_cost_nothing(own_broker: LocalKaf
     What was not committed when the pipeline died is written twice, and counted once, by every hop.
     """
     kafka = own_broker.bootstrap_servers
-    options = ("--seconds", "0", "--warm-up-seconds", "5", "--rate", "150", "--checkpoints", str(tmp_path))
+    options = ("--duration", "0", "--warm-up-seconds", "5", "--rate", "150", "--checkpoint-dir", str(tmp_path))
 
     def committed(batch: int) -> bool:
         return all((tmp_path / hop.name / "commits" / str(batch)).exists() for hop in hops(Settings()))
@@ -131,7 +133,7 @@ def test_a_killed_pipeline_and_a_killed_broker_cost_nothing(own_broker: LocalKaf
 
 def test_a_cluster_of_two_workers_runs_the_same_pipeline(kafka: str) -> None:
     """The streaming shuffle crosses processes there, and the run reconciles all the same."""
-    options = ("--seconds", "3", "--warm-up-seconds", "3", "--rate", "100", "--cluster")
+    options = ("--duration", "3", "--warm-up-seconds", "3", "--rate", "100", "--cluster")
 
     with started(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as cluster:
         status, output = cluster.process.wait(400), cluster.said("output")
@@ -149,7 +151,7 @@ def test_an_invented_result_fails_a_run_that_is_right_in_all_else(
     invented = {"result_id": "invented", "version": 2, "kind": "slot", "code": "filled", "src": "nowhere"}
     invented |= {"transaction_id": "invented", "campaign_id": "c", "request_ts": 1_000_000 * int(time.time() // 1_000)}
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(invented).encode())])
-    short = replace(settings, trigger="micro-batch", seconds=3, warm_up_seconds=1, rate=100)
+    short = replace(settings, trigger="micro-batch", duration=3, warm_up_seconds=1, rate=100)
 
     report = run(short, spark, kafka, dsn, View(Console(quiet=True)), threading.Event())
 

@@ -16,7 +16,7 @@ def test_a_time_scale_divides_every_window() -> None:
         scaled.hold_ms,
         scaled.clock_skew_limit_ms,
         scaled.skew_tolerance_ms,
-        scaled.longest_creative_ms,
+        scaled.max_creative_ms,
     )
 
 
@@ -31,17 +31,17 @@ def test_the_horizon_covers_the_longest_chain_of_windows() -> None:
     ("option", "value", "remedy"),
     [
         ("rate", 0, "more than 0"),
-        ("seconds", -1, "use 0 for a run until Ctrl-C"),
+        ("duration", -1, "use 0 for a run until Ctrl-C"),
         ("warm_up_seconds", -1, "use 0 for none"),
         ("interval_seconds", 4, "below 5 seconds"),
-        ("timeouts_interval_seconds", -1, "use 0 for batch after batch"),
-        ("credits_interval_seconds", -1, "use 0 for batch after batch"),
+        ("timeouts_interval_seconds", -1, "use 0 for batches without a pause"),
+        ("credits_interval_seconds", -1, "use 0 for batches without a pause"),
         ("time_scale", 0, "a whole number from 1"),
         ("pacing_shards", 0, "a whole number from 1"),
         ("pacing_bucket_seconds", 0, "seconds from 1"),
         ("hot_campaign_share", 2, "a share from 0 to 1"),
         ("erasure_share", -1, "a share from 0 to 1"),
-        ("slots", 0, "at least one task"),
+        ("slots", 0, "use at least 1"),
     ],
 )
 def test_an_impossible_setting_is_refused_with_name_value_and_remedy(option: str, value: int, remedy: str) -> None:

@@ -14,8 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.pipeline import hops, tasks_of_source
-from examples.attribution.settings import TOPICS, Settings
-from examples.realtime.slots import preflight, wait_until
+from examples.attribution.settings import Settings
+from examples.attribution.topics import TOPICS
+from examples.realtime.queries import wait_until
+from examples.realtime.slots import preflight
 from examples.services import java_home
 from scripts.lint.files.definitions import definition_problems
 from scripts.pack import files
@@ -69,20 +71,20 @@ def test_job_of_the_page_has_slots_for_the_queries_it_starts(spark: SparkSession
 def test_command_of_the_page_starts_the_pipeline() -> None:
     """The options are known to spark-submit, and the module finds its package and takes the options after it."""
     line = fence("bash").replace("\\\n", " ").splitlines()[-1]
-    before, options = line.split("spark-submit ")[1].split("examples/attribution/pipeline.py")
+    before, options = line.split("spark-submit ")[1].split("examples/attribution/demo/__main__.py")
     arguments = before.replace('--jars "$JARS"', "").split()
 
-    started = spark_submit(*arguments, "examples/attribution/pipeline.py", *options.split(), "--help")
+    started = spark_submit(*arguments, "examples/attribution/demo/__main__.py", *options.split(), "--help")
 
     assert 0 == started.returncode, started.stderr
-    assert "python -m examples.attribution.pipeline" in started.stdout
+    assert "python -m examples.attribution.demo" in started.stdout
 
 
 @pytest.mark.spark
 def test_driver_in_python_stays_outside_of_a_standalone_cluster() -> None:
     """Standalone has no cluster mode for Python, so whoever runs spark-submit also restarts it."""
     submitted = spark_submit(
-        "--master", "spark://host:7077", "--deploy-mode", "cluster", "examples/attribution/pipeline.py"
+        "--master", "spark://host:7077", "--deploy-mode", "cluster", "examples/attribution/demo/__main__.py"
     )
 
     assert 0 != submitted.returncode

@@ -15,8 +15,9 @@ from examples.attribution.audit.credit import CreditCheck, check_credits
 from examples.attribution.audit.pacing import Standing, count_differences, standings
 from examples.attribution.audit.replay import replay
 from examples.attribution.audit.run_log import Books
-from examples.attribution.correlation.rule import STEPS, Result
+from examples.attribution.correlation.rule import Result
 from examples.attribution.credit.models import CreditRules
+from examples.attribution.events import STEPS
 from examples.attribution.pacing.rule import Goal
 from examples.attribution.settings import Settings
 from examples.realtime.decoding import MAX_RAW_BYTES

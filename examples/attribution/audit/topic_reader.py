@@ -7,7 +7,7 @@ Real-time mode reports progress only once per batch, so that the end of a run is
 
 import json
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Message
 
 from examples.attribution.audit.run_log import Books, SourceRecord
 from examples.attribution.settings import Settings
@@ -21,23 +21,15 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
     TOPICS,
 )
+from examples.kafka.client import consumer_from_start, end_offsets, is_at_end, is_record
 
-CLIENT = {
-    # In an outage each connection would report ten refused attempts per second on the terminal.
-    "reconnect.backoff.ms": 1_000
-}
-"""What all plain Kafka clients of a run share."""
-CONSUMER = CLIENT | {
-    "group.id": "ledger",
-    "enable.auto.commit": False,
-    # Append times do not depend on the reader, so it may wait for company and spare the broker a fetch per record.
+READER = {
+    # Append times do not depend on the reader, so it may wait for larger fetches.
     "fetch.wait.max.ms": 100,
     "fetch.min.bytes": 100_000,
     "queued.max.messages.kbytes": 65_536,
 }
-TIMEOUT_SECONDS = 5
-# The broker may be away for a while; the client reconnects by itself.
-LOST_CONNECTION = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001  # their public names
+MAX_MESSAGES = 2_000
 
 
 class LedgerReader:
@@ -47,14 +39,12 @@ class LedgerReader:
         """Take `partitions`, the number of partitions by plain topic name."""
         self.books = Books()
         self._names = {settings.topic(name): name for name in TOPICS}
-        self._consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers})
-        self._consumer.assign(
-            [TopicPartition(t, p, OFFSET_BEGINNING) for t, name in self._names.items() for p in range(partitions[name])]
-        )
+        counts = {topic: partitions[name] for topic, name in self._names.items()}
+        self._consumer = consumer_from_start(bootstrap_servers, counts, READER)
 
     def poll(self, seconds: float) -> int:
         """Read what has come, at most for `seconds`, and return the number of records."""
-        messages = self._consumer.consume(2_000, seconds)
+        messages = self._consumer.consume(MAX_MESSAGES, seconds)
         for message in messages:
             if is_record(message):
                 self._book(message)
@@ -65,15 +55,11 @@ class LedgerReader:
         books = self.books
         if any(books.waiting.values()) or books.pending or books.open_orders() or not books.is_counted():
             return False
-        positions = {(at.topic, at.partition): at.offset for at in self._consumer.position(self._consumer.assignment())}
-        # The position is negative until the first record of a partition.
-        return all(max(positions[place], 0) >= end for place, end in self.ends().items())
+        return is_at_end(self._consumer)
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return the end offset of each partition by (topic, partition)."""
-        assigned = self._consumer.assignment()
-        ends = [self._consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)[1] for place in assigned]
-        return {(place.topic, place.partition): end for place, end in zip(assigned, ends, strict=True)}
+        """Return the end offset of each partition by topic and partition number."""
+        return end_offsets(self._consumer, self._consumer.assignment())
 
     def close(self) -> None:
         """Leave Kafka."""
@@ -104,14 +90,6 @@ class LedgerReader:
             self.books.add_credit(row)
         elif name == PACING_TOPIC:
             self.books.add_count(row)
-
-
-def is_record(message: Message) -> bool:
-    """Tell whether a message is a record; raise KafkaException for an error that does not pass by itself."""
-    error = message.error()
-    if error is not None and (error.fatal() or error.code() not in LOST_CONNECTION):
-        raise KafkaException(error)
-    return error is None
 
 
 def _headers(message: Message) -> dict[str, bytes]:

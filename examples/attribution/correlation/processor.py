@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from examples.attribution.correlation.rule import Event
 from examples.attribution.correlation.sql import HISTORY
 from examples.attribution.correlation.timeouts import Step, Transaction, advance
-from examples.attribution.kafka_to_events import EVENTS
+from examples.attribution.events import EVENTS
 from examples.attribution.settings import Settings
 from examples.realtime.timers import move_timer
 

@@ -10,12 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 
+from examples.attribution.events import FAMILIES, STEPS
+from examples.attribution.results import BILLABLE
 from examples.attribution.settings import Windows
-
-STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
-KINDS = ("request", "impression", "click", *STEPS, "conversion")
-FAMILIES = ("impression", "click")
-BILLABLE = ("matched", "matched_late_request")
 
 
 @dataclass(frozen=True)

@@ -9,32 +9,10 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from examples.attribution.correlation.rule import BILLABLE, STEPS
+from examples.attribution.events import STEPS
+from examples.attribution.results import ATTRIBUTED, BILLABLE
 from examples.attribution.settings import Windows
-
-ATTRIBUTED = StructType(
-    [
-        StructField("result_id", StringType()),
-        StructField("version", LongType()),
-        StructField("kind", StringType()),
-        StructField("code", StringType()),
-        StructField("transaction_id", StringType()),
-        StructField("request_ts", LongType()),
-        StructField("campaign_id", StringType()),
-        StructField("effective_ts", LongType()),
-        StructField("src", StringType()),
-        StructField("appended_at", LongType()),
-        StructField("clock_skew", BooleanType()),
-        StructField("user_key", StringType()),
-        StructField("event_id", StringType()),
-        StructField("slot_id", StringType()),
-        StructField("impression_id", StringType()),
-        StructField("deadline", LongType()),
-    ]
-)
-"""One result, as `correlation_rule.Result`; times in UTC milliseconds. The newest version of a result id counts."""
 
 HISTORY = (
     # The first three are the total order of events: array_sort compares structs field by field.

@@ -51,7 +51,7 @@ class Report:
 def show_report(report: Report) -> None:
     """Print everything that one run has shown."""
     console, s, sent = _console(), report.settings, report.sent
-    length = f"{s.seconds:g} s" if s.seconds else "until Ctrl-C"
+    length = f"{s.duration:g} s" if s.duration else "until Ctrl-C"
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
     _say(
         console,

@@ -16,18 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import Consumer
 
-from examples.attribution.audit.topic_reader import CLIENT, is_record
 from examples.attribution.pacing.rule import CampaignCount, Goal, Pacing, pacing
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC
+from examples.kafka.client import consumer_from_start, is_record
 
 POLL_SECONDS = 0.1
-CONSUMER = CLIENT | {
-    "group.id": "brake",
-    "enable.auto.commit": False,
-    # A count must not wait for company: every millisecond of delay is served beyond the cap.
+CONSUMER = {
+    # Every millisecond until a count is read is served beyond the cap, so fetches do not wait for more records.
     "fetch.min.bytes": 1,
     "fetch.wait.max.ms": 100,
 }
@@ -103,8 +101,7 @@ class Brake:
 def brake(bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]) -> Iterator[Brake]:
     """Follow `ad-pacing` with its `partitions` from the start while the block runs."""
     own, finish, topic = Brake(goals), threading.Event(), settings.topic(PACING_TOPIC)
-    consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers})
-    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+    consumer = consumer_from_start(bootstrap_servers, {topic: partitions}, CONSUMER)
     with ThreadPoolExecutor(1, "brake") as threads:
         own.running = threads.submit(_follow, own, consumer, finish.is_set)
         try:

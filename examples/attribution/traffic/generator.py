@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from examples.attribution.correlation.rule import STEPS
+from examples.attribution.events import STEPS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ERASURES_TOPIC
 from examples.realtime.decoding import MAX_RECORD_BYTES

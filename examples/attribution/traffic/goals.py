@@ -19,7 +19,7 @@ ENDLESS_SECONDS = 60
 def goals(traffic: Traffic) -> list[Goal]:
     """Return a goal per campaign that has one; the plan of each runs from the first record to the last."""
     settings, starts_at = traffic.settings, int(traffic.started_at * 1000)
-    measured = settings.seconds or ENDLESS_SECONDS
+    measured = settings.duration or ENDLESS_SECONDS
     ends_at = starts_at + int(1000 * (settings.warm_up_seconds + measured))
     filled_per_record = traffic.filled_per_record()
     found = []

@@ -15,9 +15,9 @@ from itertools import takewhile
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from examples.attribution.audit.topic_reader import CLIENT
 from examples.attribution.settings import Settings
 from examples.attribution.traffic.generator import Record, Traffic
+from examples.kafka.client import CLIENT
 
 FLUSH_SECONDS = 60
 PRODUCER = CLIENT | {
@@ -85,9 +85,9 @@ def send(
 def until_the_end(traffic: Traffic) -> Iterator[Record]:
     """Yield the records of a run: for ever, if it runs until Ctrl-C."""
     settings = traffic.settings
-    if not settings.seconds:
+    if not settings.duration:
         return traffic.records()
-    end = settings.warm_up_seconds + settings.seconds
+    end = settings.warm_up_seconds + settings.duration
     return takewhile(lambda record: record.send_at < end, traffic.records())
 
 

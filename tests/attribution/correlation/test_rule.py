@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from examples.attribution.correlation.rule import STEPS, Event, correlate
+from examples.attribution.correlation.rule import Event, correlate
+from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
 from tests.attribution.correlation.histories import WINDOWS as SMALL_WINDOWS
 from tests.attribution.correlation.histories import histories

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from examples.attribution.correlation.rule import Event, Result, correlate
-from examples.attribution.correlation.sql import ATTRIBUTED, HISTORY, changes_of, results_of
-from examples.attribution.kafka_to_events import EVENTS
+from examples.attribution.correlation.sql import HISTORY, changes_of, results_of
+from examples.attribution.events import EVENTS
+from examples.attribution.results import ATTRIBUTED
 from examples.attribution.settings import Windows
 from tests.attribution.correlation.histories import WINDOWS, histories, history_row
 

@@ -2,18 +2,17 @@
 
 import pytest
 
-from examples.attribution.demo.cli import parse
-from examples.attribution.settings import Settings
+from examples.attribution.demo.cli import DemoOptions, parse
 
 
 def test_without_options_the_settings_are_the_documented_ones() -> None:
     """Nobody has to look up two lists of defaults."""
-    assert (Settings(), False, False) == parse([])
+    assert DemoOptions() == parse([])
 
 
 def test_every_option_reaches_its_setting() -> None:
     """Intervals of the micro-batch hops have options of their own."""
-    settings, compare, cluster = parse(
+    options = parse(
         [
             "--rate",
             "50",
@@ -26,8 +25,10 @@ def test_every_option_reaches_its_setting() -> None:
         ]
     )
 
-    assert Settings(rate=50, timeouts_interval_seconds=2.5, credits_interval_seconds=9) == settings
-    assert (True, True) == (compare, cluster)
+    expected = DemoOptions(
+        rate=50, timeouts_interval_seconds=2.5, credits_interval_seconds=9, compare=True, cluster=True
+    )
+    assert expected == options
 
 
 def test_an_impossible_option_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:

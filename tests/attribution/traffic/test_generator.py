@@ -166,7 +166,7 @@ def _has_user(record: Record) -> bool:
 
 def test_goals_are_reached_one_after_the_other_in_the_measured_part() -> None:
     """A simple count of the slots that will be filled meets each goal at its time, give or take chance."""
-    settings = Settings(rate=1_000, warm_up_seconds=10, seconds=30)
+    settings = Settings(rate=1_000, warm_up_seconds=10, duration=30)
     traffic = Traffic(settings, "run", STARTED_AT)
     own = goals(traffic)
     sent_by = list(islice(traffic.records(), 34_000))

@@ -1,0 +1,83 @@
+"""Run the demonstration: servers, traffic, five queries, a live view and a report; exit status 1 on any difference."""
+
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import psycopg
+from confluent_kafka import KafkaException
+
+from examples.attribution.demo.cli import DemoOptions, parse
+from examples.attribution.demo.live_view import View
+from examples.attribution.demo.report import Report, show_comparison, show_report
+from examples.attribution.demo.run import run
+from examples.attribution.demo.stderr_filter import quiet_workers
+from examples.realtime.queries import stop_on_interrupt
+from examples.services.cluster import standalone_cluster
+from examples.services.kafka import kafka_broker
+from examples.services.packages import connector
+from examples.services.postgres import postgres_server
+from examples.services.spark import CONFS, build_session
+
+QUICK_COMPILER = {
+    # A run of minutes does not recover the cost of the JVM's optimizing compiler, a third of Spark's CPU time here.
+    # Without that compiler the code cache would be 48 MB, which five queries fill.
+    "spark.driver.extraJavaOptions": f"{CONFS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 "
+    "-XX:ReservedCodeCacheSize=240m"
+}
+"""For a local master; long-running jobs should keep the optimizing compiler."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demonstration; return 0 if everything reconciles, 1 if not."""
+    options = parse(arguments)
+    try:
+        reports = _run_all(options)
+    except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for report in reports:
+        show_report(report)
+    if len(reports) > 1:
+        show_comparison(*reports)
+    return exit_status(reports)
+
+
+def exit_status(reports: Iterable[Report]) -> int:
+    """Return 0 if every run equals its replay, 1 if one does not."""
+    return 1 if any(report.reconciliation.differences for report in reports) else 0
+
+
+def _run_all(settings: DemoOptions) -> list[Report]:
+    view, stop = View(), threading.Event()
+    with ExitStack() as stack:
+        stack.enter_context(view)
+        view.say("starting Kafka and PostgreSQL")
+        bootstrap_servers = stack.enter_context(kafka_broker())
+        dsn = stack.enter_context(postgres_server())
+        if settings.cluster:
+            view.say("starting a standalone cluster")
+            master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
+            settings = replace(settings, master=master)
+        view.say(f"starting Spark with Kafka connector {connector().version}")
+        with quiet_workers():
+            spark = build_session(
+                "ad-attribution",
+                master=settings.master,
+                slots=settings.slots,
+                shuffle_partitions=settings.shuffle_partitions,
+                confs=None if settings.master else QUICK_COMPILER,
+            )
+        stack.callback(spark.stop)
+        stop_on_interrupt(stop)
+        reports = [run(settings, spark, bootstrap_servers, dsn, view, stop)]
+        if settings.compare and not stop.is_set():
+            other = replace(settings, trigger="micro-batch", topic_prefix=f"{settings.topic_prefix}micro-batch.")
+            reports.append(run(other, spark, bootstrap_servers, dsn, view, stop))
+    return reports
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""Results of the pipeline: the schema of the topic `ad-attributed`, and the codes that count as delivered."""
+
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+
+BILLABLE = ("matched", "matched_late_request")
+"""Codes of an impression that fills its slot."""
+
+ATTRIBUTED = StructType(
+    [
+        StructField("result_id", StringType()),
+        StructField("version", LongType()),
+        StructField("kind", StringType()),
+        StructField("code", StringType()),
+        StructField("transaction_id", StringType()),
+        StructField("request_ts", LongType()),
+        StructField("campaign_id", StringType()),
+        StructField("effective_ts", LongType()),
+        StructField("src", StringType()),
+        StructField("appended_at", LongType()),
+        StructField("clock_skew", BooleanType()),
+        StructField("user_key", StringType()),
+        StructField("event_id", StringType()),
+        StructField("slot_id", StringType()),
+        StructField("impression_id", StringType()),
+        StructField("deadline", LongType()),
+    ]
+)
+"""One result, as `correlation.rule.Result`; times in UTC milliseconds. The newest version of a result id counts."""
