@@ -1,8 +1,7 @@
 """
-Parse JSON records strictly, with expressions that never throw, and say why a record is refused.
+Parse JSON records with expressions that never throw, name the reason why a record is rejected, and route it.
 
-What arrives are Kafka source rows; what leaves are the same rows with the parsed record, its position, and reasons.
-Real-time mode demands total expressions: one row that throws ends the query for good, whenever it is restarted.
+A row that throws ends its query, and ends it again after each restart (OSS 4.3.0).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,32 +13,37 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 MAX_RECORD_BYTES = 100_000
-"""A longer record is `oversized`, and is not parsed at all."""
+"""Longer records are rejected as `oversized` and not parsed."""
 MAX_RAW_BYTES = 1_000_000
-"""So much of a refused record is kept."""
+"""Bytes of a rejected record that are kept."""
 MAX_KEY_BYTES = 1024
 MAX_NUMBER = 10**15
-"""Numbers beyond this cannot be times or amounts, and arithmetic on them would overflow and end the query."""
+"""Larger numbers cannot be times or amounts; arithmetic on them would overflow and end the query."""
 ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
-"""Ids of records: no slash, because result ids join ids with it."""
+"""Pattern of ids. It has no slash, because result ids join ids with slashes."""
 LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
 
 
 def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
-    """Add the column `name` (the fields of `schema` and `corrupt`), `json_pair` for the checks below, and `src`."""
+    """
+    Add three columns to Kafka source rows.
+
+    The column `name` holds the fields of `schema` and `corrupt`; `json_pair` is for the checks below; `src` is the
+    position of the record, `topic:partition:offset`.
+    """
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
     return (
         records.withColumn(name, F.from_json(text, lenient, LENIENT))
-        # from_json alone accepts {…}trailing, repeated fields and a number as a string, so the text is parsed as a
-        # variant too: as first of two elements, because an object with a tail is not an element of an array.
+        # from_json accepts trailing text, repeated fields and a number in place of a string. So the text is also parsed
+        # as a variant, as the first of two array elements: an object with trailing text is not an array element.
         .withColumn("json_pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(',"end"]'))))
         .withColumn("src", F.concat_ws(":", "topic", "partition", F.lpad(F.col("offset").cast("string"), 12, "0")))
     )
 
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
-    """Return what makes a parsed record no JSON object of its schema; `strings` are its fields that must be text."""
+    """Return the conditions by which a record is not a JSON object of its schema; `strings` are its string fields."""
     wrong_strings = (~type_of(string).isin("STRING", "VOID") for string in strings)
     return {
         "tombstone": F.col("value").isNull(),
@@ -52,17 +56,17 @@ def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict
 
 
 def type_of(field: str) -> Column:
-    """Return the type that a field has in the JSON text, such as `STRING`; `VOID` for null, null if it is missing."""
+    """Return the type of a field in the JSON text, for example `STRING`; `VOID` for null, null if the field is missing."""
     return F.schema_of_variant(F.try_variant_get("json_pair", f"$[0].{field}", "variant"))
 
 
 def first_reason(reasons: Mapping[str, Column]) -> Column:
-    """Return the name of the first condition that is true, or null for a good row."""
+    """Return the name of the first condition that is true, or null."""
     return F.coalesce(*(F.when(is_wrong, F.lit(reason)) for reason, is_wrong in reasons.items()))
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
-    """Return whether a condition is true; null counts as false."""
+    """Return whether at least one condition is true; null counts as false."""
     return reduce(or_, (F.coalesce(condition, F.lit(False)) for condition in conditions), F.lit(False))
 
 
@@ -70,21 +74,22 @@ def route(
     decoded: DataFrame, rejects: str, *, key: Column, value: Column, kept_headers: Column, topic: Column | str
 ) -> DataFrame:
     """
-    Turn rows with `reason` and `src` into Kafka sink rows: good ones as the columns say, the others to `rejects`.
+    Turn rows with `reason` and `src` into Kafka sink rows: key, value, headers, topic.
 
-    A refused row keeps its bytes; headers say why, where it came from, and how long it was.
+    Rows without a reason get the given columns. Other rows go to the topic `rejects` with their raw key and value; the
+    headers `reason`, `src` and `bytes` hold the reason, the position in the source topic and the original length.
     """
-    refused = F.col("reason").isNotNull()
+    is_rejected = F.col("reason").isNotNull()
     return decoded.select(
-        F.when(refused, F.substring("key", 1, MAX_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
-        F.when(refused, F.substring("value", 1, MAX_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
-        F.when(refused, _reject_headers()).otherwise(kept_headers).alias("headers"),
-        F.when(refused, rejects).otherwise(topic).alias("topic"),
+        F.when(is_rejected, F.substring("key", 1, MAX_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
+        F.when(is_rejected, F.substring("value", 1, MAX_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
+        F.when(is_rejected, _reject_headers()).otherwise(kept_headers).alias("headers"),
+        F.when(is_rejected, rejects).otherwise(topic).alias("topic"),
     )
 
 
 def headers(**values: Column) -> Column:
-    """Return Kafka headers."""
+    """Return Kafka headers: an array of structs with key and binary value."""
     return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
 
 

@@ -2,8 +2,8 @@
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.plans import plan_of_query
-from examples.realtime.queries import wait_until
+from .plans import plan_of_query
+from .queries import wait_until
 
 REAL_TIME_SCAN = "RealTimeStreamScan"
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.plans import plan_of_frame, plan_of_query
-from examples.realtime.queries import wait_until
+from .plans import plan_of_frame, plan_of_query
+from .queries import wait_until
 
 EXCHANGE = re.compile(r"^(?P<indent>[^A-Za-z]*)(?:\*\(\d+\) )?(?P<node>BroadcastExchange|Exchange) (?P<rest>.*)")
 EXCHANGE_PARTITIONS = re.compile(r"^\w+\(.*?(\d+)\), [A-Z_]+(?:, \w+=\w+)*(?:, \[plan_id=\d+\])?$")

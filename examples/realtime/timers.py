@@ -1,15 +1,18 @@
 """
-Keep the one timer of a key where it has to stand.
+Keep one timer per key in a stateful processor.
 
-The time at which it stands and that at which it should stand arrive, in UTC milliseconds, 0 for none.
-Real-time mode demands one timer per key: each row that only sets another one piles them up.
+A processor that registers a timer with every row, without deleting the one before, accumulates timers.
 """
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 
 def move_timer(handle: StatefulProcessorHandle, before_ms: int, next_ms: int, fired_ms: int = 0) -> None:
-    """Delete the timer and register the next one if they differ; one that has fired is deleted by the engine."""
+    """
+    Replace the timer of the current key: `before_ms` is its registered time, `next_ms` the new one.
+
+    Times are epoch milliseconds; 0 means none. The engine itself deletes a timer that has fired, at `fired_ms`.
+    """
     if before_ms == fired_ms:
         before_ms = 0
     if before_ms == next_ms:

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.benchmarks.spark.queries import trigger_interval
 from examples.realtime.queries import QueryFailedError
-from examples.realtime.warm_up import LEAST_INTERVAL, Start, warm_up
+from examples.realtime.warm_up import MIN_INTERVAL_CONF, Start, warm_up
 from tests.helpers import end_offset, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -39,7 +39,7 @@ def starting(stream: DataFrame, kafka: str, target: str, started: list[Streaming
 def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Whatever the warm-up did must not be seen by the query that follows it."""
     source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
-    before = spark.conf.get(LEAST_INTERVAL)
+    before = spark.conf.get(MIN_INTERVAL_CONF)
 
     warm_up(spark, starting(counting(spark, kafka, source), kafka, target, started), batches=5, parent=tmp_path)
 
@@ -49,7 +49,7 @@ def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: 
     assert query.lastProgress is not None
     assert query.lastProgress.batchId >= 4
     assert ([], 0) == (list(tmp_path.iterdir()), end_offset(kafka, target))
-    assert before == spark.conf.get(LEAST_INTERVAL)
+    assert before == spark.conf.get(MIN_INTERVAL_CONF)
 
 
 def test_refuses_a_source_with_records(spark: SparkSession, kafka: str, tmp_path: Path) -> None:

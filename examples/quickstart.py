@@ -1,0 +1,60 @@
+"""Send ten records through one real-time query, Kafka to Kafka, and print the latency of each: `make quickstart`."""
+
+import contextlib
+import tempfile
+
+from confluent_kafka import Message, Producer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.kafka.client import consumer_from_start
+from examples.kafka.topics import ensure_topics
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import KAFKA_SINK, raise_if_failed
+from examples.realtime.slots import preflight
+from examples.services.kafka import kafka_broker
+from examples.services.spark import build_session
+
+
+def shouts_of(clicks: DataFrame) -> DataFrame:
+    """Turn Kafka source rows into Kafka sink rows: the same key, and the value in capital letters."""
+    return clicks.select("key", F.upper(F.col("value").cast("string")).alias("value"))
+
+
+def start(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:
+    """Check the task slots, start the query, and prove from its plan that it runs in real-time mode."""
+    partitions = ensure_topics(servers, ["clicks", "shouts"], 1)["clicks"]
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    stream = shouts_of(source.option("subscribe", "clicks").option("startingOffsets", "earliest").load())
+    preflight(spark, {"quickstart": (stream, partitions)})
+    writer = stream.writeStream.format("kafka").options(**KAFKA_SINK).option("topic", "shouts")
+    writer = writer.option("kafka.bootstrap.servers", servers).option("checkpointLocation", checkpoint)
+    writer = writer.queryName("quickstart").outputMode("update")
+    query: StreamingQuery = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    assert_real_time(query)
+    return query
+
+
+def main() -> None:
+    """Start Kafka and Spark, send ten records one after the other, and print each result."""
+    print("starting a Kafka broker and Spark ...", flush=True)
+    with kafka_broker() as servers, tempfile.TemporaryDirectory() as checkpoint:
+        query = start(build_session("quickstart", slots=2), servers, checkpoint)
+        print("the query runs in real-time mode; latency is the time between the two appends in Kafka")
+        client, sent = {"bootstrap.servers": servers, "linger.ms": 0}, list[Message]()
+        with Producer(client) as producer, consumer_from_start(servers, {"shouts": 1}) as consumer:
+            for number in range(1, 11):
+                producer.produce("clicks", f"click {number}", on_delivery=lambda _, message: sent.append(message))
+                producer.flush()
+                while (result := consumer.poll(0.1)) is None:
+                    raise_if_failed([query])
+                latency_ms = result.timestamp()[1] - sent[-1].timestamp()[1]
+                print(f"click {number:<2} -> {(result.value() or b'').decode():<9} {latency_ms:>6,} ms", flush=True)
+        print("the first record is slow because the JVM is cold; `make demo` measures a warm pipeline")
+        query.stop()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()

@@ -1,0 +1,99 @@
+"""The folder `examples/realtime` works in a project of its own: copied, without the rest of this repository."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.services import connector, java_home
+from scripts.pack.files import ROOT
+from tests.helpers import new_topic, produce
+
+FOLDER = ROOT / "examples" / "realtime"
+JOB = """\
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from jobs import decoding, proof, queries, slots, timers, warm_up
+
+jars, servers, source_topic, target, idle = sys.argv[1:]
+builder = SparkSession.builder.master("local[4]").config("spark.jars", jars).config("spark.ui.enabled", "false")
+builder = builder.config("spark.sql.streaming.realTimeMode.minBatchDuration", "1s")
+spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+schema = StructType([StructField("id", StringType())])
+
+
+def start(topic, checkpoint, seconds):
+    records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    records = records.option("subscribe", topic).option("startingOffsets", "earliest").load()
+    reasons = decoding.reasons_of_form("record", ["id"])
+    decoded = decoding.parse(records, schema, "record").withColumn("reason", decoding.first_reason(reasons))
+    rows = decoded.selectExpr("coalesce(reason, record.id) AS value")
+    assert 1 == slots.preflight(spark, {"copied": (rows, 1)})
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", target)
+    writer = writer.options(**queries.KAFKA_SINK).option("checkpointLocation", str(checkpoint)).queryName("copied")
+    return writer.outputMode("update").trigger(realTime=f"{seconds * 1000:g} milliseconds").start()
+
+
+warm_up.warm_up(spark, lambda folder, seconds: [start(idle, folder, seconds)], batches=2)
+query = start(source_topic, "checkpoint", 2)
+proof.assert_real_time(query)
+queries.wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) == 2, 60, "two rows", [query])
+queries.raise_if_failed([query])
+queries.stop_completely(spark, query)
+assert callable(timers.move_timer)
+print("done")
+"""
+
+
+def imported(path: Path) -> set[str]:
+    """Return the top-level packages that a module imports; modules of its own folder do not count."""
+    packages = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            packages.add((node.module or "").partition(".")[0])
+    return packages
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> None:
+    """Nothing has to be installed beyond PySpark."""
+    assert set() == imported(path) - sys.stdlib_module_names - {"pyspark"}
+
+
+def test_foreign_import_would_be_found(tmp_path: Path) -> None:
+    """The check can fail."""
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import json\nimport rich.table\nfrom examples.kafka import client\nfrom .slots import preflight\n"
+    )
+
+    assert {"rich", "examples"} == imported(module) - sys.stdlib_module_names - {"pyspark"}
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path: Path) -> None:
+    """Warm-up, slot check, decoding, proof, waiting and stopping work in an empty folder under another name."""
+    source, target, idle = (new_topic(kafka, 1) for _ in range(3))
+    produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])
+    shutil.copytree(FOLDER, tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "job.py").write_text(JOB)
+    jars = ",".join(str(jar) for jar in connector().jars)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+
+    command = [sys.executable, "job.py", jars, kafka, source, target, idle]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+
+    assert (0, "done\n") == (done.returncode, done.stdout), done.stderr

@@ -1,0 +1,31 @@
+"""The quickstart shows ten records going through a real-time query."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from scripts.pack.files import ROOT
+
+QUICKSTART = ROOT / "examples" / "quickstart.py"
+MAX_LINES = 60
+LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms")
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_ten_records_go_through_and_show_their_latency() -> None:
+    """Each record is printed in order with its result and its latency, and the program ends with status 0."""
+    command = [sys.executable, "-m", "examples.quickstart"]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    assert [(str(n), str(n)) for n in range(1, 11)] == LINE.findall(done.stdout)
+    assert "the query runs in real-time mode" in done.stdout
+
+
+def test_quickstart_is_short_enough_to_read_at_once() -> None:
+    """A first program has at most 60 lines."""
+    assert len(QUICKSTART.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
