@@ -24,15 +24,14 @@ from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 from rich.table import Table
 
-from examples.attribution.settings import Settings
 from examples.benchmarks.sink.chart import draw
 from examples.benchmarks.sink.end_to_end import PathLatency, measure_paths
 from examples.benchmarks.sink.flush import METHODS, Cell, measure_flushes
 from examples.benchmarks.sink.methods import COLUMNS, HOT, create
-from examples.realtime.slots import build_session
+from examples.measure.percentiles import percentiles
 from examples.services import LocalPostgres, kafka_broker, running
+from examples.services.spark import build_session
 from examples.sinks import PostgresUpsertSink
-from examples.sinks.metrics import percentiles
 
 BUILD = Path("build/sink")
 KEPT = Path("references/measured")
@@ -77,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         load_before = os.getloadavg()
         cells = list(measure_flushes(server, options.effort, options.most_rows))
         console.print(flush_table(cells))
-        lone = [round(value, 2) for value in percentiles(lone_row_ms(server.dsn, max(20, int(500 * options.effort))))]
+        visible_ms = lone_row_ms(server.dsn, max(20, int(500 * options.effort)))
+        lone = [round(value, 2) for value in percentiles(visible_ms, (0.5, 0.99, 1))]
         console.print(f"a lone row is visible after p50 {lone[0]} p99 {lone[1]} max {lone[2]} ms (linger 2 ms)")
         paths = [] if options.no_paths else _measure_paths(stack, server, PATH_SECONDS * options.effort)
         console.print(path_table(paths))
@@ -109,7 +109,7 @@ def path_table(paths: Sequence[PathLatency]) -> Table:
 
 def _measure_paths(stack: ExitStack, server: LocalPostgres, seconds: float) -> list[PathLatency]:
     kafka = stack.enter_context(kafka_broker())
-    spark = build_session(Settings(slots=4))
+    spark = build_session("postgres-sink", slots=4)
     stack.callback(spark.stop)
     return [path for rate in RATES for path in measure_paths(spark, kafka, server, rate, seconds)]
 

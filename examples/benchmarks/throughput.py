@@ -22,6 +22,7 @@ from examples.benchmarks.latency import conditions, ended, show, write
 from examples.benchmarks.results.summary import summarise
 from examples.benchmarks.results.validity import LEAST_ACHIEVED, sent_late
 from examples.benchmarks.spark.variants import latency_cells
+from examples.measure.percentiles import percentiles
 
 FULL = Lengths(1, 10, 40, 36)
 RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
@@ -46,7 +47,7 @@ def is_sustained(trial: Trial) -> bool:
     numbers = trial.numbers
     if sent_late(numbers) or numbers["missing"] or numbers["wrong"] or numbers["achieved_share"] < LEAST_ACHIEVED:
         return False
-    first, *_, last = (float(np.median(quarter)) / 1000 for quarter in np.array_split(trial.latency_us, 4))
+    first, *_, last = (percentiles(quarter, [0.5])[0] / 1000 for quarter in np.array_split(trial.latency_us, 4))
     return last - first <= MOST_GROWTH_MS and last <= MOST_AT_END_MS
 
 

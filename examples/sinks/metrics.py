@@ -1,65 +1,52 @@
-"""
-Count what one epoch of a sink did.
-
-What arrives are counts and durations from the task's thread and the flusher's; what leaves is one line for the log.
-Real-time mode reports no latency of a sink, so the way from `process` to the commit is measured here.
-"""
+"""Count what one epoch of a sink did, for one line of the log."""
 
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-import numpy as np
-
-KEPT = 10_000
-"""Durations that are kept: the newest ones, because an epoch may last for days."""
+MAX_DURATIONS = 10_000
+"""Only the newest durations are kept, because an epoch may last for days."""
 
 
-def _kept() -> deque[float]:
-    return deque(maxlen=KEPT)
+def _newest_durations() -> deque[float]:
+    return deque(maxlen=MAX_DURATIONS)
 
 
 @dataclass
 class Metrics:
-    """Counts of one epoch and task; every field has one writing thread at a time."""
+    """Counts of one epoch and task; only one thread at a time writes to each field."""
 
     rows: int = 0
     """Rows given to `process`."""
     deduped: int = 0
-    """Rows that a newer one of the same key replaced before they were written."""
+    """Rows replaced, before they were written, by a newer row with the same key."""
     flushed: int = 0
-    """Rows that the database acknowledged, the stale ones included."""
+    """Rows that the database acknowledged, including stale rows."""
     stale_rows: int = 0
-    """Acknowledged rows that changed nothing, because the table had this version or a newer one."""
+    """Acknowledged rows that changed nothing, because the table already had this version or a newer one."""
     flushes: int = 0
     retries: int = 0
     reconnects: int = 0
     watchdog_cuts: int = 0
-    backpressure_s: float = 0
-    """How long `process` had to wait for room."""
-    flush_ms: deque[float] = field(default_factory=_kept)
-    """Duration of each flush, retries included."""
-    oldest_ms: deque[float] = field(default_factory=_kept)
-    """For each flush, from `process` of its oldest row to the acknowledged commit."""
+    backpressure_seconds: float = 0
+    """How long `process` waited for space in the buffer."""
+    flush_ms: deque[float] = field(default_factory=_newest_durations)
+    """Duration of each flush, including retries."""
+    oldest_ms: deque[float] = field(default_factory=_newest_durations)
+    """For each flush, the time from `process` of its oldest row to the acknowledged commit."""
 
     def line(self) -> str:
-        """Return everything as one line."""
-        counts = ("rows", "deduped", "flushed", "stale_rows", "flushes", "retries", "reconnects", "watchdog_cuts")
+        """Return all metrics on one line."""
+        names = ("rows", "deduped", "flushed", "stale_rows", "flushes", "retries", "reconnects", "watchdog_cuts")
+        counts = " ".join(f"{name}={getattr(self, name)}" for name in names)
         return (
-            " ".join(f"{name}={getattr(self, name)}" for name in counts)
-            + f" backpressure_s={self.backpressure_s:.3f} {_spread('flush', self.flush_ms)}"
-            + f" {_spread('process_to_commit', self.oldest_ms)}"
+            f"{counts} backpressure_seconds={self.backpressure_seconds:.3f} "
+            f"{_spread('flush', self.flush_ms)} {_spread('process_to_commit', self.oldest_ms)}"
         )
 
 
-def percentiles(values: Collection[float]) -> tuple[float, float, float]:
-    """Return p50, p99 and maximum; every one is a value that occurred. Zeros stand for no values."""
-    if not values:
-        return 0.0, 0.0, 0.0
-    p50, p99, most = np.percentile(list(values), (50, 99, 100), method="inverted_cdf")
-    return float(p50), float(p99), float(most)
-
-
-def _spread(name: str, values: Collection[float]) -> str:
-    p50, p99, most = percentiles(values)
-    return f"{name}_ms_p50={p50:.1f} {name}_ms_p99={p99:.1f} {name}_ms_max={most:.1f}"
+def _spread(name: str, values_ms: Collection[float]) -> str:
+    # The nearest rank without NumPy, because executors need nothing but psycopg for this package.
+    ordered = sorted(values_ms) or [0.0]
+    p50, p99 = ordered[(len(ordered) - 1) // 2], ordered[-1 - len(ordered) // 100]
+    return f"{name}_ms_p50={p50:.1f} {name}_ms_p99={p99:.1f} {name}_ms_max={ordered[-1]:.1f}"

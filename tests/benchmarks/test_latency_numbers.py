@@ -3,7 +3,6 @@
 import io
 import itertools
 import json
-import random
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +23,7 @@ from examples.benchmarks.results.validity import problems
 from examples.benchmarks.spark.variants import latency_cells, recommended
 from examples.benchmarks.throughput import highest_rate, is_sustained
 from examples.benchmarks.tuning import knob_cells
-from examples.measure.percentiles import PERCENTILES, WHOLE, median_of_runs, percentiles_ms
+from examples.measure.percentiles import percentiles_ms
 
 GOOD = {
     "missing": 0,
@@ -40,24 +39,6 @@ GOOD = {
 
 MEASURED = Path(__file__).parents[2] / "references" / "measured"
 LATE = "records were sent late, p99 5.1 ms, allowed 5.0"
-
-
-@pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
-def test_percentile_is_the_smallest_value_that_so_many_do_not_exceed(count: int) -> None:
-    """Percentiles are members of the list, found by counting and not by interpolation."""
-    values = random.Random(count).choices(range(10_000_000), k=count)
-
-    found = percentiles_ms(np.array(values))
-
-    for name, share in PERCENTILES.items():
-        enough = [value for value in values if sum(other <= value for other in values) * WHOLE >= share * count]
-        assert min(enough) / 1000 == found[name]
-
-
-def test_runs_are_put_together_by_their_median() -> None:
-    """A run that was disturbed does not move the number of a cell as an average would."""
-    assert 2.0 == median_of_runs([1.0, 900.0, 2.0])
-    assert 3.0 == median_of_runs([1.0, 3.0])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ The progress of batches and the latencies of records arrive; the gap at each bou
 In real-time mode a record that comes after the tasks of a batch have ended waits until those of the next have started.
 """
 
-import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from examples.measure.percentiles import percentiles
 
 AFTER_SECONDS = 1.0
 """The first rows of the next batch wait for its tasks, which the progress of the last one does not contain."""
@@ -68,4 +69,4 @@ def median_phases(found: Iterable[Boundary]) -> dict[str, float]:
     for boundary in found:
         for name, milliseconds in boundary.phases_ms.items():
             phases.setdefault(name, []).append(milliseconds)
-    return {name: statistics.median_low(values) for name, values in sorted(phases.items())}
+    return {name: percentiles(values, [0.5])[0] for name, values in sorted(phases.items())}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from examples.benchmarks.harness.load_generator import Rows, Traffic
 from examples.benchmarks.harness.resources import Samples
-from examples.measure.percentiles import at_shares, percentiles_ms
+from examples.measure.percentiles import percentiles, percentiles_ms
 
 
 def latencies(rows: Rows, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def latencies(rows: Rows, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:
     if not counted.any():
         return {"records": 0}
     in_engine = (rows.answer_appended_ms - rows.appended_ms)[counted]
-    percents = dict(zip(("p50", "p99"), at_shares(in_engine, (50_000, 99_000)), strict=True))
+    percents = dict(zip(("p50", "p99"), percentiles(in_engine, (0.5, 0.99)), strict=True))
     seconds = (rows.received_us[counted].max() - rows.due_us[counted].min()) / 1e6
     return {
         "records": int(counted.sum()),

@@ -5,17 +5,19 @@ Runs arrive; what is written as JSON leaves. Tables of pages and charts are made
 Percentiles of runs are never averaged: a cell shows the median of its runs, with the least and the most beside it.
 """
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from examples.benchmarks.harness.run import Trial
-from examples.measure.percentiles import at_shares, median_of_runs, percentiles_of_runs
+from examples.measure.percentiles import median_of_runs, percentiles, percentiles_of_runs
 
 FLOOR, MICRO_BATCH, UNTUNED = "raw echo", "micro-batch", "micro-batch, untuned"
-CURVE_SHARES = [*range(0, 99_000, 1_000), *range(99_000, 99_900, 100), *range(99_900, 99_990, 10), 99_990, 100_000]
+CURVE_PERCENTS = [
+    n / 1000
+    for n in (*range(0, 99_000, 1_000), *range(99_000, 99_900, 100), *range(99_900, 99_990, 10), 99_990, 100_000)
+]
 BUCKET_SECONDS = 0.1
 Key = tuple[Any, ...]
 """Work, engine, arrivals and rate of a cell."""
@@ -58,7 +60,7 @@ def _row(runs: Sequence[Trial]) -> dict[str, Any]:
     row |= percentiles_of_runs([one for one in numbers if one["records"]])
     row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
     gaps = [gap for one in numbers for gap in one["gaps_ms"]]
-    row |= {"boundaries": len(gaps), "gap_median_ms": statistics.median_high(gaps) if gaps else None}
+    row |= {"boundaries": len(gaps), "gap_median_ms": median_of_runs(gaps) if gaps else None}
     row |= {"gap_most_ms": max(gaps, default=None)}
     row["outputs_per_record"] = min(one["outputs_per_record"] for one in numbers)
     return row
@@ -109,8 +111,9 @@ def _label(trial: Trial) -> str:
 
 
 def _curve(trial: Trial) -> dict[str, Any]:
-    values = at_shares(trial.latency_us, CURVE_SHARES) if len(trial.latency_us) else []
-    return {"percents": [share / 1000 for share in CURVE_SHARES], "ms": [value / 1000 for value in values]}
+    shares = [percent / 100 for percent in CURVE_PERCENTS]
+    values = percentiles(trial.latency_us, shares) if len(trial.latency_us) else []
+    return {"percents": CURVE_PERCENTS, "ms": [value / 1000 for value in values]}
 
 
 def _timeline(trial: Trial) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from pyspark.sql import SparkSession
 from examples.attribution.attributed_table import create_tables, results_of, results_sink, results_table
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.correlation.rule import Result
-from examples.attribution.settings import ATTRIBUTED_TOPIC, Settings
-from examples.kafka.topics import create_topics
-from examples.realtime.slots import wait_until
+from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC, create_topics
+from examples.measure.percentiles import percentiles
+from examples.realtime.queries import wait_until
 from examples.services import LocalPostgres
-from examples.sinks.metrics import percentiles
 
 WARM_UP_SECONDS = 10
 INTERVAL_SECONDS = 15
@@ -59,7 +59,7 @@ def measure_paths(
         (f"foreach, real-time, batches of {INTERVAL_SECONDS} s", real_time),
     ):
         settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
-        create_topics(kafka, settings)
+        create_topics(kafka, settings.topic_prefix, settings.partitions)
         create_tables(server.dsn, settings)
         with TemporaryDirectory(prefix="checkpoint-") as folder, started(spark, kafka, server.dsn, settings, folder):
             appended = send(kafka, settings, rate, WARM_UP_SECONDS + seconds)
@@ -67,7 +67,7 @@ def measure_paths(
         measured_from = min(appended.values()) + 1000 * WARM_UP_SECONDS
         committed = commit_times(server.dsn, settings)
         waits = [committed[key] - at for key, at in appended.items() if at >= measured_from]
-        p50, p99, most = (round(value, 1) for value in percentiles(waits))
+        p50, p99, most = (round(value, 1) for value in percentiles(waits or [0], (0.5, 0.99, 1)))
         yield PathLatency(path, rate, len(waits), p50, p99, most)
 
 

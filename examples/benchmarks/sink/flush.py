@@ -29,9 +29,9 @@ from examples.benchmarks.sink.methods import (
     this_class,
 )
 from examples.benchmarks.sink.tcp_proxy import TcpProxy
+from examples.measure.percentiles import percentiles
 from examples.services import LocalPostgres
 from examples.sinks import PostgresUpsertSink
-from examples.sinks.metrics import percentiles
 
 ROUNDS = {1: 200, 10: 150, 100: 100, 1_000: 30, 10_000: 8}
 MOST_ROWS = {"local": 10_000, "1 ms RTT": 100}
@@ -84,7 +84,7 @@ def round_trip_ms(dsn: str, port: int) -> float:
     """Return the median of a query without work."""
     with psycopg.connect(**_connect(dsn, port)) as connection:
         times = [_timed(lambda: connection.execute("select 1")) for _ in range(200)]
-    return percentiles(times)[0]
+    return percentiles(times, [0.5])[0]
 
 
 @contextmanager
@@ -116,9 +116,9 @@ def _cells(flushes: dict[str, Flush], keys: Keys, rows: int, rounds: int, place:
             took_ms = _timed(lambda method=method, batch=batch: flushes[method](batch))
             if number >= 0:
                 times[method].append(took_ms)
-    base = percentiles(times[BASE])[0]
+    base = percentiles(times[BASE], [0.5])[0]
     for method, measured in times.items():
-        p50, p99, _ = percentiles(measured)
+        p50, p99 = percentiles(measured, (0.5, 0.99))
         yield Cell(*place, rows, method, len(measured), round(p50, 3), round(p99, 3), round(base / p50, 2))
 
 

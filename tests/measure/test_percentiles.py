@@ -1,0 +1,86 @@
+"""Percentiles equal a nearest-rank count by hand, and runs are summarized by their median."""
+
+import random
+from collections import deque
+
+import numpy as np
+import pytest
+
+from examples.measure.percentiles import (
+    PERCENTILES,
+    median_of_runs,
+    percentiles,
+    percentiles_ms,
+    percentiles_of_runs,
+)
+
+PARTS = 100_000
+"""Shares are counted in whole parts of this, because products of floating-point numbers are not exact."""
+RANKS: dict[str, tuple[int, float, int]] = {
+    # number of values, share, expected rank
+    "minimum": (10, 0, 1),
+    "one-value": (1, 0.99, 1),
+    "p50-of-two": (2, 0.5, 1),
+    "p50-of-three": (3, 0.5, 2),
+    "p99-of-99": (99, 0.99, 99),
+    "p99-of-100": (100, 0.99, 99),
+    "p99-of-101": (101, 0.99, 100),
+    "p99.9-of-999": (999, 0.999, 999),
+    "p99.9-of-1000": (1_000, 0.999, 999),
+    "p99.9-of-1001": (1_001, 0.999, 1_000),
+    "p99.9-of-a-full-run": (120_000, 0.999, 119_880),
+    "float-product-above-the-rank": (100, 0.07, 7),
+    "maximum": (1_000, 1, 1_000),
+}
+
+
+def _nearest_rank(values: list[int], parts: int) -> int:
+    """Return the smallest value that the share does not exceed, found by counting."""
+    return min(v for v in values if sum(other <= v for other in values) * PARTS >= parts * len(values))
+
+
+@pytest.mark.parametrize(("count", "share", "rank"), RANKS.values(), ids=RANKS)
+def test_percentile_has_the_nearest_rank(count: int, share: float, rank: int) -> None:
+    """Among the numbers 1 to n, a percentile equals its rank: just below, at and just above a boundary."""
+    values = random.Random(count).sample(range(1, count + 1), count)
+
+    assert [rank] == percentiles(values, [share])
+
+
+@pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
+def test_percentiles_equal_a_count_by_hand(count: int) -> None:
+    """Each percentile is the smallest value that its share does not exceed, also with repeated values."""
+    values = random.Random(count).choices(range(1_000), k=count)
+    expected = {name: _nearest_rank(values, round(share * PARTS)) for name, share in PERCENTILES.items()}
+
+    assert list(expected.values()) == percentiles(values, PERCENTILES.values())
+    assert {name: value / 1000 for name, value in expected.items()} == percentiles_ms(np.array(values))
+
+
+def test_percentiles_keep_the_type_and_order_of_their_input() -> None:
+    """Integers stay integers, floats stay floats, and the caller's values are not reordered."""
+    floats = deque([2.5, 1.5])
+
+    assert ["2", "3"] == [repr(value) for value in percentiles([3, 1, 2], (0.5, 1))]
+    assert ["1.5", "2.5"] == [repr(value) for value in percentiles(floats, (0.5, 1))]
+    assert deque([2.5, 1.5]) == floats
+
+
+def test_percentiles_of_no_values_are_an_error() -> None:
+    """No number is invented for something that was not measured."""
+    with pytest.raises(IndexError):
+        percentiles([], [0.5])
+
+
+def test_disturbed_run_does_not_move_the_median() -> None:
+    """The median of three runs ignores an outlier that would move an average; of two runs it is the higher one."""
+    assert 2.0 == median_of_runs([1.0, 900.0, 2.0])
+    assert 3.0 == median_of_runs([1.0, 3.0])
+
+
+def test_runs_are_summarized_by_median_lowest_and_highest() -> None:
+    """Each percentile of several runs has three numbers, and None where no run measured it."""
+    runs = [{f"{name}_ms": value for name in PERCENTILES} for value in (1.0, 9.0, 2.0)]
+
+    assert {"p99_ms": 2.0, "p99_least_ms": 1.0, "p99_most_ms": 9.0}.items() <= percentiles_of_runs(runs).items()
+    assert {None} == set(percentiles_of_runs([]).values())
