@@ -1,4 +1,4 @@
-"""Sinks that Spark does not have: rows of a streaming query, upserted into Postgres (on Databricks: Lakebase)."""
+"""Sinks that Spark lacks: upsert the rows of a streaming query into PostgreSQL (on Databricks: Lakebase)."""
 
 from examples.sinks.postgres import PostgresUpsertSink
 

@@ -1,8 +1,8 @@
 """
-Hold the rows that wait for the database: the newest per key, bounded, in order of arrival.
+Buffer the newest row per key, in order of arrival, and signal when a batch is due.
 
-What arrives are rows from the task's thread; what leaves are batches for whoever writes them, and word that one is due.
-Real-time mode may go silent after any row, so a batch is due by the age of its oldest row and never needs another one.
+A batch is due by the age of its oldest row. The next row may be minutes away in real-time mode, so a due batch never
+depends on it.
 """
 
 import threading
@@ -16,52 +16,57 @@ from examples.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 
-# A plain tuple, because one is made for every row.
-Waiting = tuple[float, Any, Sequence[Any]]
-"""Since when the key of a row waits (monotonic seconds), its version, and its values in column order."""
-Batch = dict[Key, Waiting]
+# A plain tuple, because one is created for every row.
+BufferedRow = tuple[float, Any, Sequence[Any]]
+"""Time at which the key was first buffered (monotonic seconds), the version, and the values in column order."""
+Batch = dict[Key, BufferedRow]
 
 
-class Pending:
-    """A buffer between a thread that puts rows and one that waits until a batch is due; either may take it."""
+class RowBuffer:
+    """A bounded buffer between a thread that adds rows and a thread that waits for due batches; both may take one."""
 
-    def __init__(self, max_rows: int, linger_s: float, max_pending: int, patience_s: float, metrics: Metrics) -> None:
-        """Bound batches by `max_rows` and `linger_s`, the buffer by `max_pending` keys, and the wait for room."""
-        self._max_rows, self._max_pending = min(max_rows, max_pending), max_pending
-        self._linger_s, self._patience_s, self._metrics = linger_s, patience_s, metrics
+    def __init__(
+        self, max_rows: int, linger_seconds: float, max_pending: int, patience_seconds: float, metrics: Metrics
+    ) -> None:
+        """Limit the size and age of a batch, the number of buffered keys, and the wait for space in the buffer."""
+        self._max_rows = min(max_rows, max_pending)
+        self._max_pending = max_pending
+        self._linger_seconds = linger_seconds
+        self._patience_seconds = patience_seconds
+        self._metrics = metrics
         self._waiting: Batch = {}
         self._taken: Batch = {}
         self._is_closed = False
         self._failure: BaseException | None = None
-        # The lock is taken for every row, and by itself it is quicker than through the condition.
+        # The lock is taken for every row, and taking it directly is faster than through the condition.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
     def __len__(self) -> int:
-        """Return the keys that are not acknowledged."""
+        """Return the number of keys that are not acknowledged."""
         return len(self._waiting) + len(self._taken)
 
     def put(self, key: Key, version: Any, values: Sequence[Any]) -> None:
-        """Add a row; wait for room if `max_pending` other keys wait, and raise what made the flusher fail."""
+        """Add a row; block while `max_pending` other keys wait, and raise the failure of an earlier flush."""
         with self._lock:
             if self._failure:
                 self._raise_failure()
             self._metrics.rows += 1
-            known = self._waiting.get(key)
-            if known is None:
+            buffered = self._waiting.get(key)
+            if buffered is None:
                 if len(self._waiting) >= self._max_pending:
-                    self._wait_for_room()
+                    self._wait_for_space()
                 self._waiting[key] = (time.monotonic(), version, values)
                 if len(self._waiting) in (1, self._max_rows):
                     self._changed.notify_all()
                 return
             self._metrics.deduped += 1
-            since, known_version, _ = known
-            if version is None or version >= known_version:
+            since, buffered_version, _ = buffered
+            if version is None or version >= buffered_version:
                 self._waiting[key] = (since, version, values)
 
     def wait_until_due(self) -> bool:
-        """Return True when a batch is due, False after `close` when nothing waits any more."""
+        """Return True when a batch is due, and False once the buffer is closed and empty."""
         with self._lock:
             while not self._is_due():
                 if self._is_closed:
@@ -70,7 +75,7 @@ class Pending:
             return True
 
     def take(self) -> Batch:
-        """Return the oldest rows, due or not; empty if none waits, the same again if they are not acknowledged."""
+        """Return the oldest rows, due or not; until they are acknowledged, every call returns the same batch."""
         with self._lock:
             self._raise_failure()
             if not self._taken:
@@ -84,19 +89,19 @@ class Pending:
             return self._taken
 
     def acknowledge(self) -> None:
-        """Forget the batch that was taken last: the database has it."""
+        """Discard the batch that was taken last, because the database has stored it."""
         with self._lock:
             self._taken = {}
 
     def fail(self, failure: BaseException) -> None:
-        """Raise `failure` from now on for whoever puts or takes; the rows stay."""
+        """Raise `failure` now and in every later `put` and `take`; the rows stay in the buffer."""
         with self._lock:
             self._failure = failure
             self._changed.notify_all()
             self._raise_failure()
 
     def close(self, *, drop: bool = False) -> None:
-        """Take no more rows, and make what waits due at once, or drop it."""
+        """Make the remaining rows due at once, or drop them."""
         with self._lock:
             self._is_closed = True
             if drop:
@@ -108,22 +113,23 @@ class Pending:
         return bool(self._waiting) and (is_full or self._is_closed or self._seconds_left() == 0)
 
     def _seconds_left(self) -> float | None:
-        # A row that replaces another keeps its place and its age, so the first is the oldest.
+        # A row that replaces another keeps its place and its age, so the first row is the oldest.
         oldest = next(iter(self._waiting.values()), None)
-        return None if oldest is None else max(0, oldest[0] + self._linger_s - time.monotonic())
+        return None if oldest is None else max(0, oldest[0] + self._linger_seconds - time.monotonic())
 
-    def _wait_for_room(self) -> None:
-        started = time.monotonic()
-        has_room = self._changed.wait_for(
-            lambda: self._failure or len(self._waiting) < self._max_pending, self._patience_s
+    def _wait_for_space(self) -> None:
+        started_at = time.monotonic()
+        has_space = self._changed.wait_for(
+            lambda: self._failure or len(self._waiting) < self._max_pending, self._patience_seconds
         )
-        self._metrics.backpressure_s += time.monotonic() - started
+        self._metrics.backpressure_seconds += time.monotonic() - started_at
         self._raise_failure()
-        if not has_room:
+        if not has_space:
             raise TimeoutError(
-                f"{len(self._waiting)} keys wait, and the database took none within {self._patience_s:g} s"
+                f"the buffer of the sink is full with {len(self._waiting)} keys, and the database accepted none of "
+                f"them within {self._patience_seconds:g} s"
             )
 
     def _raise_failure(self) -> None:
         if self._failure:
-            raise RuntimeError(f"{len(self)} rows are not written, so the task must fail") from self._failure
+            raise RuntimeError(f"{len(self)} rows were not written, so the task fails") from self._failure

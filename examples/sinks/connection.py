@@ -1,8 +1,8 @@
 """
-Write batches on one connection: connect late, commit each batch by itself, and try again until a deadline.
+Write batches on one connection, each in its own transaction, and retry until a deadline.
 
-What arrives are parameters of the upsert statement; what leaves is the number of rows that it changed.
-Real-time tasks hold a connection for one long epoch, and servers end connections: so it is replaced without loss.
+A real-time task keeps its connection for a whole epoch. Servers close connections, so a lost one is replaced and its
+batch is written again.
 """
 
 import os
@@ -17,77 +17,79 @@ import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 
 from examples.sinks.metrics import Metrics
-from examples.sinks.retry import STATEMENT_TIMEOUT, is_transient, pause_s
+from examples.sinks.retry import STATEMENT_TIMEOUT_SQLSTATE, is_transient, pause_seconds
 from examples.sinks.watchdog import Watchdog
 
 Connect = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
-READ_ONLY = "25006"
-LONGEST_LOCK_WAIT_MS = 5_000
+READ_ONLY_SQLSTATE = "25006"
+MAX_LOCK_WAIT_MS = 5_000
 
 
 @dataclass
-class Writer:
-    """One connection of one task; `write` is for one thread at a time, `abandon` for any."""
+class BatchConnection:
+    """The connection of one task; only one thread at a time may call `write`, any thread may call `abandon`."""
 
     connect: Connect = field(repr=False)
     statement: bytes
     application_name: str
-    retry_deadline_s: float
-    flush_timeout_s: float
+    retry_deadline_seconds: float
+    flush_timeout_seconds: float
     metrics: Metrics
 
     def __post_init__(self) -> None:
-        """Start without a connection: Spark opens a sink for empty partitions too."""
+        """Do not connect yet: Spark opens a sink for empty partitions too."""
         self._connection: psycopg.Connection | None = None
-        # The same TCP connection under a number that stays ours, whatever the client library closes.
+        # A duplicate of the connection's file descriptor: it stays valid whatever the client library closes.
         self._socket: socket.socket | None = None
-        self._watchdog = Watchdog(self.flush_timeout_s)
+        self._watchdog = Watchdog(self.flush_timeout_seconds)
         self._is_abandoned = threading.Event()
 
     def write(self, parameters: list[list[Any]]) -> int:
         """
-        Return how many rows changed, once the server has acknowledged the commit.
+        Write one batch and return how many rows changed, after the server has acknowledged the commit.
 
-        An attempt whose answer was lost is repeated as well: its rows meet themselves and are stale.
+        An attempt whose answer was lost is repeated too: its rows find their own version in the table and are stale.
         """
-        deadline, attempt, timeouts = time.monotonic() + self.retry_deadline_s, 0, 0
+        deadline = time.monotonic() + self.retry_deadline_seconds
+        attempt = 0
+        timeouts = 0
         while True:
             try:
                 return self._attempt(parameters)
             except psycopg.Error as error:
-                timeouts += error.sqlstate == STATEMENT_TIMEOUT
+                timeouts += error.sqlstate == STATEMENT_TIMEOUT_SQLSTATE
                 is_connected = self._connection is not None and not self._connection.closed
                 if not is_transient(error, is_connected=is_connected, timeouts=timeouts):
                     raise
                 if time.monotonic() > deadline or self._is_abandoned.is_set():
                     raise
-                if not is_connected or error.sqlstate == READ_ONLY:
+                if not is_connected or error.sqlstate == READ_ONLY_SQLSTATE:
                     self._disconnect()
             except BaseException:
-                # After an interrupt the server may still be at work, and the connection takes no other statement.
+                # After an interrupt the statement may still run on the server, which blocks the connection.
                 self._disconnect()
                 raise
             self.metrics.retries += 1
-            self._is_abandoned.wait(pause_s(attempt))
+            self._is_abandoned.wait(pause_seconds(attempt))
             attempt += 1
 
     def abandon(self) -> None:
-        """Make a running `write` give up soon."""
+        """Make a running `write` fail soon."""
         self._is_abandoned.set()
         self._watchdog.cut()
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connection."""
         self._watchdog.stop()
         self._disconnect()
 
     def _attempt(self, parameters: list[list[Any]]) -> int:
         connection, connected = self._connected()
         with self._watchdog.watching(connected):
-            # Asked while it is watched, so that `abandon` ends the statement or prevents it.
+            # Checked while the socket is watched, so `abandon` either ends the statement or prevents it.
             if self._is_abandoned.is_set():
-                raise psycopg.OperationalError(f"{self.application_name} was abandoned")
+                raise psycopg.OperationalError(f"{self.application_name} was closed before its flush finished")
             try:
                 return connection.execute(self.statement, parameters).rowcount
             finally:
@@ -96,7 +98,8 @@ class Writer:
     def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
         if self._connection is None or self._socket is None:
             self._connection = psycopg.connect(**self._options())
-            # Else the type of a parameter follows its largest value, and the server prepares each combination anew.
+            # By default the largest value decides the type of an integer parameter, and the server would prepare
+            # each combination of types separately.
             self._connection.adapters.register_dumper(int, Int8BinaryDumper)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
             self.metrics.reconnects += self.metrics.flushes > 0 or self.metrics.retries > 0
@@ -104,13 +107,15 @@ class Writer:
 
     def _options(self) -> dict[str, Any]:
         try:
-            # Asked at every connect, because a token may have expired since the last one.
+            # Called for every connection, because a token may have expired since the previous one.
             given = self.connect() if callable(self.connect) else self.connect
         except Exception as error:
-            raise psycopg.OperationalError(f"the credentials for {self.application_name} did not come") from error
-        # The server gives up first, so that the watchdog is left with what the network swallowed.
-        statement_ms = max(1, int(self.flush_timeout_s * 1000 * 6 / 7))
-        lock_ms = min(LONGEST_LOCK_WAIT_MS, statement_ms)
+            raise psycopg.OperationalError(
+                f"cannot connect {self.application_name}: the `connect` function of the sink failed"
+            ) from error
+        # The server gives up before the watchdog, which then only handles answers lost in the network.
+        statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
+        lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
         return {
             "application_name": self.application_name,
             "connect_timeout": 5,
@@ -119,7 +124,7 @@ class Writer:
             "keepalives_idle": 10,
             "keepalives_interval": 5,
             "keepalives_count": 3,
-            "tcp_user_timeout": int(self.flush_timeout_s * 1000),
+            "tcp_user_timeout": int(self.flush_timeout_seconds * 1000),
             **given,
             "autocommit": True,
         }

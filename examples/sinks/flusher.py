@@ -1,72 +1,74 @@
 """
-Write the batches of one epoch: when they are due, in a thread of its own, or at once for a caller who waits.
+Write due batches in a separate thread, or immediately for a caller who waits.
 
-What arrives is a buffer that another thread fills; what leaves are acknowledged batches, counted and timed.
-Real-time mode may send nothing for minutes, so the flush of the last row must not depend on a next one.
+Real-time mode may deliver no row for minutes, so the flush of the last row must not depend on the next one.
 """
 
 import threading
 import time
 from contextlib import suppress
 
-from examples.sinks.buffer import Batch, Pending
-from examples.sinks.connection import Writer
+from examples.sinks.buffer import Batch, RowBuffer
+from examples.sinks.connection import BatchConnection
 from examples.sinks.metrics import Metrics
 
-ABANDON_S = 5.0
+ABANDON_SECONDS = 5.0
 
 
 class Flusher:
-    """Takes batches from `pending` and gives them to `writer`, one at a time, until it is stopped."""
+    """Writes batches from `buffer` to `connection`, one at a time, until it is stopped."""
 
-    def __init__(self, pending: Pending, writer: Writer, metrics: Metrics) -> None:
+    def __init__(self, buffer: RowBuffer, connection: BatchConnection, metrics: Metrics) -> None:
         """Start the thread."""
-        self._pending, self._writer, self._metrics = pending, writer, metrics
-        self._turn = threading.Lock()
+        self._buffer = buffer
+        self._connection = connection
+        self._metrics = metrics
+        self._flushing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="postgres-flusher", daemon=True)
         self._thread.start()
 
     def drain(self) -> None:
-        """Return when every row so far is acknowledged; raise what kept it from being written."""
-        # In this thread: handing the rows over would cost two changes of threads.
+        """Return when every row so far is acknowledged; raise RuntimeError if one cannot be written."""
+        # Flushes in the calling thread: handing the rows to the other thread would cost two thread switches.
         while self._flush_next():
             pass
 
     def stop(self) -> bool:
-        """Drop what waits, leave the server, and tell whether that is done: a hanging flush is given up."""
-        self._pending.close(drop=True)
-        if len(self._pending):
-            self._writer.abandon()
-        self._thread.join(ABANDON_S)
+        """Drop the remaining rows and close the connection; return False if a hanging flush prevented that."""
+        self._buffer.close(drop=True)
+        if len(self._buffer):
+            self._connection.abandon()
+        self._thread.join(ABANDON_SECONDS)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         with suppress(RuntimeError):  # the task's thread raises it
-            while self._pending.wait_until_due():
+            while self._buffer.wait_until_due():
                 self._flush_next()
-        with self._turn:
-            self._writer.close()
+        with self._flushing:
+            self._connection.close()
 
     def _flush_next(self) -> bool:
-        with self._turn:
-            batch = self._pending.take()
+        with self._flushing:
+            batch = self._buffer.take()
             if batch:
                 try:
                     self._flush(batch)
-                except Exception as failure:  # noqa: BLE001  # it is raised with what it means
-                    self._pending.fail(failure)
+                except Exception as failure:  # noqa: BLE001  # the buffer raises it from `put` and `take`
+                    self._buffer.fail(failure)
                 else:
-                    self._pending.acknowledge()
+                    self._buffer.acknowledge()
         return bool(batch)
 
     def _flush(self, batch: Batch) -> None:
-        started = time.monotonic()
-        # Sorted, because two tasks that lock the same rows in different orders wait for each other.
+        started_at = time.monotonic()
+        # Sorted, because two tasks that lock the same rows in different orders can deadlock.
         rows = [batch[key][2] for key in sorted(batch)]
-        changed = self._writer.write([list(column) for column in zip(*rows, strict=True)])
-        now, oldest = time.monotonic(), min(since for since, _, _ in batch.values())
+        changed = self._connection.write([list(column) for column in zip(*rows, strict=True)])
+        committed_at = time.monotonic()
+        oldest_since = min(since for since, _, _ in batch.values())
         self._metrics.flushes += 1
         self._metrics.flushed += len(rows)
         self._metrics.stale_rows += len(rows) - changed
-        self._metrics.flush_ms.append((now - started) * 1000)
-        self._metrics.oldest_ms.append((now - oldest) * 1000)
+        self._metrics.flush_ms.append((committed_at - started_at) * 1000)
+        self._metrics.oldest_ms.append((committed_at - oldest_since) * 1000)

@@ -1,8 +1,7 @@
 """
-Turn a row of Spark into what the database is sent: key, version, and one value per column.
+Convert a Spark row to what the database receives: key, version, and one value per column.
 
-What arrives are rows by column name; what leaves are values of the columns' types, or an error that names the row.
-Real-time mode calls this for every single row, so all that depends on the columns only is decided before.
+The sink calls this for every row, so everything that depends only on the columns is computed once.
 """
 
 import re
@@ -22,46 +21,48 @@ if TYPE_CHECKING:
 PRECISION = re.compile(r" ?\(.*\)")
 
 
-class RowShape:
-    """The columns of a sink, and which of them are key and version."""
+class RowEncoder:
+    """Encodes rows for one set of columns, some of which are the key and the version."""
 
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
-        """Look every name up once."""
+        """Resolve every column name once."""
         names = list(columns)
-        self._values, self._key_of = _getter(names), _getter([names.index(name) for name in key])
-        self._key, self._version = key, version
+        self._values = _getter(names)
+        self._key_of = _getter([names.index(name) for name in key])
+        self._key = key
+        self._version = version
         self._conversions = [
-            (place, CONVERSIONS[name])
-            for place, name in enumerate(PRECISION.sub("", type_name.lower()) for type_name in columns.values())
-            if name in CONVERSIONS
+            (position, CONVERSIONS[base_type])
+            for position, base_type in enumerate(PRECISION.sub("", name.lower()) for name in columns.values())
+            if base_type in CONVERSIONS
         ]
-        self._version_place = None if version is None else names.index(version)
+        self._version_position = None if version is None else names.index(version)
 
-    def read(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
-        """Return key, version and values of `row`; raise ValueError for a row without key or version."""
+    def encode(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
+        """Return key, version and values of `row`; raise ValueError for a row without a key or version."""
         values = self._values(row)
         if self._conversions:
             values = list(values)
-            for place, convert in self._conversions:
-                values[place] = convert(values[place])
+            for position, convert in self._conversions:
+                values[position] = convert(values[position])
         key = self._key_of(values)
-        version = None if self._version_place is None else values[self._version_place]
+        version = None if self._version_position is None else values[self._version_position]
         if None in key or (version is None and self._version):
             missing = self._key if None in key else (self._version,)
             raise ValueError(
-                f"row {key!r} has no value in {missing!r}, so the table would refuse or ignore it; filter such rows "
-                "before the sink"
+                f"row {key!r} has no value in {missing!r}, so the table would reject or ignore it; filter out "
+                "such rows before the sink"
             )
         return key, version, values
 
 
-def _getter(places: Sequence[Any]) -> Callable[[Any], Any]:
-    # Of one place an itemgetter would return the value instead of a tuple.
-    return itemgetter(*places) if len(places) > 1 else lambda row: (row[places[0]],)
+def _getter(positions: Sequence[Any]) -> Callable[[Any], Any]:
+    # With a single position, `itemgetter` would return the bare value instead of a tuple.
+    return itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
 
 
 def _utc(value: datetime | None) -> datetime | None:
-    # Spark hands over timestamps without a zone, in the worker's local time.
+    # Spark passes timestamps without a time zone, in the local time of the worker.
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
@@ -82,7 +83,7 @@ def _bytes(value: bytearray | bytes | None) -> bytes | None:
 
 
 def _decimal(value: Any) -> Any:
-    # Integers are sent as bigint, and a numeric column may hold larger ones.
+    # Integers are sent as bigint, but a numeric column can hold larger ones.
     return Decimal(value) if isinstance(value, int) else value
 
 
@@ -94,3 +95,4 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "bytea": _bytes,
 }
+"""Conversion of a value by the PostgreSQL type of its column, without precision; other types need none."""

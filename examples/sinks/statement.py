@@ -1,8 +1,7 @@
 """
-Write the one statement that upserts a batch.
+Build the SQL statement that upserts a batch.
 
-What arrives are names and types of columns; what leaves is SQL that takes one array of values per column.
-Real-time mode repeats rows after a restart: the statement lets a newer version pass and nothing else.
+Spark repeats rows after a restart, so the statement replaces a row only with a newer version.
 """
 
 import re
@@ -14,36 +13,36 @@ TYPE_NAME = re.compile(r'[A-Za-z_"][\w." ]*(\(\d+(, ?\d+)?\)[\w ]*)?')
 
 
 def check_target(table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
-    """Refuse a target that no statement could be written for, with all reasons at once."""
-    strange = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
+    """Raise ValueError with all reasons why a target cannot be upserted."""
+    unsupported = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
     problems = [
         text
         for text, is_wrong in (
-            (f"table is {table!r}; give (schema, table)", isinstance(table, str) or len(table) != 2),
-            (f"key is {key!r}; give a tuple of one column or more", isinstance(key, str) or not key),
-            (f"key columns {sorted(set(key) - set(columns))} are not among the columns", not set(key) <= set(columns)),
-            (f"version {version!r} is not among the columns", version not in (None, *columns)),
-            (f"version {version!r} is part of the key, so it would never be compared", version in tuple(key)),
-            ("a name is empty", "" in (*table, *columns)),
-            (f"columns {strange} have no plain type name; an array belongs into a jsonb column", strange),
+            (f"table is {table!r}, expected (schema, table)", isinstance(table, str) or len(table) != 2),
+            (f"key is {key!r}, expected a tuple of at least one column", isinstance(key, str) or not key),
+            (f"key columns {sorted(set(key) - set(columns))} are not in `columns`", not set(key) <= set(columns)),
+            (f"version {version!r} is not in `columns`", version not in (None, *columns)),
+            (f"version {version!r} is part of the key, so versions would never be compared", version in tuple(key)),
+            ("a table or column name is empty", "" in (*table, *columns)),
+            (f"unsupported types for columns {unsupported}; store arrays as jsonb", unsupported),
         )
         if is_wrong
     ]
     if problems:
-        raise ValueError(f"table {table!r} cannot be upserted: {'; '.join(problems)}")
+        raise ValueError(f"cannot upsert into table {table!r}: {'; '.join(problems)}")
 
 
 def upsert_statement(
     table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None
 ) -> bytes:
     """
-    Return the statement; it takes one binary array per column.
+    Return the statement, which takes one binary array per column.
 
-    Arrays need one parameter per column however many rows there are, so the text never changes and stays prepared.
+    The number of parameters does not depend on the number of rows, so the text never changes and stays prepared.
     """
     names = {name: _identifier(name) for name in columns}
-    rest = [names[name] for name in columns if name not in key]
-    update = sql.SQL("update set {} ").format(_listed(sql.SQL("{0} = excluded.{0}").format(name) for name in rest))
+    others = [names[name] for name in columns if name not in key]
+    update = sql.SQL("update set {} ").format(_listed(sql.SQL("{0} = excluded.{0}").format(name) for name in others))
     guard: sql.Composable = sql.SQL("")
     if version is not None:
         guard = sql.SQL("where target.{0} is null or excluded.{0} > target.{0}").format(names[version])
@@ -52,16 +51,16 @@ def upsert_statement(
     ).format(
         table=_identifier(*table),
         names=_listed(names.values()),
-        # The types come from check_target, and a type has no other way into a statement.
+        # A type cannot be a parameter or an identifier; check_target has validated the text.
         arrays=_listed(sql.SQL("%b::" + type_name + "[]") for type_name in columns.values()),
         key=_listed(names[name] for name in key),
-        action=update + guard if rest else sql.SQL("nothing"),
+        action=update + guard if others else sql.SQL("nothing"),
     )
     return statement.as_bytes(None)
 
 
 def _identifier(*names: str) -> sql.Identifier:
-    # psycopg looks for placeholders inside quoted names too.
+    # psycopg also looks for placeholders inside quoted names.
     return sql.Identifier(*(name.replace("%", "%%") for name in names))
 
 

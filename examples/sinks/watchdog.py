@@ -1,8 +1,8 @@
 """
-Cut a connection on which an answer does not come.
+Shut down a connection whose answer does not arrive in time.
 
-What arrives is a socket for the time of one flush; what leaves is its end, if the flush takes too long.
-Real-time tasks run for minutes without a pause: one lost packet would keep theirs waiting for ever.
+Without it, one lost packet would block a real-time task forever: neither `statement_timeout` nor TCP detects an answer
+that was sent and lost.
 """
 
 import socket
@@ -15,11 +15,11 @@ CHECKS_PER_TIMEOUT = 8
 
 
 class Watchdog:
-    """A thread that shuts a socket down; neither statement_timeout nor TCP notices an answer that was lost."""
+    """A thread that shuts a socket down when a flush exceeds the timeout."""
 
-    def __init__(self, timeout_s: float) -> None:
-        """Start watching; `stop` ends it."""
-        self._timeout_s = timeout_s
+    def __init__(self, timeout_seconds: float) -> None:
+        """Start the thread; `stop` ends it."""
+        self._timeout_seconds = timeout_seconds
         self._watched: tuple[float, socket.socket] | None = None
         self._lock = threading.Lock()
         self._is_stopped = threading.Event()
@@ -28,9 +28,9 @@ class Watchdog:
 
     @contextmanager
     def watching(self, connected: socket.socket) -> Iterator[None]:
-        """Cut `connected` if the block takes longer than the timeout."""
+        """Shut `connected` down if the block takes longer than the timeout."""
         with self._lock:
-            self._watched = time.monotonic() + self._timeout_s, connected
+            self._watched = time.monotonic() + self._timeout_seconds, connected
         try:
             yield
         finally:
@@ -38,11 +38,11 @@ class Watchdog:
                 self._watched = None
 
     def cut(self, *, only_late: bool = False) -> None:
-        """Shut the watched socket down, if there is one."""
+        """Shut the watched socket down, if there is one; with `only_late`, only after the timeout."""
         with self._lock:
             if self._watched is None or (only_late and time.monotonic() < self._watched[0]):
                 return
-            with suppress(OSError):  # the other side was faster
+            with suppress(OSError):  # the server has already closed it
                 self._watched[1].shutdown(socket.SHUT_RDWR)
             self.cuts += only_late
             self._watched = None
@@ -52,5 +52,5 @@ class Watchdog:
         self._is_stopped.set()
 
     def _run(self) -> None:
-        while not self._is_stopped.wait(self._timeout_s / CHECKS_PER_TIMEOUT):
+        while not self._is_stopped.wait(self._timeout_seconds / CHECKS_PER_TIMEOUT):
             self.cut(only_late=True)

@@ -1,1 +1,1 @@
-"""Tests of the sink: a real server, real sockets, and the naive design beside it."""
+"""Tests of the PostgreSQL sink: a real server, real sockets, and a naive sink for comparison."""

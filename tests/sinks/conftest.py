@@ -1,4 +1,4 @@
-"""Nouns of the sink's tests: one server that they may end, and a table per test that remembers every change."""
+"""Fixtures of the sink: a server that tests may stop, and a table per test that records every change."""
 
 import uuid
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.sinks.helpers import Table, create_audited, do
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LocalPostgres]:
-    """Yield a server of these tests' own."""
+    """Yield a server that only these tests use."""
     with running(LocalPostgres()) as local:
         yield local
 
@@ -19,7 +19,7 @@ def server() -> Iterator[LocalPostgres]:
 @pytest.fixture
 def table(server: LocalPostgres) -> Iterator[Table]:
     """Yield an empty table with the columns key, version and value."""
-    own = Table(server.dsn, f"test_{uuid.uuid4().hex[:8]}")
-    create_audited(own)
-    yield own
-    do(own.dsn, f"drop table {own.name}, {own.name}_audit; drop function {own.name}_note")
+    audited = Table(server.dsn, f"test_{uuid.uuid4().hex[:8]}")
+    create_audited(audited)
+    yield audited
+    do(audited.dsn, f"drop table {audited.name}, {audited.name}_audit; drop function {audited.name}_note")

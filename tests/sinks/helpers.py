@@ -1,4 +1,4 @@
-"""Verbs of the sink's tests, and the table that they look at."""
+"""Helpers of the sink's tests: a table that records its changes, queries, and sinks that write to it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ create trigger note after insert or update on {0} for each row execute function 
 
 @dataclass(frozen=True)
 class Table:
-    """A table and where it is."""
+    """A table and the connection string of its server."""
 
     dsn: str
     name: str
@@ -30,12 +30,12 @@ class Table:
         return {key: (version, value) for key, version, value in ask(self.dsn, f"select * from {self.name}")}
 
     def applied(self) -> list[tuple[str, int]]:
-        """Return key and version of every change, in the order in which they happened to each key."""
+        """Return key and version of every change, in the order of the changes."""
         return ask(self.dsn, f"select key, version from {self.name}_audit order by seq")
 
 
 def create_audited(table: Table) -> None:
-    """Create `table` with a trigger that notes each change."""
+    """Create `table` with a trigger that records each change."""
     do(table.dsn, AUDITED.format(table.name))
 
 
@@ -52,17 +52,17 @@ def ask(dsn: str, query: str) -> list[Any]:
 
 
 def kill_backends(dsn: str, application: str) -> int:
-    """End the connections of applications whose name begins with `application`; return how many there were."""
+    """Terminate the connections of applications whose name starts with `application`; return their number."""
     pattern = application.replace("_", r"\_")
     query = f"select pg_terminate_backend(pid) from pg_stat_activity where application_name like '{pattern}%'"
     return len(ask(dsn, query))
 
 
-def sink_of(table: Table, *, port: int | None = None, **knobs: Any) -> PostgresUpsertSink:
-    """Return a sink of `table`; `port` is that of a proxy before the server."""
+def sink_of(table: Table, *, port: int | None = None, **options: Any) -> PostgresUpsertSink:
+    """Return a sink that writes to `table`; `port` is the port of a proxy in front of the server."""
     connect = conninfo_to_dict(table.dsn) | ({"port": port} if port else {})
-    options = {"version": "version", "key": ("key",), "columns": COLUMNS, **knobs}
-    return PostgresUpsertSink(connect, ("public", table.name), **options)
+    defaults = {"version": "version", "key": ("key",), "columns": COLUMNS}
+    return PostgresUpsertSink(connect, ("public", table.name), **(defaults | options))
 
 
 def row(key: str, version: int, value: str = "") -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""The sink that is copied everywhere, to show beside ours what it does: nothing here is to be used."""
+"""
+A naive sink whose failures `references/postgres_sink.md` lists under "What goes wrong"; do not use it.
+
+Its tests prove that each listed cause produces its symptom.
+"""
 
 import time
 from collections.abc import Mapping
@@ -16,12 +20,14 @@ UPSERT = (
 
 
 class NaiveSink:
-    """Rows wait in `process`, whose next call looks at the clock; a window that fails is skipped."""
+    """A sink that checks the clock only in `process` and skips a window of rows when its flush fails."""
 
-    def __init__(self, table: Table, *, dwell_ms: float = 2, max_rows: int = 500, dsn: str = "") -> None:
-        """Write to `table`, by way of `dsn` if there is one."""
-        self._dsn, self._upsert = dsn or table.dsn, UPSERT.format(table.name).encode()
-        self._dwell_s, self._max_rows = dwell_ms / 1000, max_rows
+    def __init__(self, table: Table, *, linger_ms: float = 2, max_rows: int = 500, dsn: str = "") -> None:
+        """Write to `table`, through `dsn` if it is given."""
+        self._dsn = dsn or table.dsn
+        self._upsert = UPSERT.format(table.name).encode()
+        self._linger_seconds = linger_ms / 1000
+        self._max_rows = max_rows
 
     def open(self, _partition_id: int, _epoch_id: int) -> bool:
         """Connect."""
@@ -31,13 +37,13 @@ class NaiveSink:
         return True
 
     def process(self, row: Mapping[str, Any]) -> None:
-        """Keep the row, and flush if it is time."""
+        """Buffer the row, and flush if the linger time has passed."""
         self._rows.append(row)
-        if len(self._rows) >= self._max_rows or time.monotonic() - self._flushed_at >= self._dwell_s:
+        if len(self._rows) >= self._max_rows or time.monotonic() - self._flushed_at >= self._linger_seconds:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits; a lost connection costs the window."""
+        """Write the buffered rows; a lost connection loses them."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.executemany(self._upsert, self._rows)
@@ -51,7 +57,7 @@ class NaiveSink:
             self._flushed_at = time.monotonic()
 
     def close(self, _error: BaseException | None) -> None:
-        """Flush and leave, whatever has happened."""
+        """Flush and disconnect, even after an error."""
         if self._rows:
             self.flush()
         self._connection.close()

@@ -1,4 +1,4 @@
-"""What reaches the table and when: one row alone, bursts, repeats, odd names and rows that cannot be stored."""
+"""Rows reach the table in time and in their newest version: single rows, bursts, replays and rows that do not fit."""
 
 import os
 import pickle
@@ -22,8 +22,8 @@ from tests.sinks.naive import NaiveSink
 pytestmark = pytest.mark.services
 
 
-def test_a_lone_row_becomes_visible_although_no_other_follows(table: Table) -> None:
-    """Silence after a row is no reason to wait: it is there at once, and the epoch is still open."""
+def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
+    """A row without a successor is visible within milliseconds, while its epoch is still open."""
     sink = sink_of(table)
     sink.open(0, 0)
     sink.process(row("warm", 1))
@@ -43,24 +43,24 @@ def test_a_lone_row_becomes_visible_although_no_other_follows(table: Table) -> N
     sink.close(None)
 
 
-def test_a_lone_row_of_the_naive_design_stays_invisible_until_the_next_one(table: Table) -> None:
-    """Its timer is looked at by the next row only, however long the dwell time has passed."""
-    naive = NaiveSink(table, dwell_ms=50)
+def test_lone_row_of_the_naive_sink_waits_for_the_next_row(table: Table) -> None:
+    """The naive sink checks its timer only when the next row arrives, however long the linger time is over."""
+    naive = NaiveSink(table, linger_ms=50)
     naive.open(0, 0)
     naive.process(row("lone", 1))
-    dwelt = time.monotonic() + 0.5
+    lingered_until = time.monotonic() + 0.5
 
-    eventually(lambda: time.monotonic() > dwelt, 5, "ten times the dwell time")
-    seen_alone = table.rows()
+    eventually(lambda: time.monotonic() > lingered_until, 5, "ten times the linger time")
+    rows_before_next = table.rows()
     naive.process(row("next", 1))
 
-    assert {} == seen_alone
+    assert {} == rows_before_next
     assert {"lone": (1, ""), "next": (1, "")} == table.rows()
     naive.close(None)
 
 
-def test_a_burst_is_visible_to_its_last_row_before_the_next_burst(table: Table) -> None:
-    """Whatever is left over from full batches follows by age."""
+def test_burst_is_visible_to_its_last_row(table: Table) -> None:
+    """Rows that do not fill a batch are flushed by age, before any other burst."""
     sink = sink_of(table, max_rows=2)
     sink.open(0, 0)
 
@@ -71,8 +71,8 @@ def test_a_burst_is_visible_to_its_last_row_before_the_next_burst(table: Table) 
     sink.close(None)
 
 
-def test_a_key_that_comes_often_is_written_once_with_its_newest_version(table: Table) -> None:
-    """One row version in the database instead of hundreds; an older row that comes later changes nothing."""
+def test_frequent_key_is_written_once_in_its_newest_version(table: Table) -> None:
+    """Buffered rows of one key cost one row version, and an older version that arrives later changes nothing."""
     sink = sink_of(table, linger_ms=1000)
     sink.open(0, 0)
 
@@ -85,16 +85,16 @@ def test_a_key_that_comes_often_is_written_once_with_its_newest_version(table: T
     assert (3, 2, 1) == (sink.metrics.rows, sink.metrics.deduped, sink.metrics.flushed)
 
 
-def test_one_key_twice_in_a_statement_is_refused_by_the_server(table: Table) -> None:
-    """So arrays without a merge per key would fail; this is why the sink merges."""
+def test_server_rejects_the_same_key_twice_in_a_statement(table: Table) -> None:
+    """Arrays that are not merged per key fail with `CardinalityViolation`, so the sink merges them."""
     insert = f"insert into {table.name} select k, 1, '' from unnest(array['k', 'k']) k on conflict (key) do update"
 
     with pytest.raises(psycopg.errors.CardinalityViolation):
         ask(table.dsn, f"{insert} set version = 2 returning 1")
 
 
-def test_a_replayed_older_version_never_wins(table: Table) -> None:
-    """After a restart Spark sends again what the last epoch had; the table does not go back, and it is counted."""
+def test_replayed_older_version_changes_nothing(table: Table) -> None:
+    """Rows that Spark repeats after a restart do not revert the table, and are counted as stale."""
     for epoch, versions in enumerate(([1, 2, 3], [1])):
         sink = sink_of(table)
         sink.open(0, epoch)
@@ -108,8 +108,8 @@ def test_a_replayed_older_version_never_wins(table: Table) -> None:
     assert 1 == sink.metrics.stale_rows
 
 
-def test_a_replayed_older_version_wins_in_the_naive_design(table: Table) -> None:
-    """The last arrival stays, and after a restart the last arrival is old."""
+def test_replayed_older_version_wins_in_the_naive_sink(table: Table) -> None:
+    """The naive sink keeps the last row to arrive, which after a restart is an old one."""
     for epoch, versions in enumerate(([1, 2, 3], [1])):
         naive = NaiveSink(table)
         naive.open(0, epoch)
@@ -120,14 +120,14 @@ def test_a_replayed_older_version_wins_in_the_naive_design(table: Table) -> None
     assert {"k": (1, "")} == table.rows()
 
 
-def test_a_poison_row_fails_the_epoch_and_no_row_is_claimed_as_written(table: Table) -> None:
-    """A row that can never be stored is not tried for ever, and its neighbours are not lost in silence."""
+def test_row_that_does_not_fit_fails_the_epoch(table: Table) -> None:
+    """A row that can never be stored is not retried, and no row of its batch counts as written."""
     sink = sink_of(table)
     sink.open(0, 0)
     sink.process(row("good", 1))
     sink.process(row("bad", 1, "\0"))
 
-    with pytest.raises(RuntimeError, match="2 rows are not written") as failure:
+    with pytest.raises(RuntimeError, match="2 rows were not written") as failure:
         sink.close(None)
 
     assert isinstance(failure.value.__cause__, psycopg.Error)
@@ -136,25 +136,25 @@ def test_a_poison_row_fails_the_epoch_and_no_row_is_claimed_as_written(table: Ta
     assert 0 == sink.metrics.retries
 
 
-def test_a_failed_flush_stops_the_task_at_its_next_row(table: Table) -> None:
-    """The query hears of it while it runs, not only when its epoch ends."""
+def test_failed_flush_stops_the_task_at_its_next_row(table: Table) -> None:
+    """The failure of a flush reaches the query while it runs, not only when its epoch ends."""
     sink = sink_of(table)
     sink.open(0, 0)
     sink.process(row("bad", 1, "\0"))
 
-    def is_refused() -> bool:
+    def is_rejected() -> bool:
         try:
             sink.process(row("next", 1))
         except RuntimeError:
             return True
         return False
 
-    eventually(is_refused, 5, "an error from process")
+    eventually(is_rejected, 5, "an error from process")
     sink.close(RuntimeError("of the query"))
 
 
-def test_an_error_of_the_query_is_not_hidden_by_closing(table: Table) -> None:
-    """Nothing is written and nothing raised, even if what waits could not be written; closing again is harmless."""
+def test_closing_does_not_hide_an_error_of_the_query(table: Table) -> None:
+    """After an error of the query, `close` writes nothing and raises nothing; a second `close` does nothing."""
     sink = sink_of(table, linger_ms=60_000)
     sink.open(0, 0)
     sink.process(row("bad", 1, "\0"))
@@ -165,9 +165,9 @@ def test_an_error_of_the_query_is_not_hidden_by_closing(table: Table) -> None:
     assert {} == table.rows()
 
 
-def test_the_naive_design_raises_another_error_while_it_closes(table: Table) -> None:
-    """Spark then reports the second error, and the first is lost."""
-    naive = NaiveSink(table, dwell_ms=60_000)
+def test_closing_the_naive_sink_raises_another_error(table: Table) -> None:
+    """The naive sink raises its own error while it closes, so Spark never reports the first one."""
+    naive = NaiveSink(table, linger_ms=60_000)
     naive.open(0, 0)
     naive.process(row("bad", 2**63))
 
@@ -175,16 +175,16 @@ def test_the_naive_design_raises_another_error_while_it_closes(table: Table) -> 
         naive.close(ValueError("of the query"))
 
 
-def test_an_epoch_without_rows_needs_no_server() -> None:
-    """Spark opens a sink for empty partitions too; those must not cost connections."""
+def test_epoch_without_rows_needs_no_server() -> None:
+    """Spark opens a sink for empty partitions too, and these open no connection."""
     sink = sink_of(Table("host=127.0.0.1 port=1", "nowhere"))
 
     assert sink.open(0, 0) is True
     sink.close(None)
 
 
-def test_a_full_buffer_holds_the_query_back_and_everything_arrives(table: Table) -> None:
-    """While the database is busy, `process` blocks instead of filling the memory."""
+def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
+    """While the database is blocked, `process` blocks at `max_pending` keys; all rows arrive afterwards."""
     sink = sink_of(table, max_pending=10, linger_ms=0)
     sink.open(0, 0)
 
@@ -203,14 +203,14 @@ def test_a_full_buffer_holds_the_query_back_and_everything_arrives(table: Table)
     task.join(10)
     sink.close(None)
 
-    # One batch on its way, a full buffer, and the row that waits for room.
+    # One batch in flight, a full buffer, and the row that waits for space.
     assert taken <= 10 + 10 + 1
     assert {str(n) for n in range(50)} == set(table.rows())
-    assert sink.metrics.backpressure_s > 0
+    assert sink.metrics.backpressure_seconds > 0
 
 
-def test_a_row_without_key_or_version_is_refused_by_name(table: Table) -> None:
-    """The guard would drop it in silence, or the table would refuse the whole batch."""
+def test_row_without_key_or_version_is_rejected_by_name(table: Table) -> None:
+    """Otherwise the version guard would silently ignore the row, or the table would reject its whole batch."""
     sink = sink_of(table)
     sink.open(0, 0)
 
@@ -221,8 +221,8 @@ def test_a_row_without_key_or_version_is_refused_by_name(table: Table) -> None:
     sink.close(None)
 
 
-def test_odd_names_and_composite_keys_are_names_and_nothing_else(table: Table) -> None:
-    """Quotes, percent signs, dots and commas in names are quoted, also those of somebody who tries to inject."""
+def test_names_with_special_characters_are_quoted(table: Table) -> None:
+    """Quotes, percent signs, dots, commas and attempted SQL injections are names and nothing else."""
     name = f'{table.name}."; drop table {table.name}; --%s'
     quoted = '"' + name.replace('"', '""') + '"'
     do(table.dsn, f'create table {quoted} ("a,b" text, "c""d" int, "pct%" int, primary key ("a,b", "c""d"))')
@@ -239,8 +239,8 @@ def test_odd_names_and_composite_keys_are_names_and_nothing_else(table: Table) -
     do(table.dsn, f"drop table {quoted}")
 
 
-def test_a_table_of_keys_only_takes_each_key_once(table: Table) -> None:
-    """There is nothing to update, so the statement does nothing on a conflict."""
+def test_table_of_keys_only_stores_each_key_once(table: Table) -> None:
+    """A table without other columns has nothing to update, so a conflict does nothing."""
     do(table.dsn, f"create table {table.name}_keys (key text primary key)")
     sink = PostgresUpsertSink(conninfo_to_dict(table.dsn), ("public", f"{table.name}_keys"), ("key",), {"key": "text"})
     for epoch in (0, 1):
@@ -253,20 +253,20 @@ def test_a_table_of_keys_only_takes_each_key_once(table: Table) -> None:
 
 
 TYPES: dict[str, tuple[str, Any, Any]] = {
-    "nothing": ("bigint", None, None),
+    "null": ("bigint", None, None),
     "large-number": ("bigint", 2**62, 2**62),
     "number-beyond-bigint": ("numeric(38, 0)", 2**100, 2**100),
     "local-time-without-zone": (
         "timestamptz",
-        datetime(2026, 1, 2, 3, 4, 5, 6).astimezone().replace(tzinfo=None),  # as Spark gives it
+        datetime(2026, 1, 2, 3, 4, 5, 6).astimezone().replace(tzinfo=None),  # as Spark passes it
         datetime(2026, 1, 2, 3, 4, 5, 6).astimezone(UTC),
     ),
-    "time-of-milliseconds": (
+    "time-in-milliseconds": (
         "timestamp(3) with time zone",
         datetime(2026, 1, 2, 3, 4, 5, 6000).astimezone().replace(tzinfo=None),
         datetime(2026, 1, 2, 3, 4, 5, 6000).astimezone(UTC),
     ),
-    "time-of-no-zone": ("timestamp", datetime(2026, 1, 2), datetime(2026, 1, 2)),  # noqa: DTZ001
+    "time-without-zone": ("timestamp", datetime(2026, 1, 2), datetime(2026, 1, 2)),  # noqa: DTZ001
     "struct": ("jsonb", Row(a=1, b=[Row(c=None)]), {"a": 1, "b": [{"c": None}]}),
     "list": ("jsonb", [1, 2], [1, 2]),
     "map": ("jsonb", {"a": Row(b=1)}, {"a": {"b": 1}}),
@@ -275,8 +275,8 @@ TYPES: dict[str, tuple[str, Any, Any]] = {
 
 
 @pytest.mark.parametrize(("type_name", "given", "stored"), TYPES.values(), ids=TYPES)
-def test_values_of_spark_are_stored_as_what_they_mean(table: Table, type_name: str, given: Any, stored: Any) -> None:
-    """Also times, which Spark hands over in the worker's zone, and nested values."""
+def test_spark_values_keep_their_meaning(table: Table, type_name: str, given: Any, stored: Any) -> None:
+    """Every type is stored unchanged, including times in the worker's time zone and nested values."""
     do(table.dsn, f"alter table {table.name} alter value type {type_name} using null")
     sink = sink_of(table, columns={"key": "text", "version": "bigint", "value": type_name})
     sink.open(0, 0)
@@ -288,8 +288,8 @@ def test_values_of_spark_are_stored_as_what_they_mean(table: Table, type_name: s
     assert {"k": (1, stored), "other": (1, None)} == table.rows()
 
 
-def test_numbers_of_any_size_share_one_prepared_statement(table: Table) -> None:
-    """The server plans it once; a parameter whose type followed its values would be planned for each of them."""
+def test_integers_of_any_size_share_one_prepared_statement(table: Table) -> None:
+    """The type of an integer parameter does not depend on its values, so the server prepares one statement."""
     prepared = "select count(*) from pg_prepared_statements"
     do(table.dsn, f"create function {table.name}_prepared() returns bigint language sql as '{prepared}'")
     do(table.dsn, f"alter table {table.name} add prepared bigint default {table.name}_prepared()")
@@ -305,8 +305,8 @@ def test_numbers_of_any_size_share_one_prepared_statement(table: Table) -> None:
     do(table.dsn, f"alter table {table.name} drop prepared; drop function {table.name}_prepared")
 
 
-def test_rows_of_an_interrupted_drain_are_written_by_closing(table: Table) -> None:
-    """Ctrl-C ends the waiting and nothing else."""
+def test_close_writes_the_rows_of_an_interrupted_drain(table: Table) -> None:
+    """Ctrl-C during `drain` ends only the wait; the rows are written by `close`."""
     sink = sink_of(table, linger_ms=60_000)
     sink.open(0, 0)
     sink.process(row("k", 1))
@@ -318,18 +318,18 @@ def test_rows_of_an_interrupted_drain_are_written_by_closing(table: Table) -> No
 
     with psycopg.connect(table.dsn) as blocker:
         blocker.execute(f"lock table {table.name}".encode())
-        person = threading.Thread(target=interrupt)
-        person.start()
+        interrupter = threading.Thread(target=interrupt)
+        interrupter.start()
         with pytest.raises(KeyboardInterrupt):
             sink.drain()
-        person.join(10)
+        interrupter.join(10)
     sink.close(None)
 
     assert {"k": (1, "")} == table.rows()
 
 
-def test_an_open_sink_travels_without_its_threads(table: Table) -> None:
-    """Spark serialises the sink on the driver; the copy opens by itself."""
+def test_open_sink_is_pickled_without_its_threads(table: Table) -> None:
+    """A copy of an open sink is closed and equal, and can be opened where the task runs."""
     sink = sink_of(table)
     sink.open(0, 0)
 
@@ -343,13 +343,13 @@ def test_an_open_sink_travels_without_its_threads(table: Table) -> None:
     assert copy == sink
 
 
-def test_a_password_is_fetched_at_every_connect_and_never_shown(table: Table) -> None:
-    """A token that expires is asked for anew; neither the serialised sink nor its text carries it."""
+def test_password_is_fetched_at_every_connect_and_never_shown(table: Table) -> None:
+    """Every connect calls `connect`, so a new token is used; neither `repr` nor the log line shows the password."""
     parts = conninfo_to_dict(table.dsn)
-    asked = []
+    calls = []
 
     def fetch() -> dict[str, Any]:
-        asked.append(1)
+        calls.append(1)
         return conninfo_to_dict(table.dsn)
 
     sink = PostgresUpsertSink(fetch, ("public", table.name), ("key",), {"key": "text", "version": "bigint"}, "version")
@@ -360,14 +360,14 @@ def test_a_password_is_fetched_at_every_connect_and_never_shown(table: Table) ->
     sink.process(row("b", 1))
     sink.close(None)
 
-    assert 2 == len(asked)
+    assert 2 == len(calls)
     assert {"a", "b"} == set(table.rows())
-    with_dict = sink_of(table)
-    assert str(parts["password"]) not in repr(sink) + repr(with_dict) + sink.metrics.line()
+    sink_with_mapping = sink_of(table)
+    assert str(parts["password"]) not in repr(sink) + repr(sink_with_mapping) + sink.metrics.line()
 
 
-def test_a_serialised_sink_contains_no_secret_that_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function travels, and reads the secret where the task runs."""
+def test_pickled_sink_contains_no_fetched_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function as `connect` is pickled without its result and reads the secret in the task."""
     monkeypatch.setenv("SINK_PASSWORD", "s3cret")
     sink = PostgresUpsertSink(password_from_environment, ("public", "t"), ("key",), {"key": "text"})
 
@@ -376,13 +376,13 @@ def test_a_serialised_sink_contains_no_secret_that_is_fetched(monkeypatch: pytes
 
 
 def password_from_environment() -> dict[str, str]:
-    """Return the password as a task would find it."""
+    """Return the password of the environment in which the task runs."""
     return {"password": os.environ["SINK_PASSWORD"]}
 
 
-def test_rows_for_a_sink_that_is_not_open_are_refused() -> None:
-    """They would have no way into the table."""
+def test_sink_that_is_not_open_is_an_error() -> None:
+    """Rows for a sink that is not open raise an error that names the table and the remedy."""
     sink = sink_of(Table("host=127.0.0.1", "t"))
 
-    with pytest.raises(RuntimeError, match=r"sink of 'public\.t' is not open"):
+    with pytest.raises(RuntimeError, match=r"sink of 'public\.t' is not open; call open\(\) before process\(\)"):
         sink.drain()

@@ -1,4 +1,4 @@
-"""Servers restart, answers get lost, writers collide: nothing is missing, applied twice, or going back."""
+"""Servers restart, answers are lost, writers collide: no row is missing, applied twice or reverted."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -23,36 +23,36 @@ ROUNDS = 5
 
 
 class Writers:
-    """Two tasks that write the same keys at the same time, each with versions of its own."""
+    """Two tasks that write the same keys at the same time, each with its own versions."""
 
     def __init__(self, sinks: list[PostgresUpsertSink]) -> None:
-        """Take open sinks."""
+        """Prepare one thread per open sink."""
         self.sinks, self.newest = sinks, [dict[str, int]() for _ in sinks]
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._write, args=(n,)) for n in range(len(sinks))]
 
     def written(self) -> int:
-        """Return the rows that the database has acknowledged."""
+        """Return the number of rows that the database has acknowledged."""
         return sum(sink.metrics.flushed for sink in self.sinks)
 
     def wait_for_more(self) -> None:
-        """Return when the database has acknowledged many more rows."""
+        """Return when the database has acknowledged 200 more rows."""
         before = self.written()
         eventually(lambda: self.written() > before + KEYS, 20, "more rows")
 
     def expected(self) -> dict[str, tuple[int, str]]:
-        """Return the newest row of each key, whoever wrote it."""
+        """Return the newest row of each key, from either task."""
         mine, other = self.newest
         return {key: (max(mine.get(key, 0), other.get(key, 0)), "") for key in mine | other}
 
     def __enter__(self) -> "Writers":
-        """Start both."""
+        """Start both tasks."""
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End both, and drain their sinks."""
+        """Stop both tasks and close their sinks."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -64,7 +64,7 @@ class Writers:
         while not self._stop.wait(0.002):
             for _ in range(10):
                 version += step
-                # Both walk through all keys, in opposite directions.
+                # The tasks iterate over all keys in opposite directions.
                 key = str((version if number else -version) % KEYS)
                 self.sinks[number].process(row(key, version))
                 self.newest[number][key] = version
@@ -72,8 +72,8 @@ class Writers:
 
 @contextmanager
 def writing(table: Table, *, port: int | None = None) -> Iterator[Writers]:
-    """Run two writers around the block, and check afterwards what they have left."""
-    sinks = [sink_of(table, port=port, max_pending=200, flush_timeout_s=2) for _ in range(2)]
+    """Run two tasks during the block and check the table afterwards."""
+    sinks = [sink_of(table, port=port, max_pending=200, flush_timeout_seconds=2) for _ in range(2)]
     for partition, sink in enumerate(sinks):
         sink.open(partition, 0)
     with Writers(sinks) as writers:
@@ -84,7 +84,7 @@ def writing(table: Table, *, port: int | None = None) -> Iterator[Writers]:
 
 
 def assert_applied_once_and_forward(table: Table) -> None:
-    """Fail if a version was applied twice or after a newer one."""
+    """Fail if a version was applied twice or after a newer version."""
     last: dict[str, int] = {}
     for key, version in table.applied():
         assert version > last.get(key, -1), f"{key} went from version {last[key]} to {version}"
@@ -92,38 +92,38 @@ def assert_applied_once_and_forward(table: Table) -> None:
 
 
 def kill_both(server: LocalPostgres, table: Table) -> None:
-    """End the connections of both writers."""
+    """Terminate the connections of both tasks."""
     eventually(lambda: kill_backends(server.dsn, f"public.{table.name} "), 10, "a connection to kill")
 
 
 def restart(server: LocalPostgres, _table: Table) -> None:
-    """Restart the server as an administrator does."""
+    """Stop the server in an orderly way and start it again."""
     server.stop()
     server.start()
 
 
 def crash(server: LocalPostgres, _table: Table) -> None:
-    """Restart the server as a power cut does."""
+    """Kill the server and start it again."""
     server.kill()
     server.start()
 
 
-@pytest.mark.parametrize("harm", [kill_both, restart, crash])
-def test_a_server_that_goes_away_again_and_again_costs_nothing(
-    server: LocalPostgres, table: Table, harm: Callable[[LocalPostgres, Table], None]
+@pytest.mark.parametrize("fault", [kill_both, restart, crash])
+def test_repeated_loss_of_the_server_loses_no_row(
+    server: LocalPostgres, table: Table, fault: Callable[[LocalPostgres, Table], None]
 ) -> None:
-    """Whether connections, the server or the machine end: each batch is tried until it is acknowledged."""
+    """After killed connections, restarts and crashes of the server, every batch is retried until acknowledged."""
     with writing(table) as writers:
         for _ in range(ROUNDS):
-            harm(server, table)
+            fault(server, table)
             writers.wait_for_more()
 
     assert ROUNDS <= sum(sink.metrics.reconnects for sink in writers.sinks)
 
 
-def test_a_killed_connection_loses_a_window_of_the_naive_design_in_silence(table: Table) -> None:
-    """It connects again and goes on; without an error Spark has nothing to repeat."""
-    naive = NaiveSink(table, max_rows=10, dwell_ms=60_000)
+def test_killed_connection_loses_rows_of_the_naive_sink(table: Table) -> None:
+    """The naive sink reconnects and continues without an error, so Spark does not repeat the lost rows."""
+    naive = NaiveSink(table, max_rows=10, linger_ms=60_000)
     naive.open(0, 0)
 
     for n in range(60):
@@ -136,7 +136,7 @@ def test_a_killed_connection_loses_a_window_of_the_naive_design_in_silence(table
 
 
 def lose_next_commit(proxy: TcpProxy, replacement: bytes | None) -> threading.Event:
-    """Replace the next answer to an insert, and tell when it has come to that."""
+    """Replace the next answer to an insert; the returned event is set once that has happened."""
     is_lost = threading.Event()
 
     def answer(chunk: bytes) -> bytes | None:
@@ -151,16 +151,14 @@ def lose_next_commit(proxy: TcpProxy, replacement: bytes | None) -> threading.Ev
 
 @pytest.fixture
 def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
-    """Yield a way to the server that can lose answers."""
+    """Yield a proxy that can lose answers of the server."""
     with TcpProxy(("127.0.0.1", server.port)) as between:
         yield between
 
 
-@pytest.mark.parametrize("replacement", [None, b""], ids=["connection-cut", "silence"])
-def test_lost_acknowledgements_are_neither_lost_rows_nor_double_ones(
-    table: Table, proxy: TcpProxy, replacement: bytes | None
-) -> None:
-    """The rows are there and the sink cannot know: it repeats them, and the guard makes them meet themselves."""
+@pytest.mark.parametrize("replacement", [None, b""], ids=["connection-cut", "no-answer"])
+def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpProxy, replacement: bytes | None) -> None:
+    """The sink repeats rows whose acknowledgement was lost, and the version guard ignores those already stored."""
     with writing(table, port=proxy.port) as writers:
         for _ in range(ROUNDS):
             is_lost = lose_next_commit(proxy, replacement)
@@ -172,8 +170,8 @@ def test_lost_acknowledgements_are_neither_lost_rows_nor_double_ones(
     assert (0 if replacement is None else ROUNDS) == cuts
 
 
-def test_without_a_version_a_lost_acknowledgement_applies_rows_twice(table: Table, proxy: TcpProxy) -> None:
-    """The final state is right, but triggers and change feeds see the change again."""
+def test_lost_acknowledgement_without_version_applies_rows_twice(table: Table, proxy: TcpProxy) -> None:
+    """Without a version the final table is correct, but triggers and change feeds see the change twice."""
     sink = sink_of(table, port=proxy.port, version=None)
     sink.open(0, 0)
     lose_next_commit(proxy, None)
@@ -185,11 +183,11 @@ def test_without_a_version_a_lost_acknowledgement_applies_rows_twice(table: Tabl
     assert [("k", 1), ("k", 1)] == table.applied()
 
 
-def test_a_lost_answer_hangs_the_naive_design_for_ever(table: Table, proxy: TcpProxy) -> None:
-    """The server has finished, so its statement_timeout does not help; the socket is fine, so TCP does not either."""
+def test_lost_answer_blocks_the_naive_sink_forever(table: Table, proxy: TcpProxy) -> None:
+    """Neither `statement_timeout` nor TCP ends the wait: the server has finished, and the socket is healthy."""
     limits = "-c statement_timeout=200"
     dsn = make_conninfo(table.dsn, port=proxy.port, options=limits, tcp_user_timeout=200, keepalives_idle=1)
-    naive = NaiveSink(table, dsn=dsn, dwell_ms=0)
+    naive = NaiveSink(table, dsn=dsn, linger_ms=0)
     naive.open(0, 0)
     is_lost = lose_next_commit(proxy, b"")
 
@@ -204,19 +202,19 @@ def test_a_lost_answer_hangs_the_naive_design_for_ever(table: Table, proxy: TcpP
     naive.close(None)
 
 
-def test_two_writers_of_the_same_keys_never_wait_for_each_other_in_a_circle(table: Table) -> None:
-    """Both lock the rows of a batch in the order of their keys."""
+def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
+    """Both tasks lock the rows of a batch in the order of their keys, so no deadlock occurs."""
     before = deadlocks(table.dsn)
 
     with writing(table) as writers:
-        eventually(lambda: writers.written() > 20 * KEYS, 30, "many batches of both")
+        eventually(lambda: writers.written() > 20 * KEYS, 30, "many batches of both tasks")
 
     assert before == deadlocks(table.dsn)
     assert 0 == sum(sink.metrics.retries for sink in writers.sinks)
 
 
-def test_two_naive_writers_of_the_same_keys_end_in_a_deadlock(table: Table) -> None:
-    """Rows in the order of arrival are locked in the order of arrival, and one of the two windows is lost."""
+def test_two_tasks_that_lock_in_arrival_order_deadlock(table: Table) -> None:
+    """Tasks that lock rows in order of arrival can deadlock, and the server rejects the rows of one of them."""
     both_hold_a_lock = threading.Barrier(2, timeout=10)
 
     def write(keys: str) -> str:
@@ -237,13 +235,13 @@ def test_two_naive_writers_of_the_same_keys_end_in_a_deadlock(table: Table) -> N
     assert ["deadlock", "written"] == sorted(outcomes)
 
 
-def test_a_server_that_stays_away_fails_the_epoch_at_the_deadline(table: Table) -> None:
-    """Spark then repeats the epoch; nothing is dropped to keep the stream alive."""
-    sink = sink_of(Table(make_conninfo(table.dsn, port=1), table.name), retry_deadline_s=0.5)
+def test_unreachable_server_fails_the_epoch_at_the_deadline(table: Table) -> None:
+    """The task fails at the retry deadline, so Spark repeats the epoch; no row is dropped."""
+    sink = sink_of(Table(make_conninfo(table.dsn, port=1), table.name), retry_deadline_seconds=0.5)
     sink.open(0, 0)
     sink.process(row("k", 1))
 
-    with pytest.raises(RuntimeError, match="1 rows are not written") as failure:
+    with pytest.raises(RuntimeError, match="1 rows were not written") as failure:
         sink.close(None)
 
     assert isinstance(failure.value.__cause__, psycopg.OperationalError)
@@ -251,5 +249,5 @@ def test_a_server_that_stays_away_fails_the_epoch_at_the_deadline(table: Table) 
 
 
 def deadlocks(dsn: str) -> int:
-    """Return the deadlocks of the database since its creation."""
+    """Return the number of deadlocks in the database since its creation."""
     return int(ask(dsn, "select deadlocks from pg_stat_database where datname = current_database()")[0][0])

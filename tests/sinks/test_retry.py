@@ -1,13 +1,13 @@
-"""Which errors are worth another attempt."""
+"""Only errors that can pass are retried."""
 
 import psycopg
 import pytest
 from psycopg import errors
 
-from examples.sinks.retry import is_transient, pause_s
+from examples.sinks.retry import is_transient, pause_seconds
 
 CASES: dict[str, tuple[psycopg.Error, bool, int, bool]] = {
-    # error, is the connection alive, statement timeouts so far, try again
+    # error, is the connection alive, statement timeouts so far, is it retried
     "killed-backend": (errors.AdminShutdown(), False, 0, True),
     "connection-lost": (psycopg.OperationalError("server closed the connection"), False, 0, True),
     "too-many-parameters": (psycopg.OperationalError("number of parameters must be ..."), True, 0, False),
@@ -28,18 +28,18 @@ CASES: dict[str, tuple[psycopg.Error, bool, int, bool]] = {
 
 
 @pytest.mark.parametrize(("error", "is_connected", "timeouts", "expected"), CASES.values(), ids=CASES)
-def test_what_may_pass_by_itself_is_tried_again(
+def test_only_errors_that_can_pass_are_retried(
     error: psycopg.Error, is_connected: bool, timeouts: int, expected: bool
 ) -> None:
-    """A fail-over or a deadlock passes; a row that does not fit never will."""
+    """A failover or a deadlock is retried; a row that does not fit the table is not."""
     assert expected is is_transient(error, is_connected=is_connected, timeouts=timeouts)
 
 
-@pytest.mark.parametrize(("attempt", "bound_s"), [(0, 0.05), (1, 0.1), (5, 1.6), (6, 2.0), (2_000, 2.0)])
-def test_the_pause_is_random_below_a_bound_that_doubles(attempt: int, bound_s: float) -> None:
-    """Tasks that lost one server do not come back in step."""
-    pauses = {pause_s(attempt) for _ in range(200)}
+@pytest.mark.parametrize(("attempt", "max_seconds"), [(0, 0.05), (1, 0.1), (5, 1.6), (6, 2.0), (2_000, 2.0)])
+def test_pause_is_random_below_a_bound_that_doubles(attempt: int, max_seconds: float) -> None:
+    """Tasks that lost the same server do not reconnect at the same moment."""
+    pauses = {pause_seconds(attempt) for _ in range(200)}
 
     assert 0 <= min(pauses)
-    assert bound_s * 0.8 < max(pauses) <= bound_s
+    assert max_seconds * 0.8 < max(pauses) <= max_seconds
     assert len(pauses) > 100
