@@ -1,1 +1,1 @@
-"""Tests of the linter, with its case files."""
+"""Tests of the linter and their case files."""

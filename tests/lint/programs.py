@@ -1,16 +1,13 @@
 """
-Programs around the examples of the linter's rules.
+Complete programs around the one-line examples of the lint rules.
 
-What arrives are the one-line examples in the docstrings of rules; what leaves are whole programs, a bad and a good one
-per rule, with the error condition that open-source Spark 4.3.0 must give to the bad one, or None if it gives none.
-Real-time mode demands that each program lacks nothing but what its rule is about.
+Each rule about code has a bad and a good program that differ only in what the rule checks.
 """
 
 import re
 from dataclasses import dataclass
 
 from scripts.lint.engine import RULES
-from scripts.lint.rules.rule import Rule
 
 ALLOWLIST = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 CONDITIONS: dict[str, str | None] = {
@@ -45,7 +42,11 @@ CONDITIONS: dict[str, str | None] = {
     "foreach-writer-import": "ImportError",
     "frozen-clock": None,
 }
-"""What the bad program of each rule about code gives: a condition, the name of an exception, or a part of its text."""
+"""
+The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
+
+The error is an error condition, the name of an exception, or a part of its text.
+"""
 
 PROCESSOR = """
 class Counter(StatefulProcessor):
@@ -82,12 +83,17 @@ SINK = (
     '.option("checkpointLocation", "{checkpoint}").outputMode("update")'
 )
 REAL_TIME = '.trigger(realTime="5 minutes")'
-PLACES = {"servers": "127.0.0.1:1", "topic": "events", "target": "results", "checkpoint": "/tmp/checkpoints/example"}
+PLACEHOLDERS = {
+    "servers": "127.0.0.1:1",
+    "topic": "events",
+    "target": "results",
+    "checkpoint": "/tmp/checkpoints/example",
+}
 
 
 @dataclass(frozen=True)
 class Program:
-    """The wrong and the right program of one rule."""
+    """The bad and the good program of one rule."""
 
     rule: str
     bad: str
@@ -95,29 +101,29 @@ class Program:
     condition: str | None
 
 
-def programs(places: dict[str, str] = PLACES) -> list[Program]:
-    """Return the programs of all rules about code; `places` names servers, topics and the checkpoint."""
+def programs(values: dict[str, str] = PLACEHOLDERS) -> list[Program]:
+    """Return the programs of all rules about code, with values for the placeholders in `PLACEHOLDERS`."""
     rules = [rule for rule in RULES if rule.subject == "module"]
     return [
-        Program(rule.id, whole(rule, rule.example, places), whole(rule, rule.use_instead, places), CONDITIONS[rule.id])
+        Program(rule.id, program_of(rule.example, values), program_of(rule.use_instead, values), CONDITIONS[rule.id])
         for rule in rules
     ]
 
 
-def whole(rule: Rule, line: str, places: dict[str, str]) -> str:
-    """Return a program around one line of a rule's docstring."""
-    stateful = "..." in line
+def program_of(example: str, values: dict[str, str]) -> str:
+    """Return a complete program around the example of a rule."""
+    is_stateful = "..." in example
     imports = "from pyspark.sql import Row\nfrom pyspark.sql import functions as F\n"
-    imports += "from pyspark.sql.streaming import StatefulProcessor\n\n" if stateful else ""
-    opening = OPENING.replace("{imports}", imports).replace("{processor}", PROCESSOR if stateful else "")
-    text = (opening + completed(line.replace("(...", "(Counter()"))).lstrip("\n")
-    for name, value in places.items():
+    imports += "from pyspark.sql.streaming import StatefulProcessor\n\n" if is_stateful else ""
+    opening = OPENING.replace("{imports}", imports).replace("{processor}", PROCESSOR if is_stateful else "")
+    text = (opening + completed(example.replace("(...", "(Counter()"))).lstrip("\n")
+    for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     return text
 
 
 def completed(line: str) -> str:
-    """Add what a line leaves out: the load of a source, the sink, the trigger, the start."""
+    """Return an example with the missing parts: the load of a source, the sink, the trigger, the start."""
     line = "".join(part.strip() for part in line.splitlines())
     if ".start()" in line:
         return f"query = {line}\n"

@@ -1,4 +1,4 @@
-"""The linter over small files whose lines say what must be found, half of them look-alikes that stay silent."""
+"""Case files whose lines are marked with the expected rules; half of the files must have no findings."""
 
 import re
 from collections.abc import Iterator
@@ -15,28 +15,28 @@ FILES = sorted(path for path in CASES.rglob("*") if path.is_file() and path.suff
 
 
 def expected(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and rule of every mark in a case."""
+    """Yield the line and the rule of every mark in a case file."""
     for number, line in enumerate(text.splitlines(), 1):
         for match in EXPECT.finditer(line):
             yield from ((number, rule) for rule in match[1].split(", "))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(CASES).as_posix())
-def test_a_case_gives_its_marks_and_nothing_else(path: Path) -> None:
-    """Every bad line is found with its rule, and no other line is reported."""
+def test_case_file_has_exactly_the_marked_findings(path: Path) -> None:
+    """The linter reports every marked line with the marked rules, and no other line."""
     text = path.read_text(encoding="utf-8")
     engine = ENGINE.search(text)
 
-    found = lint_text(text, path.name, engine[1] if engine else None)
+    findings = lint_text(text, path.name, engine[1] if engine else None)
 
-    assert set(expected(text)) == {(finding.line, finding.rule) for finding in found}
+    assert set(expected(text)) == {(finding.line, finding.rule) for finding in findings}
 
 
-def test_the_corpus_is_large_and_half_of_it_stays_silent() -> None:
-    """At least 150 files, half of them silent, and every rule is expected somewhere."""
+def test_case_files_cover_all_rules_and_half_are_silent() -> None:
+    """There are at least 150 case files, half of them without findings, and every rule is expected in one."""
     marks = {path: set(expected(path.read_text(encoding="utf-8"))) for path in FILES}
-    silent = [path for path, found in marks.items() if not found]
+    silent = [path for path, findings in marks.items() if not findings]
 
     assert len(FILES) >= 150
     assert len(silent) >= 0.5 * len(FILES)
-    assert {rule.id for rule in RULES} == {rule for found in marks.values() for _, rule in found}
+    assert {rule.id for rule in RULES} == {rule for findings in marks.values() for _, rule in findings}

@@ -1,4 +1,4 @@
-"""Random Python, Markdown and JSON: the linter never fails, whatever it is given."""
+"""Damaged and random files: the linter never raises an error."""
 
 import random
 import re
@@ -15,40 +15,40 @@ SUFFIXES = st.sampled_from([".py", ".md", ".ipynb", ".json", ".yaml", ".scala"])
 
 
 def damaged(text: str, seed: int) -> str:
-    """Delete, swap and double tokens of a text, or cut it off."""
-    chance = random.Random(seed)
+    """Delete, swap and append tokens of a text, or truncate it."""
+    rng = random.Random(seed)
     tokens = TOKEN.findall(text) or [""]
-    for _ in range(chance.randint(1, 8)):
-        here, there = chance.randrange(len(tokens)), chance.randrange(len(tokens))
-        match chance.randrange(4):
+    for _ in range(rng.randint(1, 8)):
+        first, second = rng.randrange(len(tokens)), rng.randrange(len(tokens))
+        match rng.randrange(4):
             case 0:
-                tokens[here] = ""
+                tokens[first] = ""
             case 1:
-                tokens[here], tokens[there] = tokens[there], tokens[here]
+                tokens[first], tokens[second] = tokens[second], tokens[first]
             case 2:
-                tokens[here] += tokens[there]
+                tokens[first] += tokens[second]
             case _:
-                tokens = tokens[: max(here, 1)]
+                tokens = tokens[: max(first, 1)]
     return "".join(tokens)
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(TEXTS), st.sampled_from(TEXTS), st.integers(), SUFFIXES)
-def test_damaged_cases_give_findings_and_no_failure(text: str, other: str, seed: int, suffix: str) -> None:
-    """Whatever is left of a case, each finding names a line of it."""
+def test_damaged_cases_cause_findings_but_no_errors(text: str, other: str, seed: int, suffix: str) -> None:
+    """Every finding in a damaged case file names an existing line."""
     mixed = damaged(text, seed) + damaged(other, seed + 1)
 
-    found = lint_text(mixed, f"damaged{suffix}")
+    findings = lint_text(mixed, f"damaged{suffix}")
 
-    assert all(1 <= finding.line <= mixed.count("\n") + 1 for finding in found)
+    assert all(1 <= finding.line <= mixed.count("\n") + 1 for finding in findings)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="`~#|>-*[]() \n\t:.=\"'{}realTimRTM\\_\x00\ud7ff", max_size=300), SUFFIXES)
-def test_random_texts_give_findings_and_no_failure(text: str, suffix: str) -> None:
-    """Not even text without any sense makes the linter fail."""
-    whole = f"real-time mode realTime\n{text}"
+def test_random_texts_cause_findings_but_no_errors(text: str, suffix: str) -> None:
+    """Every finding in a random text names an existing line."""
+    full_text = f"real-time mode realTime\n{text}"
 
-    found = lint_text(whole, f"random{suffix}")
+    findings = lint_text(full_text, f"random{suffix}")
 
-    assert all(1 <= finding.line <= whole.count("\n") + 1 for finding in found)
+    assert all(1 <= finding.line <= full_text.count("\n") + 1 for finding in findings)

@@ -1,4 +1,4 @@
-"""The example of every rule: the linter finds just that rule in the bad one and nothing in the good one."""
+"""The examples of every rule: the linter reports only that rule in the bad one and nothing in the good one."""
 
 import pytest
 
@@ -10,8 +10,8 @@ SUFFIXES = {"page": ".md", "cluster": ".json"}
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.rule)
-def test_the_example_of_a_rule_shows_that_rule_alone(program: Program) -> None:
-    """The wrong program has exactly the rule's findings, the right one has none, on every engine of the rule."""
+def test_example_program_violates_only_its_own_rule(program: Program) -> None:
+    """On the rule's first engine, the bad program has only findings of the rule and the good program has none."""
     engines = next(rule.engines for rule in RULES if rule.id == program.rule)
     engine = engines[0]
 
@@ -20,8 +20,8 @@ def test_the_example_of_a_rule_shows_that_rule_alone(program: Program) -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.subject != "module"], ids=lambda rule: rule.id)
-def test_the_example_of_a_claim_or_a_cluster_shows_that_rule_alone(rule: Rule) -> None:
-    """The wrong text has exactly the rule's findings, the right one has none."""
+def test_example_text_violates_only_its_own_rule(rule: Rule) -> None:
+    """The bad page or cluster has only findings of the rule, and the good one has none."""
     path = f"example{SUFFIXES[rule.subject]}"
 
     assert {rule.id} == {finding.rule for finding in lint_text(rule.example, path)}
@@ -29,17 +29,18 @@ def test_the_example_of_a_claim_or_a_cluster_shows_that_rule_alone(rule: Rule) -
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_documents_all_that_its_section_needs(rule: Rule) -> None:
-    """What, why, example, use instead and a dated source stand in the docstring, and the section shows them."""
+def test_rule_section_contains_all_parts_of_its_docstring(rule: Rule) -> None:
+    """A rule's section begins with "Checks for", and shows the reason and the dated source of its docstring."""
     section = rule.section()
 
     assert section.startswith(f"## {rule.id}\n")
-    assert all(part in section for part in (rule.what, rule.why[1:], rule.source))
+    assert all(part in section for part in (rule.what, rule.why, rule.source))
+    assert rule.what.startswith("Checks for ")
     assert rule.what.endswith(".")
     assert rule.source.startswith("https://")
     assert rule.source[-10:].startswith("2026-")
 
 
-def test_every_rule_about_code_says_what_spark_gives() -> None:
-    """No rule lacks its condition, and no condition lacks its rule."""
+def test_every_code_rule_declares_its_error_on_spark() -> None:
+    """Every rule about code has an entry in `CONDITIONS`, and every entry has a rule."""
     assert set(CONDITIONS) == {rule.id for rule in RULES if rule.subject == "module"}

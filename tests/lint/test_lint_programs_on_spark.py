@@ -1,4 +1,4 @@
-"""The examples of the linter's rules on real Spark: the bad one fails as the rule says, the good one runs."""
+"""The example programs of the lint rules on real Spark: the bad ones fail as declared, the good ones run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import assert_real_time
+from examples.realtime.proof import assert_real_time
 from tests.helpers import eventually, new_topic, produce
 from tests.lint.programs import Program, programs
 
@@ -16,14 +16,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(120)]
 PROGRAMS = {program.rule: program for program in programs()}
 REFUSED = [rule for rule, program in PROGRAMS.items() if program.condition]
 ACCEPTED = list({program.good: rule for rule, program in PROGRAMS.items() if rule != "event-time-timer"}.values())
-"""One rule for each different good program; Python state needs Databricks."""
+"""One rule for each distinct good program; the one of `event-time-timer` runs only on Databricks."""
 SETTINGS = ("spark.sql.streaming.stateStore.checkpointFormatVersion", "spark.databricks.streaming.realTimeMode.enabled")
 NOT_REAL_TIME = {"async-trigger", "continuous-operator"}
 
 
 @pytest.fixture(scope="module")
 def topics(kafka: str) -> dict[str, str]:
-    """Return the places of the programs: a topic with a record, a topic for results, and the broker."""
+    """Return the broker, a topic with one record, and a topic for results."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b"value")])
     return {"servers": kafka, "topic": source, "target": target}
@@ -31,7 +31,7 @@ def topics(kafka: str) -> dict[str, str]:
 
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield the session, and take back the settings that a program leaves."""
+    """Yield the session, and restore the settings that a program changes."""
     before = {key: spark.conf.get(key, None) for key in SETTINGS}
     yield spark
     for key, value in before.items():
@@ -41,14 +41,14 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
             spark.conf.set(key, value)
 
 
-def located(rule: str, topics: dict[str, str], folder: Path) -> Program:
-    """Return the program of a rule with its places filled in."""
-    places = {**topics, "checkpoint": str(folder / "checkpoint")}
-    return next(program for program in programs(places) if program.rule == rule)
+def program_for(rule: str, topics: dict[str, str], folder: Path) -> Program:
+    """Return the programs of a rule for a broker, its topics and a checkpoint folder."""
+    values = {**topics, "checkpoint": str(folder / "checkpoint")}
+    return next(program for program in programs(values) if program.rule == rule)
 
 
-def started(text: str, spark: SparkSession) -> StreamingQuery:
-    """Run a program and return its query."""
+def run_program(text: str, spark: SparkSession) -> StreamingQuery:
+    """Run a program and return the query that it starts."""
     names: dict[str, object] = {"spark": spark, "__name__": "__main__"}
     exec(compile(text, "program", "exec"), names)
     query = names["query"]
@@ -60,23 +60,23 @@ def started(text: str, spark: SparkSession) -> StreamingQuery:
 def test_spark_refuses_the_bad_program(
     rule: str, session: SparkSession, topics: dict[str, str], tmp_path: Path
 ) -> None:
-    """The condition that the rule speaks of comes at the start, or ends the query."""
-    program = located(rule, topics, tmp_path)
+    """The bad program fails with the declared error, at the start or later."""
+    program = program_for(rule, topics, tmp_path)
 
     try:
-        query = started(program.bad, session)
-    except Exception as error:  # noqa: BLE001  # any error will do, as long as it is the right one
-        shown = f"{type(error).__name__}: {error}"
+        query = run_program(program.bad, session)
+    except Exception as error:  # noqa: BLE001  # the text of the error is compared below
+        message = f"{type(error).__name__}: {error}"
     else:
-        shown = str(eventually(query.exception, 60, "the end of the query"))
+        message = str(eventually(query.exception, 60, "the end of the query"))
 
-    assert str(program.condition) in shown
+    assert str(program.condition) in message
 
 
 @pytest.mark.parametrize("rule", ACCEPTED)
 def test_spark_runs_the_good_program(rule: str, session: SparkSession, topics: dict[str, str], tmp_path: Path) -> None:
-    """The right program starts, in real-time mode unless the rule is about another mode."""
-    query = started(located(rule, topics, tmp_path).good, session)
+    """The good program starts, in real-time mode unless the rule is about another mode."""
+    query = run_program(program_for(rule, topics, tmp_path).good, session)
 
     if rule in NOT_REAL_TIME:
         assert query.exception() is None

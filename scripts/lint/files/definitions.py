@@ -1,9 +1,4 @@
-"""
-Problems in definitions of clusters and jobs, in JSON and, if PyYAML is there, in YAML.
-
-What arrives is the text of a document; what leaves are problems with lines.
-Real-time mode demands a cluster of its own kind, and the document says so by the flag or by its names.
-"""
+"""Check definitions of clusters and jobs in JSON and, if PyYAML is installed, in YAML."""
 
 from __future__ import annotations
 
@@ -11,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from scripts.lint.files.documents import Node, UnreadableError, read_json, read_yaml
-from scripts.lint.python.check import Found
 from scripts.lint.rules.cluster import CLUSTER_RULES, Cluster
+from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.setting import FLAG
 
 CLUSTER_KEYS = {"spark_version", "autoscale", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
                 "gcp_attributes"}  # fmt: skip
-NAMES = (
+NAME_KEYS = (
     "cluster_name",
     "job_cluster_key",
     "name",
@@ -27,20 +22,17 @@ NAMES = (
     "python_file",
     "run_name",
 )
-NAMED = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
+REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
-def definition_problems(text: str, *, is_json: bool) -> Found:
-    """Return the problems of a definition; one that cannot be read has none."""
+def definition_problems(text: str, *, is_json: bool) -> list[RuleProblem]:
+    """Return the problems of a definition; none if it cannot be read."""
     try:
         roots = [read_json(text)] if is_json else read_yaml(text)
     except (UnreadableError, RecursionError):
         return []
-    found: Found = []
-    for root in roots:
-        for cluster in _clusters(root):
-            found += [(rule, problem) for rule in CLUSTER_RULES for problem in rule.check(cluster)]
-    return found
+    clusters = [cluster for root in roots for cluster in _clusters(root)]
+    return [(rule, problem) for cluster in clusters for rule in CLUSTER_RULES for problem in rule.check(cluster)]
 
 
 def _clusters(node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterator[Cluster]:
@@ -51,12 +43,12 @@ def _clusters(node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterato
         return
     if not isinstance(content, dict):
         return
-    own = tuple(_text(content[name][1]) for name in NAMES if name in content) + ((key,) if key else ())
+    names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
     if CLUSTER_KEYS & content.keys():
-        yield _cluster(node, (*names, *own))
+        yield _cluster(node, (*names, *names_here))
         return
-    # The names of a whole job say which mode is meant only if the job has a single cluster.
-    inner = (*names, *own, *_task_names(content)) if _count(node) == 1 else ()
+    # With several clusters, the name of a job does not tell which of them is meant for real-time mode.
+    inner = (*names, *names_here, *_task_names(content)) if _count(node) == 1 else ()
     for name, (_, child) in content.items():
         yield from _clusters(child, inner, name if isinstance(child.content, dict) else "")
 
@@ -66,7 +58,7 @@ def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
     for task in tasks if isinstance(tasks, list) else ():
         for _, child in task.content.values() if isinstance(task.content, dict) else ():
             if isinstance(child.content, dict):
-                yield from (_text(child.content[name][1]) for name in NAMES if name in child.content)
+                yield from (_text(child.content[name][1]) for name in NAME_KEYS if name in child.content)
 
 
 def _count(node: Node) -> int:
@@ -99,5 +91,5 @@ def _cluster(node: Node, names: tuple[str, ...]) -> Cluster:
     cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
     if flag is not None and not cluster.has_flag:
         cluster.lines["flag"] = cluster.lines[f"spark_conf.{FLAG}"]
-    cluster.is_real_time = cluster.has_flag or any(map(NAMED.search, names))
+    cluster.is_real_time = cluster.has_flag or any(map(REAL_TIME_NAME.search, names))
     return cluster

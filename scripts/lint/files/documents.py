@@ -1,8 +1,7 @@
 """
-JSON and YAML with lines.
+Read JSON and YAML with the line of every value.
 
-What arrives is the text of a document; what leaves are its values, each with its line.
-Real-time mode demands nothing here; the standard library's reader keeps no lines, and PyYAML may be absent.
+The JSON reader of the standard library does not record lines, and PyYAML may be missing.
 """
 
 from __future__ import annotations
@@ -14,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 TOKEN = re.compile(r'[\s,]*(?:([{}\[\]:])|("(?:\\.|[^"\\])*")|([^\s{}\[\],:"]+))')
+MAX_YAML_DEPTH = 60
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value of a document and its line; entries of an object carry the line of their key."""
+    """A value of a document and its line; each entry of an object also has the line of its key."""
 
     line: int
     content: Content
@@ -28,11 +28,11 @@ Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | b
 
 
 class UnreadableError(ValueError):
-    """The text is not a document of the expected kind."""
+    """The text is not a document of the expected format."""
 
 
 def read_json(text: str) -> Node:
-    """Return a JSON document with lines."""
+    """Return the root of a JSON document."""
     tokens = [(match, text.count("\n", 0, match.end()) + 1) for match in _tokens(text)]
     if not tokens:
         raise UnreadableError
@@ -89,9 +89,9 @@ def _entries(tokens: list[tuple[re.Match[str], int]]) -> dict[str, tuple[int, No
 
 
 def read_yaml(text: str) -> list[Node]:
-    """Return the documents of a YAML text with lines, or none without PyYAML."""
+    """Return the roots of the documents in a YAML text; none if PyYAML is missing."""
     try:
-        import yaml  # noqa: PLC0415  # it may be absent
+        import yaml  # noqa: PLC0415  # the linter must run without packages
     except ModuleNotFoundError:
         return []
     try:
@@ -101,7 +101,7 @@ def read_yaml(text: str) -> list[Node]:
 
 
 def _from_yaml(node: Any, yaml: Any, depth: int = 0) -> Node:
-    if depth > 60:  # an alias may contain itself
+    if depth > MAX_YAML_DEPTH:  # an alias may contain itself
         raise UnreadableError
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
@@ -109,5 +109,5 @@ def _from_yaml(node: Any, yaml: Any, depth: int = 0) -> Node:
         return Node(line, {k.value: (k.start_mark.line + 1, _from_yaml(v, yaml, depth + 1)) for k, v in entries})
     if isinstance(node, yaml.SequenceNode):
         return Node(line, [_from_yaml(item, yaml, depth + 1) for item in node.value])
-    is_truth = node.tag.endswith(":bool")
-    return Node(line, node.value.lower() in {"true", "yes", "on"} if is_truth else node.value)
+    is_boolean = node.tag.endswith(":bool")
+    return Node(line, node.value.lower() in {"true", "yes", "on"} if is_boolean else node.value)

@@ -1,8 +1,7 @@
 """
-Problems in Markdown: fences, code spans, tables and prose.
+Check Markdown pages: fences, code spans, tables and prose.
 
-What arrives is the text of a page; what leaves are problems, without those that the page itself shows as wrong.
-Real-time mode is mostly explained in pages, so a page may name every mistake as long as it calls it one.
+Code and text that the page itself calls wrong are not reported.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
 from scripts.lint.prose.page import Page
-from scripts.lint.prose.sentences import REFERS_BACK, comments, is_shown_as_wrong, sentences, titles_of
-from scripts.lint.python.check import SPARK, Found, python_problems
-from scripts.lint.rules.rule import Problem, Rule
+from scripts.lint.prose.sentences import REFERS_BACK, comments, is_counterexample, sentences, titles_of
+from scripts.lint.python.check import SPARK, python_problems
+from scripts.lint.rules.rule import Rule, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES
 from scripts.text import markdown
 
@@ -30,40 +29,35 @@ TRIGGER_SPAN = re.compile(
 )
 
 
-def page_problems(text: str, *, minimum_ms: float | None = None) -> Found:
+def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
     """Return the problems of a Markdown page."""
     titles = titles_of(text)
-    found: Found = []
+    problems: list[RuleProblem] = []
     for fence in markdown.fences(text):
-        problems = _fence_problems(fence, is_spark=bool(SPARK.search(text)), minimum_ms=minimum_ms)
+        in_fence = _fence_problems(fence, is_spark=bool(SPARK.search(text)), min_batch_ms=min_batch_ms)
         if "raises" in fence.options:
-            # Whatever a fence promises to fail with: a trigger without a duration fails before that.
-            excused = fence.options["raises"] in TRIGGER_CONDITIONS
-            found += [] if excused else [entry for entry in problems if entry[0].id == "trigger-duration"]
-        elif not is_shown_as_wrong(text, titles, fence):
-            found += problems
+            # A wrong `realTime` value fails before the condition that the fence declares.
+            if fence.options["raises"] not in TRIGGER_CONDITIONS:
+                problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
+        elif not is_counterexample(text, titles, fence):
+            problems += in_fence
     page = Page([*sentences(text, titles), *comments(text, titles)])
-    found += _claims(page)
-    found += _span_problems(page, minimum_ms=minimum_ms)
-    return found
+    problems += [(rule, problem) for rule in CLAIMS for problem in rule.check(page)]
+    return problems + _span_problems(page, min_batch_ms=min_batch_ms)
 
 
-def _fence_problems(fence: markdown.Fence, *, is_spark: bool, minimum_ms: float | None) -> Found:
+def _fence_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:
     code = fence.code
     if fence.language == "diff" or (fence.is_python and re.search(r"^[-+] ?\s*\S", code, re.MULTILINE)):
         code = _after_diff(code)
-    found: Found = []
+    problems: list[RuleProblem] = []
     if fence.is_python or fence.language in {"", "diff"}:
-        found = python_problems(code, is_excerpt=True, is_spark=is_spark, minimum_ms=minimum_ms) or []
+        problems = python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
     if fence.language == "scala":
-        found = scala_problems(code)
+        problems = scala_problems(code)
     if fence.language in {"json", "jsonc", "yaml", "yml"}:
-        found = definition_problems(code, is_json=fence.language.startswith("json"))
-    return [(rule, _moved(problem, fence.first_code_line - 1)) for rule, problem in found]
-
-
-def _moved(problem: Problem, lines: int) -> Problem:
-    return Problem(problem.line + lines, problem.message, problem.fix, problem.engine, problem.severity)
+        problems = definition_problems(code, is_json=fence.language.startswith("json"))
+    return [(rule, problem.at(problem.line + fence.first_code_line - 1)) for rule, problem in problems]
 
 
 def _after_diff(code: str) -> str:
@@ -74,12 +68,8 @@ def _after_diff(code: str) -> str:
     return "\n".join(lines)
 
 
-def _claims(page: Page) -> Found:
-    return [(rule, problem) for rule in CLAIMS for problem in rule.check(page)]
-
-
-def _span_problems(page: Page, *, minimum_ms: float | None) -> Found:
-    found: Found = []
+def _span_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProblem]:
+    problems: list[RuleProblem] = []
     for number, sentence in enumerate(page.sentences):
         after = page.sentences[number + 1].text if number + 1 < len(page.sentences) else ""
         words = SPAN.sub("x", sentence.text)
@@ -89,9 +79,13 @@ def _span_problems(page: Page, *, minimum_ms: float | None) -> Found:
             continue
         for _, span in SPAN.findall(sentence.text):
             if TRIGGER_SPAN.search(span):
-                problems = python_problems(_as_chain(span), is_excerpt=True, is_spark=True, minimum_ms=minimum_ms) or []
-                found += [(r, _moved(p, sentence.line - 1)) for r, p in problems if r.id in SPAN_RULES]
-    return found
+                in_span = python_problems(_as_chain(span), is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms)
+                problems += [
+                    (rule, problem.at(problem.line + sentence.line - 1))
+                    for rule, problem in in_span or []
+                    if rule.id in SPAN_RULES
+                ]
+    return problems
 
 
 def _as_chain(span: str) -> str:
@@ -103,11 +97,11 @@ def _as_chain(span: str) -> str:
     return code
 
 
-def wrong_fence_lines(text: str) -> set[int]:
-    """Return the lines of fences that headings or lead-in lines show as wrong."""
+def counterexample_fence_lines(text: str) -> set[int]:
+    """Return the lines of all fences that are counterexamples."""
     titles = titles_of(text)
-    found: set[int] = set()
+    lines: set[int] = set()
     for fence in markdown.fences(text):
-        if is_shown_as_wrong(text, titles, fence):
-            found.update(range(fence.line, fence.end_line + 1))
-    return found
+        if is_counterexample(text, titles, fence):
+            lines.update(range(fence.line, fence.end_line + 1))
+    return lines

@@ -1,42 +1,95 @@
 """
-Notebooks as pages: prose cells and code cells of one document.
+Check notebooks: `.ipynb` files and Databricks notebooks exported as Python.
 
-What arrives is a notebook as JSON or as a Python file with `# MAGIC` lines; what leaves is text whose lines are known.
-Real-time mode demands nothing here, but a heading in one cell marks the code of the next.
+All Python cells form one module, because names of one cell are known in the next. The Markdown cells form one page, in
+which fences stand for the Python cells, because a heading in one cell can mark the code of the next as wrong.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from scripts.lint.files.documents import UnreadableError
+from scripts.lint.files.markdown import counterexample_fence_lines, page_problems
+from scripts.lint.files.scala import scala_problems
+from scripts.lint.python.check import python_problems
+from scripts.lint.rules.rule import RuleProblem
 
 MAGIC = re.compile(r"^# MAGIC ?(.*)$")
-COMMAND = "# COMMAND ----------"
+SEPARATOR = "# COMMAND ----------"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One cell: `python`, `markdown` or `scala`, with the line of the file for each of its own lines."""
+class NotebookCell:
+    """One cell: its kind (`python`, `markdown`, `scala`), its text, and the line in the file of each of its lines."""
 
     kind: str
     text: str
     lines: tuple[int, ...]
 
+    @property
+    def first_line(self) -> int:
+        """The line in the file of the first line of the cell."""
+        return self.lines[0] if self.lines else 1
+
+
+@dataclass
+class _JoinedText:
+    """Lines from several cells, each with its line in the file."""
+
+    text: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+    def add(self, text: Sequence[str], lines: Sequence[int]) -> None:
+        self.text += text
+        self.lines += lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.text)
+
 
 def is_notebook(text: str) -> bool:
-    """Tell whether a Python file is an exported notebook."""
-    return COMMAND in text or text.startswith("# Databricks notebook source")
+    """Return whether a Python file is an exported notebook."""
+    return SEPARATOR in text or text.startswith("# Databricks notebook source")
 
 
-def cells_of_source(text: str) -> list[Cell]:
+def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None = None) -> list[RuleProblem]:
+    """Return the problems of a notebook."""
+    page, code = _JoinedText(), _JoinedText()
+    problems: list[RuleProblem] = []
+    for cell in cells:
+        body = cell.text.splitlines()
+        lines = [*cell.lines, *[cell.lines[-1] if cell.lines else 1] * len(body)][: len(body)]
+        if cell.kind == "markdown":
+            page.add([*body, ""], [*lines, cell.first_line])
+        elif cell.kind == "python":
+            page.add(["```notebook-cell", *body, "```", ""], [cell.first_line, *lines, *[cell.first_line] * 2])
+            code.add([*body, ""], [*lines, 0])
+        elif cell.kind == "scala":
+            problems += _located(scala_problems(cell.text), lines)
+    problems += _located(page_problems(str(page), min_batch_ms=min_batch_ms), page.lines)
+    wrong = {page.lines[line - 1] for line in counterexample_fence_lines(str(page)) if line <= len(page.lines)}
+    in_code = python_problems(str(code), is_excerpt=True, min_batch_ms=min_batch_ms) or []
+    return problems + [entry for entry in _located(in_code, code.lines) if entry[1].line not in wrong]
+
+
+def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProblem]:
+    """Return problems at their lines in the file; `lines` holds the line in the file of each line of the text."""
+    return [
+        (rule, problem.at(lines[problem.line - 1] if 0 < problem.line <= len(lines) else 1))
+        for rule, problem in problems
+    ]
+
+
+def cells_of_source(text: str) -> list[NotebookCell]:
     """Return the cells of an exported notebook."""
-    cells: list[Cell] = []
+    cells: list[NotebookCell] = []
     entries: list[tuple[int, str]] = []
-    for number, line in enumerate([*text.splitlines(), COMMAND], 1):
-        if line.strip() == COMMAND:
+    for number, line in enumerate([*text.splitlines(), SEPARATOR], 1):
+        if line.strip() == SEPARATOR:
             if entries:
                 cells.append(_source_cell(entries))
             entries = []
@@ -45,18 +98,18 @@ def cells_of_source(text: str) -> list[Cell]:
     return cells
 
 
-def _source_cell(entries: list[tuple[int, str]]) -> Cell:
+def _source_cell(entries: list[tuple[int, str]]) -> NotebookCell:
     magics = [(number, match[1]) for number, line in entries if (match := MAGIC.match(line))]
     if not magics:
-        return Cell("python", "\n".join(line for _, line in entries), tuple(number for number, _ in entries))
+        return NotebookCell("python", "\n".join(line for _, line in entries), tuple(number for number, _ in entries))
     kind = next((word[1:] for _, line in magics for word in line.split()[:1] if word.startswith("%")), "python")
     kind = {"md": "markdown", "md-sandbox": "markdown"}.get(kind, kind)
     body = [(number, re.sub(r"^%[\w-]+ ?", "", line)) for number, line in magics]
-    return Cell(kind, "\n".join(line for _, line in body), tuple(number for number, _ in body))
+    return NotebookCell(kind, "\n".join(line for _, line in body), tuple(number for number, _ in body))
 
 
-def cells_of_json(text: str) -> list[Cell]:
-    """Return the cells of an `.ipynb` file; UnreadableError if it is none."""
+def cells_of_json(text: str) -> list[NotebookCell]:
+    """Return the cells of an `.ipynb` file."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -76,11 +129,12 @@ def cells_of_json(text: str) -> list[Cell]:
         magic = re.match(r"%%?(\w+)", body) if kind == "python" else None
         if magic and magic[1] in {"scala", "sql", "bash", "sh", "r"}:
             kind, body = magic[1], re.sub(r"^[^\n]*", "", body, count=1)
-        cells.append(Cell(kind, body, tuple(numbers)))
+        cells.append(NotebookCell(kind, body, tuple(numbers)))
     return cells
 
 
 def _find(raw: list[str], line: str, start: int) -> int:
+    """Return the index of the first line of the file, from `start`, that contains a line of a cell as JSON."""
     forms = {json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]}
     for number in range(start, len(raw)):
         if any(form in raw[number] for form in forms):

@@ -1,24 +1,23 @@
 """
-Problems in Scala excerpts.
+Check Scala code: its real-time triggers and the calls between `writeStream` and `start`.
 
-What arrives is Scala text; what leaves are the same problems as for Python, from the calls around `writeStream`.
-Real-time mode has a trigger object here, whose duration is a text, a number of milliseconds, or absent.
+Scala has a trigger object, whose argument is a string, a number of milliseconds, or absent.
 """
 
 import re
 
 from scripts.lint.prose.marks import is_right_comment, is_wrong_comment
-from scripts.lint.python.check import Found, minimum_in, visible
-from scripts.lint.rules.rule import Module, Problem
+from scripts.lint.python.check import module_problems
+from scripts.lint.rules.rule import Module, Problem, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES
-from scripts.lint.spark.intervals import MINIMUM_MS
-from scripts.lint.spark.streams import Arguments, Frame, Query, Trigger, Value, Writer
-from scripts.lint.spark.values import Const, Unknown
+from scripts.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from scripts.lint.spark.streams import Arguments, Frame, Query, Trigger, Writer
+from scripts.lint.spark.values import Const, Unknown, Value
 
 TRIGGER = re.compile(
     r"\b(?:Trigger\s*\.\s*RealTime|RealTimeTrigger(?:\s*\.\s*apply)?)\b\s*(?:\((?P<argument>[^()]*)\))?"
 )
-INVENTED = re.compile(
+UNSUPPORTED_TRIGGER = re.compile(
     r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"
     r"\bnew\s+(?:Trigger\.)?RealTime(?:Trigger)?\b"
 )
@@ -28,16 +27,16 @@ CALL = re.compile(
     r"trigger)\s*(?:\((?P<arguments>(?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|\{)"
 )
 TEXT = re.compile(r'"([^"\\]*)"')
-FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
-SCALA = 'write Trigger.RealTime("5 minutes"), on Databricks RealTimeTrigger.apply("5 minutes")'
+TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
+FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 
 
-def scala_problems(code: str) -> Found:
+def scala_problems(code: str) -> list[RuleProblem]:
     """Return the problems of Scala code."""
     plain = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), code, flags=re.DOTALL)
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
-    wrong = _wrong_lines(plain)
-    module = Module(minimum_ms=minimum_in(code) or MINIMUM_MS, lines=code.splitlines())
+    counterexamples = _counterexample_lines(plain)
+    module = Module(min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS, lines=code.splitlines())
     for match in TRIGGER.finditer(uncommented):
         if uncommented[: match.start()].rstrip().endswith(("import", ".", "streaming")) or match["argument"] is None:
             continue
@@ -47,14 +46,13 @@ def scala_problems(code: str) -> Found:
     for chain in CHAIN.finditer(uncommented):
         if TRIGGER.search(chain["calls"]):
             module.queries.append(_query(uncommented, chain))
-    found = visible(module, wrong)
-    for match in INVENTED.finditer(uncommented):
+    problems = module_problems(module, counterexamples)
+    for match in UNSUPPORTED_TRIGGER.finditer(uncommented):
         line = _line(uncommented, match.start())
-        if line not in wrong:
-            found.append(
-                (FORM, Problem(line, f"{match[0].strip()} does not exist, so the code does not compile", SCALA))
-            )
-    return found
+        if line not in counterexamples:
+            message = f"{match[0].strip()} does not exist, so the code does not compile"
+            problems.append((TRIGGER_FORM, Problem(line, message, FIX)))
+    return problems
 
 
 def _trigger(argument: str, line: int) -> Trigger:
@@ -99,7 +97,7 @@ def _line(code: str, position: int) -> int:
     return code.count("\n", 0, position) + 1
 
 
-def _wrong_lines(code: str) -> set[int]:
+def _counterexample_lines(code: str) -> set[int]:
     wrong, is_wrong = set(), False
     for number, line in enumerate(code.splitlines(), 1):
         body, sign, comment = line.partition("//")

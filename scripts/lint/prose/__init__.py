@@ -1,1 +1,1 @@
-"""Claims about real-time mode in sentences and tables."""
+"""Checks of prose: wrong claims about real-time mode, and marks of counterexamples."""

@@ -1,14 +1,10 @@
-"""
-Rules about claims on compute: Photon, runtime, serverless, autoscaling.
-
-What arrives is a page, cut into sentences; what leaves are problems.
-Real-time mode on Databricks has limits that pages contradict.
-"""
+"""Rules about claims on Databricks compute: Photon, runtime, serverless, autoscaling."""
 
 import re
 from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page
+from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 
 COMPUTE_CLAIMS = Rules()
@@ -18,20 +14,19 @@ RUNTIME = re.compile(
     r"and (?:later|above|newer|higher|up)))?",
     re.IGNORECASE,
 )
-DEMAND = re.compile(
+REQUIREMENT = re.compile(
     r"\b(?:requires?|needs?|minimum|at least|from|since|available (?:in|on|from)|supported (?:in|on|"
     r"from|since)|works (?:on|with|from)|starting (?:with|in)|runs on)\b|>=|\u2265",
     re.IGNORECASE,
 )
-LOWEST = (16, 4)
 
 
 @COMPUTE_CLAIMS.add("claim-photon", DATABRICKS_ONLY, subject="page")
 def claim_photon(page: Page) -> Iterator[Problem]:
     """
-    Find the wrong advice to use Photon with real-time mode.
+    Checks for the wrong advice to use Photon with real-time mode.
 
-    Why: Databricks asks to turn Photon off.
+    Why: The Databricks setup page says to turn Photon off.
 
     Example:
         Enable Photon for real-time mode queries.
@@ -51,15 +46,15 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         re.IGNORECASE,
     )
     for sentence in page.claiming(claim, about=True):
-        yield Problem(sentence.line, "real-time mode does not run with Photon on", "say that Photon is turned off")
+        yield Problem(sentence.line, "real-time mode does not run with Photon", "tell readers to turn Photon off")
 
 
 @COMPUTE_CLAIMS.add("claim-runtime", DATABRICKS_ONLY, subject="page")
 def claim_runtime(page: Page) -> Iterator[Problem]:
     """
-    Find a Databricks Runtime below 16.4 LTS given as enough for real-time mode.
+    Checks for claims that a Databricks Runtime below 16.4 LTS is sufficient for real-time mode.
 
-    Why: 16.4 LTS is the lowest documented runtime, and 18 LTS the one to use.
+    Why: 16.4 LTS is the lowest documented version; 18 LTS is recommended.
 
     Example:
         Real-time mode requires Databricks Runtime 15.4 LTS or later.
@@ -72,17 +67,17 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
             continue
         for match in RUNTIME.finditer(sentence.text):
             version = (int(match[1]), int(match[2]))
-            if version < LOWEST and (match["more"] or DEMAND.search(sentence.text[: match.start()])):
-                message = f"real-time mode does not exist on Databricks Runtime {match[1]}.{match[2]}"
-                yield Problem(sentence.line, message, "write 16.4 LTS or later, better 18 LTS")
+            if version < MIN_RUNTIME and (match["more"] or REQUIREMENT.search(sentence.text[: match.start()])):
+                message = f"Databricks Runtime {match[1]}.{match[2]} does not support real-time mode"
+                yield Problem(sentence.line, message, "write 16.4 LTS or later, preferably 18 LTS")
 
 
 @COMPUTE_CLAIMS.add("claim-serverless", DATABRICKS_ONLY, subject="page")
 def claim_serverless(page: Page) -> Iterator[Problem]:
     """
-    Find advice to run real-time mode in serverless notebooks or jobs.
+    Checks for the wrong advice to run real-time mode in serverless notebooks or jobs.
 
-    Why: they take no unbounded trigger; serverless runs real-time mode in declarative pipelines only.
+    Why: They do not accept unbounded triggers. Serverless compute runs real-time mode only in declarative pipelines.
 
     Example:
         Real-time mode runs on serverless compute.
@@ -107,15 +102,15 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
             continue
         if claim.search(sentence.text):
             message = "real-time mode does not run in serverless notebooks or jobs"
-            yield Problem(sentence.line, message, "say classic compute, or a declarative pipeline")
+            yield Problem(sentence.line, message, "recommend classic compute or a declarative pipeline")
 
 
 @COMPUTE_CLAIMS.add("claim-autoscaling", DATABRICKS_ONLY, subject="page")
 def claim_autoscaling(page: Page) -> Iterator[Problem]:
     """
-    Find the wrong advice to use autoscaling or spot instances with real-time mode.
+    Checks for the wrong advice to use autoscaling or spot instances with real-time mode.
 
-    Why: a query holds its slots for the whole batch, and a lost node ends it; Databricks asks to turn both off.
+    Why: A query holds its task slots for a whole batch and fails when it loses a node. Databricks says to use neither.
 
     Example:
         Enable autoscaling for real-time mode clusters.
@@ -131,6 +126,6 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
         rf"recommended)\b",
         re.IGNORECASE,
     )
-    message = "autoscaling and spot instances take slots away from real-time mode, which holds them for a batch"
+    message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
     for sentence in page.claiming(claim, about=True):
-        yield Problem(sentence.line, message, "advise a fixed number of on-demand workers")
+        yield Problem(sentence.line, message, "recommend a fixed number of on-demand workers")

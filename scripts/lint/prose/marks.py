@@ -1,8 +1,7 @@
 """
-What marks code or text as a counterexample, and comments that silence a rule.
+Marks that declare code or text a counterexample, and comments that silence a rule.
 
-What arrives are comments, headings, lead-in lines and table headers; what leaves are the lines that are shown as wrong.
-Real-time mode has many refusals, and whoever explains one must be able to show it.
+Documentation must be able to show mistakes, so the linter does not report code that is marked as wrong.
 """
 
 import ast
@@ -60,7 +59,7 @@ WRONG_NAME = re.compile(
 
 
 def is_wrong_comment(text: str) -> bool:
-    """Tell whether a comment says that the code beside or below it is wrong."""
+    """Return whether a comment says that the code next to it or below it is wrong."""
     text = EXPECT.sub("", text)
     if IGNORE.search("#" + text):
         return False
@@ -70,94 +69,95 @@ def is_wrong_comment(text: str) -> bool:
 
 
 def is_right_comment(text: str) -> bool:
-    """Tell whether a comment says that the code below it is right."""
+    """Return whether a comment says that the code below it is right."""
     return bool(RIGHT.search(text) or RIGHT_SIGN.search(text)) and not SIGN.search(text)
 
 
-def is_wrong_title(text: str) -> bool:
-    """Tell whether a heading, a table's column or a lead-in line announces what is wrong."""
+def _announces_wrong(text: str) -> bool:
     if RIGHT_SIGN.search(text):
         return False
     return bool(SIGN.search(text) or WRONG.search(text) or CONDITION.search(text))
 
 
 def is_wrong_lead(text: str) -> bool:
-    """Tell whether the line before a fence announces wrong code."""
+    """Return whether the line before a fence announces wrong code."""
     if re.match(r"\W*before\b[^:]{0,20}:", text, re.IGNORECASE):
         return True
-    return is_wrong_title(text) and not LEAD_RIGHT.search(
+    return _announces_wrong(text) and not LEAD_RIGHT.search(
         re.sub(r"(?:\bnot|n't|\bnever) (?:right|correct|work|write|use|do)\b(?: this)?", "", text)
     )
 
 
-def ignored(lines: list[str]) -> dict[int, set[str]]:
-    """Return the rules that each line silences; `*` stands for all."""
-    found = {}
+def silenced_rules(lines: list[str]) -> dict[int, set[str]]:
+    """Return the ids of the rules that comments silence on each line; `*` means all."""
+    silenced = {}
     for number, line in enumerate(lines, 1):
         match = IGNORE.search(line)
         if match:
-            found[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
-            if line.lstrip().startswith(("#", "//", "<!--")):  # on a line of its own it is about the next one
-                found[number + 1] = found[number] | found.get(number + 1, set())
-    return found
+            silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
+            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on a separate line covers the next line
+                silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
+    return silenced
 
 
-def wrong_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:
-    """Return the lines of code that comments, names or `pytest.raises` show as wrong."""
-    marked, own = set(), {}
-    lines = code.splitlines()
-    for number, text, stands_alone in _comments(code):
-        if stands_alone:
-            own[number] = text
+def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:
+    """Return the lines that comments, names or `pytest.raises` mark as counterexamples."""
+    marked: set[int] = set()
+    comment_lines: dict[int, str] = {}
+    for number, text, is_alone in _comments(code):
+        if is_alone:
+            comment_lines[number] = text
         elif is_wrong_comment(text):
             marked.add(number)
-    marked |= _below_comments(lines, own, is_excerpt=is_excerpt)
+    marked |= _below_comments(code.splitlines(), comment_lines, is_excerpt=is_excerpt)
     return _whole_statements(tree, marked)
 
 
 def _comments(code: str) -> list[tuple[int, str, bool]]:
-    found = []
+    """Return the line and text of each comment, and whether it is alone on its line."""
+    comments = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
             if token.type == tokenize.COMMENT:
-                stands_alone = not token.line[: token.start[1]].strip()
-                found.append((token.start[0], token.string.lstrip("#").strip(), stands_alone))
+                is_alone = not token.line[: token.start[1]].strip()
+                comments.append((token.start[0], token.string.lstrip("#").strip(), is_alone))
     except (tokenize.TokenError, SyntaxError, IndentationError):
-        pass  # the comments until here
-    return found
+        pass  # keep the comments before the error
+    return comments
 
 
-def _below_comments(lines: list[str], own: dict[int, str], *, is_excerpt: bool) -> set[int]:
-    """Return the lines under a wrong comment: its paragraph, or in an excerpt all until the next right one."""
+def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
+    """Return the lines below wrong comments: the paragraph, or in an excerpt all lines up to the next right comment."""
     marked: set[int] = set()
-    rights = [number for number, text in own.items() if is_right_comment(text) and not is_wrong_comment(text)]
-    for number, text in own.items():
+    rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
+    for number, text in comments.items():
         if not is_wrong_comment(text):
             continue
-        is_below = text.startswith(("->", "=>", "\u2192", "^"))
-        if is_below or (CONDITION.search(text) and not COMMENT_WRONG.search(text) and number - 1 not in own):
+        points_up = text.startswith(("->", "=>", "\u2192", "^"))
+        if points_up or (CONDITION.search(text) and not COMMENT_WRONG.search(text) and number - 1 not in comments):
             marked.add(number - 1)
-        right = next((each for each in rights if each > number), None)
+        next_right = next((each for each in rights if each > number), None)
+        spans_blank_lines = is_excerpt and next_right is not None
         for line in range(number + 1, len(lines) + 1):
-            is_far = right is not None if is_excerpt else False
-            if (right is not None and line >= right) or (not lines[line - 1].strip() and not is_far):
+            is_end = next_right is not None and line >= next_right
+            if is_end or (not lines[line - 1].strip() and not spans_blank_lines):
                 break
             marked.add(line)
     return marked
 
 
 def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
-    found = set(marked)
+    lines = set(marked)
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
             span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             if _is_wrong_statement(node, marked, span):
-                found.update(span)
-    return found
+                lines.update(span)
+    return lines
 
 
 def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
-    """Tell whether a statement is shown as wrong: a block by first line, name or `raises`, another by any line."""
+    """Return whether a mark covers a statement: a block by its first line, name or `raises`; others by any line."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         doc = ast.get_docstring(node, clean=True) or ""
         is_named = WRONG_NAME.search(node.name) or COMMENT_WRONG.search(doc.split("\n")[0])

@@ -1,9 +1,4 @@
-"""
-Rules about claims on what real-time mode is, and what it is for.
-
-What arrives is a page, cut into sentences; what leaves are problems.
-Real-time mode is neither continuous mode nor short micro-batches.
-"""
+"""Rules about claims on what real-time mode is: its purpose, continuous mode, micro-batch triggers."""
 
 import re
 from collections.abc import Iterator
@@ -17,9 +12,9 @@ MODE_CLAIMS = Rules()
 @MODE_CLAIMS.add("claim-latency", subject="page", severity="warning")
 def claim_latency(page: Page) -> Iterator[Problem]:
     """
-    Find the claim that real-time mode is only for latencies below 800 ms.
+    Checks for the claim that real-time mode is only for latencies below 800 ms.
 
-    Why: the sources advise it below one second or when an action follows at once, and know no bound of 800 ms.
+    Why: The sources recommend it below one second, or when an action follows immediately. None has a bound of 800 ms.
 
     Example:
         Use real-time mode only when you need latency below 800 ms.
@@ -38,16 +33,16 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     )
     for sentence in page.sentences:
         if sentence.is_about and claim.search(sentence.text) and not denied.search(sentence.text):
-            message = "no source bounds real-time mode at 800 ms"
-            yield Problem(sentence.line, message, "write: below one second, or when an action follows at once")
+            message = "no source limits real-time mode to latencies below 800 ms"
+            yield Problem(sentence.line, message, "write below one second, or when an action follows immediately")
 
 
 @MODE_CLAIMS.add("claim-continuous", BOTH, subject="page")
 def claim_continuous(page: Page) -> Iterator[Problem]:
     """
-    Find text that takes real-time mode for continuous mode.
+    Checks for text that confuses real-time mode with continuous mode.
 
-    Why: they are two triggers: continuous mode only maps and filters, and Databricks does not have it.
+    Why: They are different triggers. Continuous mode supports only map and filter, and Databricks does not have it.
 
     Example:
         Real-time mode is the same as continuous processing mode.
@@ -71,17 +66,18 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         rf"enabled by|by)\b[^.|]*\bcontinuous\s*=",
         re.IGNORECASE,
     )
-    message = "real-time mode and continuous mode are two triggers with different limits"
+    message = "real-time mode and continuous mode are different triggers with different limits"
+    fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
     for sentence in page.claiming(claim):
-        yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes"), and name continuous mode apart')
+        yield Problem(sentence.line, message, fix)
 
 
 @MODE_CLAIMS.add("claim-micro-batch", subject="page")
 def claim_micro_batch(page: Page) -> Iterator[Problem]:
     """
-    Find text that takes a micro-batch trigger for real-time mode.
+    Checks for text that presents a micro-batch trigger as real-time mode.
 
-    Why: `processingTime="0 seconds"` starts batches back to back; only `realTime` sends rows on at once.
+    Why: `processingTime="0 seconds"` runs batches back to back; only `realTime` processes each row immediately.
 
     Example:
         Enable real-time mode with `.trigger(processingTime="0 seconds")`.
@@ -100,7 +96,7 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
         rf"gives?(?: you)?|is|means|puts?)\b[^|]*?{topic}",
         re.IGNORECASE,
     )
-    message = "this trigger is micro-batch mode, in which rows wait for the next batch"
+    message = "this trigger selects micro-batch mode, in which rows wait for the next batch"
     for sentence in page.claiming(claim):
         if "realTime=" not in sentence.text:
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')

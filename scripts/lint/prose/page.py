@@ -1,8 +1,7 @@
 """
-Sentences of a page, with the headings above them.
+The sentences of a page: whether they are about real-time mode, and whether they deny, warn or compare.
 
-What arrives is a sentence, a list item or a table row; what leaves is whether it is about real-time mode, and whether
-it denies. Real-time mode demands care: a page may name every mistake as long as it calls it one.
+A page may name any mistake, as long as it calls it one.
 """
 
 import re
@@ -23,7 +22,7 @@ NEGATION = re.compile(
     r"lacks?|none|prevent|contradicts?|stale|conflicts?|unless|n/a)\b|n't\b|:\s*(?:no|off|false)\b",
     re.IGNORECASE,
 )
-ANOTHER_CLUSTER = re.compile(
+OTHER_SUBJECT = re.compile(
     r"\bmicro-?batch|\bbatch\b|\bwarehouses?\b|\bdefault trigger|\b(?:packs?|pages?|people|others?|"
     r"blogs?|some|many) claim|\bclaims? that\b",
     re.IGNORECASE,
@@ -38,7 +37,7 @@ OTHER_TOPIC = re.compile(
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, list item or table row with the headings above it."""
+    """A sentence, list item or table row, with the headings above it."""
 
     line: int
     text: str
@@ -46,7 +45,7 @@ class Sentence:
 
     @property
     def is_about(self) -> bool:
-        """Tell whether the sentence, or a heading above it that no nearer one narrows, is about real-time mode."""
+        """Whether the sentence, or else the nearest heading with a known topic, is about real-time mode."""
         for text in (self.text, *reversed(self.headings)):
             if TOPIC.search(text):
                 return True
@@ -56,8 +55,8 @@ class Sentence:
 
     @property
     def is_negated(self) -> bool:
-        """Tell whether the sentence denies, warns or compares."""
-        return bool(NEGATION.search(self.text) or ANOTHER_CLUSTER.search(self.text))
+        """Whether the sentence denies, warns or compares."""
+        return bool(NEGATION.search(self.text) or OTHER_SUBJECT.search(self.text))
 
 
 @dataclass
@@ -67,7 +66,7 @@ class Page:
     sentences: list[Sentence] = field(default_factory=list)
 
     def claiming(self, claim: re.Pattern[str], *, about: bool = False) -> Iterator[Sentence]:
-        """Yield the sentences that claim something without denying it; with `about`, those on real-time mode only."""
+        """Yield the sentences that match `claim` and do not deny it; with `about`, only those on real-time mode."""
         for sentence in self.sentences:
             if claim.search(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
                 yield sentence

@@ -1,8 +1,7 @@
 """
-Sentences of a page, and the places that the page shows as wrong.
+Split a page into sentences, and find the places that the page itself calls wrong.
 
-What arrives is the text of a page; what leaves are its sentences, list items, table rows and comments of fences, with
-the headings above them. Real-time mode has many refusals: what stands under a wrong heading is no advice.
+Text under a heading such as "Mistakes" is not advice, so it yields no sentences.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ COLUMN_WRONG = re.compile(
 
 
 def titles_of(text: str) -> list[tuple[str, ...]]:
-    """Return the headings above each line, the nearest last."""
+    """Return for each line the headings above it, the nearest last."""
     headings = {heading.line: heading for heading in markdown.headings(text)}
     stack: list[tuple[int, str]] = []
     titles = []
@@ -55,26 +54,26 @@ def titles_of(text: str) -> list[tuple[str, ...]]:
     return titles
 
 
-def _is_wrong_title(title: str) -> bool:
+def _announces_mistakes(title: str) -> bool:
     return bool(SIGN.search(title) or TITLES_WRONG.search(title) or CONDITION.search(title))
 
 
 def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
-    """Tell whether a lead-in sentence, or else the nearest telling heading, announces what is wrong."""
-    if lead and (is_right_comment(lead) or _says_right(lead)):
+    """Return whether the lead-in sentence, or else the nearest heading that says right or wrong, says wrong."""
+    if lead and (is_right_comment(lead) or _announces_fix(lead)):
         return False
     if lead and is_wrong_lead(lead):
         return True
     for title in reversed(titles):
         if is_right_comment(title):
             return False
-        if _is_wrong_title(title):
+        if _announces_mistakes(title):
             return True
     return False
 
 
-def is_shown_as_wrong(text: str, titles: list[tuple[str, ...]], fence: markdown.Fence) -> bool:
-    """Tell whether a fence is a counterexample by its options, its headings, or the sentence before or after it."""
+def is_counterexample(text: str, titles: list[tuple[str, ...]], fence: markdown.Fence) -> bool:
+    """Return whether options, headings, or the sentence before or after mark a fence as a counterexample."""
     if "raises" in fence.options:
         return True
     if "requires" in fence.options or "excerpt" in fence.options:
@@ -83,19 +82,19 @@ def is_shown_as_wrong(text: str, titles: list[tuple[str, ...]], fence: markdown.
     first = END.split(after.strip())[0]
     if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
         return True
-    # Where fences declare that they fail, a fence without declaration is advice, even under the name of an error.
+    # On a page whose failing fences declare `raises`, any other fence is advice, even under the name of an error.
     above = () if '{raises="' in text else titles[fence.line - 1]
     return is_wrong_place(above, lead_in(text, fence.line))
 
 
-def _says_right(lead: str) -> bool:
+def _announces_fix(lead: str) -> bool:
     return bool(
         re.search(r"\b(?:instead|correct(?:ed)?|right|fix(?:ed)?|works?|good)\b[^.]*:\W*$", lead, re.IGNORECASE)
     ) and not re.search(r"\bnot (?:right|correct|work)", lead, re.IGNORECASE)
 
 
 def lead_in(text: str, line: int) -> str:
-    """Return the paragraph's last sentence before a fence."""
+    """Return the sentence that introduces a fence, or an empty string."""
     lines = text.splitlines()
     number = line - 2
     while number >= 0 and not lines[number].strip(" >\t"):
@@ -108,7 +107,7 @@ def lead_in(text: str, line: int) -> str:
 
 
 def sentences(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield the rows of tables, and the sentences of everything else but headings and fences."""
+    """Yield the rows of tables and the sentences of all other text except headings and fences."""
     tables = markdown.tables(text)
     for table in tables:
         yield from _rows(table, titles)
@@ -125,24 +124,24 @@ def sentences(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
 
 
 def _rows(table: markdown.Table, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield each row as a whole and each longer cell, without the columns that show what is wrong."""
+    """Yield each row as a whole and each cell of several words, without the columns that list mistakes."""
     about = {column for column, name in enumerate(table.header) if column and TOPIC.search(name)}
     wrong = {column for column, name in enumerate(table.header) if COLUMN_WRONG.search(name) or SIGN.search(name)}
     for line, cells in table.rows:
         if is_wrong_place(titles[line - 1], ""):
             continue
-        shown = [column for column in range(len(cells)) if not about or column == 0 or column in about]
-        kept = [HIDDEN.sub("", cells[column]) for column in shown if column not in wrong]
+        relevant = [column for column in range(len(cells)) if not about or column == 0 or column in about]
+        kept = [HIDDEN.sub("", cells[column]) for column in relevant if column not in wrong]
         above = (*titles[line - 1][:-1], " | ".join([*titles[line - 1][-1:], *table.header]))
         yield Sentence(line, " | ".join(kept), above)
         yield from (Sentence(line, cell, (*above, kept[0])) for cell in kept[1:] if " " in cell.strip())
 
 
 def comments(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield the comments of Python fences: they make claims as well as prose does."""
+    """Yield the comments of Python fences, which make claims just like prose."""
     for fence in markdown.fences(text):
         above = (*titles[fence.line - 1], *(["real-time mode"] if "realTime=" in fence.code else []))
-        if not fence.is_python or is_shown_as_wrong(text, titles, fence):
+        if not fence.is_python or is_counterexample(text, titles, fence):
             continue
         for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
             comment = line.partition("# ")[2].strip()

@@ -1,1 +1,1 @@
-"""Interpret Python source without running it."""
+"""Check Python source by following its paths without running it."""

@@ -1,22 +1,24 @@
 """
 Values of expressions.
 
-What arrives is an expression and the path on which it stands; what leaves is its value, with readers, streams and
-writers kept apart from everything else. Real-time mode demands to follow a query through constants, dictionaries,
-`**kwargs`, conditional expressions, and functions of the same file.
+Constants, dictionaries, `**kwargs`, conditional expressions and functions of the same module are followed, because
+options and triggers of a query are often set through them.
 """
 
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import product
-from typing import TYPE_CHECKING
+from itertools import islice, product
 
+from scripts.lint.python.operations import arithmetic, compared, item, table_method
 from scripts.lint.spark import columns
+from scripts.lint.spark.calls import SparkCalls
 from scripts.lint.spark.scope import State, truth
-from scripts.lint.spark.streams import Arguments, Value
+from scripts.lint.spark.streams import Arguments
 from scripts.lint.spark.values import (
+    MAX_ALTERNATIVES,
     Class,
     Column,
     Const,
@@ -30,36 +32,41 @@ from scripts.lint.spark.values import (
     Text,
     Udf,
     Unknown,
+    Value,
     alternatives,
     marks_of,
     one_of,
 )
 
-if TYPE_CHECKING:
-    from scripts.lint.python.interpreter import Interpreter
-from scripts.lint.python.operations import MOST_ALTERNATIVES, arithmetic, compared, item, table_method
-
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number(), "str": Text("\0")}
 
 
-class Evaluator:
-    """Evaluates expressions for an interpreter, which runs the functions that they call."""
+class Evaluator(ABC):
+    """Evaluates expressions; one `_value_*` method for each kind of syntax node."""
 
-    def __init__(self, interpreter: Interpreter) -> None:
-        """Keep the interpreter."""
-        self.interpreter = interpreter
+    def __init__(self) -> None:
+        """Start without queries."""
+        self.spark = SparkCalls()
+
+    @abstractmethod
+    def decision(self, test: ast.expr, state: State) -> bool | None:
+        """Return the outcome of a condition on this path, or None if it is undecided."""
+
+    @abstractmethod
+    def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
+        """Run a function of the module and return its possible results; without arguments they are unknown."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the value of an expression; an absent one is None."""
+        """Return the value of an expression; a missing one is None."""
         if node is None:
             return Const(None)
-        method = getattr(self, f"_{type(node).__name__.lower()}", self._other)
-        found: Value = method(node, state)
-        return found
+        method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
+        value: Value = method(node, state)
+        return value
 
     def arguments(self, node: ast.Call, state: State) -> list[Arguments]:
-        """Return what a call may be given, `*` and `**` unfolded."""
+        """Return the possible arguments of a call, with `*` and `**` expanded."""
         positional, is_open = self._positional(node, state)
         choices: list[list[tuple[dict[str, tuple[Value, int]], bool]]] = []
         for keyword in node.keywords:
@@ -67,14 +74,12 @@ class Evaluator:
             if keyword.arg is not None:
                 choices.append([({keyword.arg: (value, keyword.value.lineno)}, False)])
                 continue
-            choices.append([_unfolded(each, keyword.value.lineno) for each in alternatives(value)])
-        found = []
-        for parts in product(*choices):
+            choices.append([_expanded(each, keyword.value.lineno) for each in alternatives(value)])
+        calls = []
+        for parts in islice(product(*choices), MAX_ALTERNATIVES):
             keywords = {name: entry for items, _ in parts for name, entry in items.items()}
-            found.append(Arguments(positional, keywords, is_open or any(opened for _, opened in parts)))
-            if len(found) == MOST_ALTERNATIVES:
-                break
-        return found
+            calls.append(Arguments(positional, keywords, is_open or any(opened for _, opened in parts)))
+        return calls
 
     def _positional(self, node: ast.Call, state: State) -> tuple[tuple[Value, ...], bool]:
         positional: list[Value] = []
@@ -88,20 +93,20 @@ class Evaluator:
                 positional.append(self.value(argument, state))
         return tuple(positional), is_open
 
-    def _other(self, node: ast.expr, state: State) -> Value:
+    def _value_of_parts(self, node: ast.expr, state: State) -> Value:
         marks = marks_of(*[self.value(part, state) for part in _parts(node)])
         return Column(marks) if marks else Unknown()
 
-    def _constant(self, node: ast.Constant, _state: State) -> Value:
+    def _value_constant(self, node: ast.Constant, _state: State) -> Value:
         return Const(node.value)
 
-    def _name(self, node: ast.Name, state: State) -> Value:
+    def _value_name(self, node: ast.Name, state: State) -> Value:
         return state.look_up(node.id)
 
-    def _lambda(self, node: ast.Lambda, state: State) -> Value:
+    def _value_lambda(self, node: ast.Lambda, state: State) -> Value:
         return Function(node, tuple(state.scopes[1:]))
 
-    def _joinedstr(self, node: ast.JoinedStr, state: State) -> Value:
+    def _value_joinedstr(self, node: ast.JoinedStr, state: State) -> Value:
         template = ""
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
@@ -112,7 +117,7 @@ class Evaluator:
                 template += text if isinstance(text := getattr(part, "value", ""), str) else ""
         return Text(template) if "\0" in template else Const(template)
 
-    def _dict(self, node: ast.Dict, state: State) -> Value:
+    def _value_dict(self, node: ast.Dict, state: State) -> Value:
         items: dict[str, Value] = {}
         is_open = False
         for key, part in zip(node.keys, node.values, strict=True):
@@ -126,24 +131,24 @@ class Evaluator:
                 is_open = True
         return Table(items, is_open)
 
-    def _list(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
+    def _value_list(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
         starred = any(isinstance(part, ast.Starred) for part in node.elts)
         return Items(tuple(self.value(part, state) for part in node.elts if not isinstance(part, ast.Starred)), starred)
 
-    _tuple = _set = _list
+    _value_tuple = _value_set = _value_list
 
-    def _namedexpr(self, node: ast.NamedExpr, state: State) -> Value:
+    def _value_namedexpr(self, node: ast.NamedExpr, state: State) -> Value:
         value = self.value(node.value, state)
         state.bind(node.target.id, value)
         return value
 
-    def _ifexp(self, node: ast.IfExp, state: State) -> Value:
-        known = self.interpreter.decision(node.test, state)
+    def _value_ifexp(self, node: ast.IfExp, state: State) -> Value:
+        known = self.decision(node.test, state)
         if known is not None:
             return self.value(node.body if known else node.orelse, state)
         return one_of([self.value(node.body, state), self.value(node.orelse, state)])
 
-    def _boolop(self, node: ast.BoolOp, state: State) -> Value:
+    def _value_boolop(self, node: ast.BoolOp, state: State) -> Value:
         values: list[Value] = []
         for part in node.values:
             value = self.value(part, state)
@@ -155,7 +160,7 @@ class Evaluator:
                 break
         return one_of(values or [value])
 
-    def _binop(self, node: ast.BinOp, state: State) -> Value:
+    def _value_binop(self, node: ast.BinOp, state: State) -> Value:
         left, right = self.value(node.left, state), self.value(node.right, state)
         marks = marks_of(left, right)
         if isinstance(node.op, ast.Sub) and any(mark.kind == "clock" for mark in marks):
@@ -164,7 +169,7 @@ class Evaluator:
             return Column(marks)
         return arithmetic(node.op, left, right)
 
-    def _unaryop(self, node: ast.UnaryOp, state: State) -> Value:
+    def _value_unaryop(self, node: ast.UnaryOp, state: State) -> Value:
         value = self.value(node.operand, state)
         if isinstance(node.op, ast.Not):
             known = truth(value)
@@ -173,17 +178,17 @@ class Evaluator:
             return Const(-value.value)
         return value
 
-    def _compare(self, node: ast.Compare, state: State) -> Value:
+    def _value_compare(self, node: ast.Compare, state: State) -> Value:
         left, right = self.value(node.left, state), self.value(node.comparators[0], state)
         if len(node.ops) == 1 and (known := compared(node.ops[0], left, right)) is not None:
             return Const(known)
-        return self._other(node, state)
+        return self._value_of_parts(node, state)
 
-    def _subscript(self, node: ast.Subscript, state: State) -> Value:
+    def _value_subscript(self, node: ast.Subscript, state: State) -> Value:
         key = self.value(node.slice, state)
         return one_of([item(value, key) for value in alternatives(self.value(node.value, state))])
 
-    def _attribute(self, node: ast.Attribute, state: State) -> Value:
+    def _value_attribute(self, node: ast.Attribute, state: State) -> Value:
         line = node.end_lineno or node.lineno
         receiver = self.value(node.value, state)
         return one_of([self._one_attribute(value, node.attr, line) for value in alternatives(receiver)])
@@ -198,18 +203,18 @@ class Evaluator:
             return Unknown() if found is None else found
         return columns.attribute(value, name, line)
 
-    def _call(self, node: ast.Call, state: State) -> Value:
+    def _value_call(self, node: ast.Call, state: State) -> Value:
         calls = self.arguments(node, state)
         line = node.func.end_lineno or node.lineno
         if isinstance(node.func, ast.Attribute):
             receivers = alternatives(self.value(node.func.value, state))
-            found = [
+            results = [
                 self._method(value, node.func.attr, given, line, state) for value, given in product(receivers, calls)
             ]
         else:
             name, callees = getattr(node.func, "id", ""), alternatives(self.value(node.func, state))
-            found = [self.call(value, given, line, state, name) for value, given in product(callees, calls)]
-        return one_of(found[:MOST_ALTERNATIVES])
+            results = [self.call(value, given, line, state, name) for value, given in product(callees, calls)]
+        return one_of(results[:MAX_ALTERNATIVES])
 
     def _method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         if isinstance(value, Instance | Class | Library):
@@ -221,19 +226,31 @@ class Evaluator:
         if name == "transform" and given.positional and isinstance(given.positional[0], Function):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
-        return self.interpreter.spark.method(value, name, given, line, state)
+        return self.spark.method(value, name, given, line, state)
 
     def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
-        """Return what a callable returns."""
+        """Return the result of calling a value."""
         if isinstance(callee, Function):
-            return self.interpreter.inline(callee, given, state)
+            return self.inline(callee, given, state)
         if isinstance(callee, Class):
-            return self.interpreter.instantiate(callee, given, state)
+            return self._instantiate(callee, given, state)
         if isinstance(callee, Udf):
             return Column(marks_of(*given.positional) | {Mark(callee.kind, line)})
         if isinstance(callee, Library):
             return columns.library_call(callee, given, line)
         return self._builtin_call(callee, given, line, name)
+
+    def _instantiate(self, made: Class, given: Arguments, state: State) -> Value:
+        instance = Instance(made)
+        fields = [
+            s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        instance.attributes.update(zip(fields, given.positional, strict=False))
+        instance.attributes.update({name: value for name, (value, _) in given.keywords.items()})
+        constructor = made.attributes.get("__init__")
+        if isinstance(constructor, Function):
+            self.call(Function(constructor.node, constructor.scopes, instance), given, made.node.lineno, state)
+        return instance
 
     def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str) -> Value:
         if name == "dict":
@@ -241,7 +258,7 @@ class Evaluator:
         if name in CONVERSIONS:
             return CONVERSIONS[name]
         if name == "display":
-            self.interpreter.spark.display(given, line)
+            self.spark.display(given, line)
         marks = marks_of(*given.positional)
         return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
 
@@ -252,7 +269,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
             yield part
 
 
-def _unfolded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
+def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
     if not isinstance(value, Table):
         return {}, True
     return {name: (each, line) for name, each in value.items.items()}, value.is_open

@@ -1,71 +1,62 @@
 """
-Run a module without running it: follow every path and note the streaming queries on it.
+Follow all paths through a module without running it, and collect imports, queries, triggers and settings.
 
-What arrives is a syntax tree; what leaves are queries, session settings, and names that Spark does not have.
-Real-time mode demands that each query is known with its own trigger, so that the micro-batch query beside it is left
-in peace.
+Every query is found with its own trigger, so rules do not report a micro-batch query in the same module.
 """
 
 from __future__ import annotations
 
 import ast
 
-from scripts.lint.python.evaluate import Evaluator
 from scripts.lint.python.statements import Definition, Statements
-from scripts.lint.spark.calls import SparkCalls
 from scripts.lint.spark.scope import State, merged, narrowed, narrowed_by, truth
-from scripts.lint.spark.streams import Arguments, Value
+from scripts.lint.spark.streams import Arguments
 from scripts.lint.spark.values import (
-    Class,
     Const,
     Function,
-    Instance,
     Items,
     OneOf,
     Table,
     Unknown,
+    Value,
     alternatives,
     one_of,
 )
 
-MOST_STEPS = 20_000
-DEEPEST_CALL = 8
+MAX_STEPS = 20_000
+MAX_CALL_DEPTH = 8
+MAX_FORKS = 3
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
 
 class ExhaustedError(Exception):
-    """The module has more paths than are worth following."""
+    """The module has more than `MAX_STEPS` statements on all its paths."""
 
 
-class Interpreter:
+class Interpreter(Statements):
     """Follows the paths of one module."""
 
     def __init__(self) -> None:
-        """Start with nothing found."""
-        self.evaluator = Evaluator(self)
-        self.statements = Statements(self)
-        self.spark = SparkCalls()
-        self.imports: list[tuple[str, int]] = []
+        """Start at the beginning of a module."""
+        super().__init__()
         self.steps = 0
         self.calls: list[ast.AST] = []
-        self.visited: set[ast.AST] = set()
-        self.definitions: list[tuple[Function, State]] = []
 
     def run(self, tree: ast.Module) -> None:
-        """Follow the module, then every function that nothing in the module calls."""
+        """Follow the module, then every function that the module does not call."""
         try:
             states = self.block(tree.body, [State()])
-            for function, state in self.definitions:  # following one may add others
+            for function, state in self.definitions:  # the list may grow meanwhile
                 if function.node not in self.visited:
-                    # Names that the module binds after the definition are known when the function runs.
+                    # When a function runs, it sees names that the module assigns after the definition.
                     for end in states[:4] or [state]:
                         self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
         except (ExhaustedError, RecursionError):
-            pass  # what was found until here is true all the same
+            pass  # the findings so far are valid
         self.spark.finish()
 
     def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
-        """Follow statements on all paths."""
+        """Follow statements on all paths and return the paths after them."""
         for statement in statements:
             going = [state for state in states if not state.has_ended]
             if not going:
@@ -75,24 +66,24 @@ class Interpreter:
                 self._count()
                 for path in self._forked(statement, state):
                     self.spark.statement = statement
-                    after += self.statements.follow(statement, path)
+                    after += self.follow(statement, path)
             states = merged(after)
         return states
 
     def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return what `test` is on this path, or None."""
+        """Return the outcome of a condition on this path, or None if it is undecided."""
         plain, is_negated = _without_not(test)
         known = state.decided.get(ast.unparse(plain))
         if known is None:
-            known = truth(self.evaluator.value(plain, state))
+            known = truth(self.value(plain, state))
         return known if known is None else known is not is_negated
 
     def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return the path on which `test` is `outcome`."""
+        """Return the path on which a condition has this outcome."""
         plain, is_negated = _without_not(test)
         outcome = outcome is not is_negated
         if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
-            for part in plain.values:  # all of them are true, or all are false
+            for part in plain.values:  # an `and` that is true, or an `or` that is false, decides all its parts
                 state = self.decide(part, state, outcome)
         state = state.copy()
         if isinstance(plain, ast.Name):
@@ -102,43 +93,30 @@ class Interpreter:
             and isinstance(plain.left, ast.Name)
             and isinstance(plain.ops[0], ast.Eq | ast.Is)
         ):
-            constant = self.evaluator.value(plain.comparators[0], state)
+            constant = self.value(plain.comparators[0], state)
             if isinstance(constant, Const):
                 state.bind(plain.left.id, narrowed_by(state.look_up(plain.left.id), constant, equal=outcome))
         state.decided[ast.unparse(plain)] = outcome
         return state
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function on one path and return what it may return; without arguments they are unknown."""
+        """Run a function of the module and return its possible results; without arguments they are unknown."""
         node = function.node
         self.visited.add(node)
-        if node in self.calls or len(self.calls) >= DEEPEST_CALL:
+        if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:
             return Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
-        decided = {test: yes for test, yes in state.decided.items() if not any(name in test for name in scope)}
+        decided = {test: outcome for test, outcome in state.decided.items() if not any(name in test for name in scope)}
         inner = State([*state.scopes[:1], *function.scopes, scope], decided)
         try:
             if isinstance(node, ast.Lambda):
-                return self.evaluator.value(node.body, inner)
+                return self.value(node.body, inner)
             paths = self.block(node.body, [inner])
             return one_of([value for path in paths for value in (path.returned or [Const(None)])])
         finally:
             self.calls.pop()
             self.spark.statement = statement
-
-    def instantiate(self, made: Class, given: Arguments, state: State) -> Value:
-        """Return an object of a class of the module."""
-        instance = Instance(made)
-        fields = [
-            s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
-        instance.attributes.update(zip(fields, given.positional, strict=False))
-        instance.attributes.update({name: value for name, (value, _) in given.keywords.items()})
-        start = made.attributes.get("__init__")
-        if isinstance(start, Function):
-            self.evaluator.call(Function(start.node, start.scopes, instance), given, made.node.lineno, state)
-        return instance
 
     def _parameters(self, function: Function, given: Arguments | None, state: State) -> dict[str, Value]:
         arguments = function.node.args
@@ -150,7 +128,7 @@ class Interpreter:
         for name in [*names, *[argument.arg for argument in arguments.kwonlyargs]]:
             scope[name] = Unknown()
             if name in defaults:
-                default = self.evaluator.value(defaults[name], state)
+                default = self.value(defaults[name], state)
                 is_exact = given is not None and not given.is_open
                 scope[name] = default if is_exact else OneOf((*alternatives(default), Unknown()))
         if function.bound is not None and names:
@@ -171,16 +149,16 @@ class Interpreter:
 
     def _count(self) -> None:
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > MAX_STEPS:
             raise ExhaustedError
 
     def _forked(self, statement: ast.stmt, state: State) -> list[State]:
-        """Split a path at every undecided conditional expression of a simple statement."""
+        """Split a path at the undecided conditional expressions of a simple statement."""
         paths = [state]
         if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition):
             return paths
         tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
-        for test in tests[:3]:
+        for test in tests[:MAX_FORKS]:
             paths = [each for path in paths for each in self._both(test, path)]
         return paths
 
@@ -191,7 +169,7 @@ class Interpreter:
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
-    """Return a condition without its negation, and whether it had one."""
+    """Return a condition without its negation, and whether it was negated."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         plain, is_negated = _without_not(test.operand)
         return plain, not is_negated

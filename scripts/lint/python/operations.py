@@ -1,27 +1,28 @@
-"""
-Values of operators, items and a dictionary's methods.
-
-What arrives are the values of the parts; what leaves is the value of the whole.
-Real-time mode demands that a trigger's text and its keywords survive sums, look-ups and merges.
-"""
+"""Results of operators, subscripts and dictionary methods on values."""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from scripts.lint.spark.scope import FUNCTIONS
-from scripts.lint.spark.streams import Arguments, Value
-from scripts.lint.spark.values import Column, Const, Items, Library, Number, OneOf, Table, Text, Unknown
-
-if TYPE_CHECKING:
-    pass
-
-MOST_ALTERNATIVES = 8
+from scripts.lint.spark.streams import Arguments
+from scripts.lint.spark.values import (
+    MAX_ALTERNATIVES,
+    Column,
+    Const,
+    Items,
+    Library,
+    Number,
+    OneOf,
+    Table,
+    Text,
+    Unknown,
+    Value,
+)
 
 
 def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
-    """Return what an arithmetic operator makes of two values."""
+    """Return the result of an arithmetic operator."""
     if isinstance(left, Const) and isinstance(right, Const):
         if isinstance(operator, ast.Add) and isinstance(left.value, str) and isinstance(right.value, str):
             return Const(left.value + right.value)
@@ -39,7 +40,7 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
 
 
 def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """Return the outcome of a comparison, or None if it is not certain."""
+    """Return the outcome of a comparison, or None if it is uncertain."""
     is_equality = isinstance(operator, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
     if is_equality and isinstance(right, Const):
         if isinstance(left, Const):
@@ -55,21 +56,21 @@ def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
 
 
 def item(value: Value, key: Value) -> Value:
-    """Return what `value[key]` may be."""
+    """Return the value of `value[key]`."""
     if isinstance(value, Table):
         if isinstance(key, Const):
             known = value.items.get(str(key.value))
             return known if known is not None else Unknown()
-        # Which item it is may be tied to a condition elsewhere; only whole sets of arguments are worth the guess.
+        # The key may depend on a condition elsewhere, so guess only dictionaries: they may be the arguments of a call.
         tables = tuple(each for each in value.items.values() if isinstance(each, Table))
-        return OneOf(tables[:MOST_ALTERNATIVES]) if tables else Unknown()
+        return OneOf(tables[:MAX_ALTERNATIVES]) if tables else Unknown()
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
         return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else Unknown()
     return Column() if isinstance(value, Library) and value.name.startswith(FUNCTIONS) else Unknown()
 
 
 def table_method(table: Table, name: str, given: Arguments) -> Value:
-    """Return what a method of a dictionary returns."""
+    """Return the result of a dictionary method."""
     views: dict[str, list[Value]] = {
         "items": [Items((Const(key), value)) for key, value in table.items.items()],
         "values": list(table.items.values()),

@@ -1,1 +1,1 @@
-"""The rules of the linter, grouped by what they check."""
+"""Lint rules for code and cluster definitions, grouped by what they check."""

@@ -1,9 +1,4 @@
-"""
-Rules about definitions of clusters and jobs.
-
-What arrives are the clusters of a JSON or YAML document; what leaves are problems.
-Real-time mode on Databricks demands a flag at boot, fixed on-demand workers, a recent runtime, and Photon off.
-"""
+"""Rules about Databricks clusters for real-time mode: flag, workers, runtime and Photon."""
 
 import re
 from collections.abc import Iterator
@@ -14,27 +9,27 @@ from scripts.lint.rules.setting import FLAG
 
 CLUSTER_RULES = Rules()
 VERSION = re.compile(r"^(\d+)\.(\d+|x)")
-LOWEST = (16, 4)
+MIN_RUNTIME = (16, 4)
 
 
 @dataclass
 class Cluster:
-    """One cluster of a definition; lines of its keys in dotted form."""
+    """One cluster of a definition; `lines` maps dotted keys to their lines."""
 
     keys: dict[str, object] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     line: int = 1
     has_flag: bool = False
     is_real_time: bool = False
-    """Whether the flag, or a name around the cluster, says real-time mode."""
+    """Whether the flag, or a name in or around the definition, indicates real-time mode."""
 
 
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
 def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     """
-    Find autoscaling on a cluster for real-time mode.
+    Checks for autoscaling on clusters for real-time mode.
 
-    Why: a query holds its slots for the whole batch, so that workers cannot come and go.
+    Why: A query holds its task slots for the whole batch, so the cluster cannot add or remove workers meanwhile.
 
     Example:
         {"autoscale": {"min_workers": 1, "max_workers": 8},
@@ -44,16 +39,16 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
     """
     if cluster.is_real_time and cluster.keys.get("autoscale"):
-        message = "the cluster scales by itself, but real-time mode holds its slots for a whole batch"
-        yield Problem(cluster.lines.get("autoscale", cluster.line), message, "write num_workers instead of autoscale")
+        message = "the cluster uses autoscaling, but a real-time query holds its task slots for a whole batch"
+        yield Problem(cluster.lines.get("autoscale", cluster.line), message, "replace autoscale with num_workers")
 
 
 @CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
 def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
     """
-    Find a cluster for real-time mode on which Photon is not off.
+    Checks for clusters for real-time mode on which Photon is not turned off.
 
-    Why: Databricks asks to turn Photon off.
+    Why: The Databricks setup page says to turn Photon off.
 
     Example:
         {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -70,16 +65,16 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
         ("photon", cluster.keys.get("photon") is True),
     ):
         if is_on:
-            message = "Photon is on, with which real-time mode does not run"
+            message = "Photon is on, but real-time mode does not run with Photon"
             yield Problem(cluster.lines.get(key, cluster.line), message, 'write "runtime_engine": "STANDARD"')
 
 
 @CLUSTER_RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
 def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     """
-    Find spot instances on a cluster for real-time mode.
+    Checks for spot instances on clusters for real-time mode.
 
-    Why: when a worker is taken away the query fails and repeats the rows of the open batch.
+    Why: When the cloud reclaims a worker, the query fails and replays the rows of the open batch.
 
     Example:
         {"aws_attributes": {"availability": "SPOT_WITH_FALLBACK"},
@@ -95,17 +90,17 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
         attributes = cluster.keys.get(cloud)
         value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")):
-            message = f"workers are {value}, and one that is taken away ends the query"
+            message = f"the workers are {value}, and the query fails when one is reclaimed"
             line = cluster.lines.get(f"{cloud}.availability", cluster.line)
-            yield Problem(line, message, "write ON_DEMAND (ON_DEMAND_AZURE, ON_DEMAND_GCP)")
+            yield Problem(line, message, "write ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)")
 
 
 @CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
 def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
     """
-    Find a runtime below 16.4 LTS on a cluster for real-time mode.
+    Checks for Databricks Runtime versions below 16.4 LTS on clusters for real-time mode.
 
-    Why: older runtimes do not have it.
+    Why: Older runtimes do not support real-time mode.
 
     Example:
         {"spark_version": "15.4.x-scala2.12", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -114,17 +109,18 @@ def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
     """
     match = VERSION.match(str(cluster.keys.get("spark_version", "")))
-    if cluster.is_real_time and match and match[2] != "x" and (int(match[1]), int(match[2])) < LOWEST:
-        message = f"runtime {match[0]} does not have real-time mode"
-        yield Problem(cluster.lines.get("spark_version", cluster.line), message, "use 16.4 LTS or later, better 18 LTS")
+    if cluster.is_real_time and match and match[2] != "x" and (int(match[1]), int(match[2])) < MIN_RUNTIME:
+        message = f"Databricks Runtime {match[0]} does not support real-time mode"
+        line = cluster.lines.get("spark_version", cluster.line)
+        yield Problem(line, message, "use 16.4 LTS or later, preferably 18 LTS")
 
 
 @CLUSTER_RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
 def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     """
-    Find a cluster of a job that is named for real-time mode, without the flag.
+    Checks for clusters that are named for real-time mode but do not set its flag.
 
-    Why: without the flag at boot the query fails with CLUSTER_CONFIGURATION_NOT_SUPPORTED.
+    Why: Unless the flag is set when the cluster boots, queries fail with CLUSTER_CONFIGURATION_NOT_SUPPORTED.
 
     Example:
         {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
@@ -134,5 +130,5 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     """
     if cluster.is_real_time and not cluster.has_flag:
         line = cluster.lines.get("flag", cluster.lines.get("spark_conf", cluster.line))
-        message = "the cluster lacks the flag of real-time mode, so its queries fail"
+        message = "the cluster does not set the flag of real-time mode, so its queries fail"
         yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')

@@ -1,9 +1,4 @@
-"""
-Rules about async progress, continuous mode, imports and clocks.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands commits at its own interval, and honest clocks.
-"""
+"""Rules about asynchronous progress tracking, continuous mode, imports and clocks."""
 
 from collections.abc import Iterator
 
@@ -20,9 +15,9 @@ INTERVAL = "asyncprogresstrackingcheckpointintervalms"
 @MODE_RULES.add("async-trigger")
 def async_trigger(module: Module) -> Iterator[Problem]:
     """
-    Find async progress tracking together with `availableNow` or `once`.
+    Checks for asynchronous progress tracking together with `availableNow` or `once`.
 
-    Why: those triggers must commit before they end, and start() refuses the combination.
+    Why: These triggers must commit before they end, so start() refuses the combination.
 
     Example:
         writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
@@ -33,16 +28,16 @@ def async_trigger(module: Module) -> Iterator[Problem]:
     for query, line in _async_queries(module):
         kinds = set(query.writer.trigger.kinds) & {"availableNow", "once"} if query.writer.trigger else set()
         for kind in kinds:
-            message = f"async progress tracking cannot be used with {kind}, so start() fails"
-            yield Problem(line, message, "drop the option", lines=query.writer.lines)
+            message = f"asynchronous progress tracking does not work with {kind}, so start() fails"
+            yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
 @MODE_RULES.add("async-state")
 def async_state(module: Module) -> Iterator[Problem]:
     """
-    Find async progress tracking in a query with state.
+    Checks for asynchronous progress tracking in stateful queries.
 
-    Why: only stateless queries have it; one with state ends with an error after the start.
+    Why: It supports only stateless queries. A stateful query fails after the start.
 
     Example:
         events.groupBy("key").count().selectExpr("key AS value")
@@ -53,16 +48,16 @@ def async_state(module: Module) -> Iterator[Problem]:
     """
     for query, line in _async_queries(module):
         if is_stateful(query.writer.frame):
-            message = "async progress tracking does not work with state, so the query ends with an error"
-            yield Problem(line, message, "drop the option", lines=query.writer.lines)
+            message = "asynchronous progress tracking does not support state, so the query fails after the start"
+            yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
 @MODE_RULES.add("async-interval")
 def async_interval(module: Module) -> Iterator[Problem]:
     """
-    Find a checkpoint interval of async progress tracking in a real-time query.
+    Checks for a checkpoint interval of asynchronous progress tracking in real-time queries.
 
-    Why: the trigger is the interval, and another fails with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
+    Why: The trigger sets the interval; another fails with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
 
     Example:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
@@ -77,15 +72,15 @@ def async_interval(module: Module) -> Iterator[Problem]:
         is_ignored = is_stateful(query.writer.frame) and ENABLED not in options
         if text is not None and text.strip() != "0" and not is_ignored:
             message = f"asyncProgressTrackingCheckpointIntervalMs is {text}, which real-time mode refuses"
-            yield Problem(line, message, "drop the option or write 0", lines=query.writer.lines)
+            yield Problem(line, message, "remove the option or set it to 0", lines=query.writer.lines)
 
 
 @MODE_RULES.add("continuous-operator", OSS_ONLY)
 def continuous_operator(module: Module) -> Iterator[Problem]:
     """
-    Find aggregation, repartition, joins and the current time in continuous mode.
+    Checks for aggregation, deduplication, `repartition`, joins and the current time in continuous mode.
 
-    Why: continuous mode only maps and filters, and start() refuses the rest.
+    Why: Continuous mode supports only map and filter operations, so start() fails.
 
     Example:
         events.groupBy("key").count().selectExpr("key AS value").writeStream.trigger(continuous="1 second")
@@ -102,17 +97,17 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
         for step in query.writer.frame.steps:
             refused += [("the current time", mark.line) for mark in step.marks if mark.kind == "clock"]
         for name, line in refused:
-            message = f"continuous mode does not have {name}, so start() fails"
-            fix = 'use real-time mode, trigger(realTime="5 minutes"), or micro-batches'
+            message = f"continuous mode does not support {name}, so start() fails"
+            fix = 'use real-time mode, trigger(realTime="5 minutes"), or micro-batch mode'
             yield Problem(line, message, fix, lines=query.writer.lines)
 
 
 @MODE_RULES.add("foreach-writer-import")
 def foreach_writer_import(module: Module) -> Iterator[Problem]:
     """
-    Find the import of `ForeachWriter`, which only Scala and Java have.
+    Checks for imports of `ForeachWriter`, which exists only in Scala and Java.
 
-    Why: the import fails; in Python any object with `process`, and optionally `open` and `close`, will do.
+    Why: The import fails. In Python, `foreach` takes any object with `process` and optionally `open` and `close`.
 
     Example:
         from pyspark.sql.streaming import ForeachWriter
@@ -123,15 +118,15 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
     for name, line in module.imports:
         if name.startswith("pyspark.") and name.endswith(".ForeachWriter"):
             message = "PySpark has no ForeachWriter, so the import fails"
-            yield Problem(line, message, "write a class of your own with open, process and close, and no base class")
+            yield Problem(line, message, "write a class with open, process and close, without a base class")
 
 
 @MODE_RULES.add("frozen-clock", severity="warning")
 def frozen_clock(module: Module) -> Iterator[Problem]:
     """
-    Find `current_timestamp()` used to measure latency in a real-time query.
+    Checks for `current_timestamp()` in latency calculations of real-time queries.
 
-    Why: it stands still for the whole batch, so with the default it is up to five minutes old.
+    Why: It is constant during a batch, so with the default interval it is up to five minutes old.
 
     Example:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))
@@ -139,8 +134,8 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
         events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/performance, 2026-11-20
     """
-    message = "current_timestamp() stands still for a whole batch, so this is no latency"
-    fix = "take the append times of Kafka, or reflect('java.lang.System', 'currentTimeMillis')"
+    message = "current_timestamp() is constant during a batch, so the difference is not a latency"
+    fix = "use the append time of Kafka, or reflect('java.lang.System', 'currentTimeMillis')"
     for query, mark in module.marks("clock-difference"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
 

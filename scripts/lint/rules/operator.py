@@ -1,27 +1,21 @@
-"""
-Rules about joins, unions and the order of rows.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands that every operator hands rows on one by one.
-"""
+"""Rules about joins, unions and the order of rows."""
 
 from collections.abc import Iterator
 
-from scripts.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
-from scripts.lint.rules.source import ALLOWLIST
+from scripts.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, OSS_ONLY, Module, Problem, Rules
 from scripts.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams, steps
 from scripts.lint.spark.values import texts_of
 
 OPERATOR_RULES = Rules()
-INNER = {"inner", "cross"}
+INNER_JOINS = {"inner", "cross"}
 
 
 @OPERATOR_RULES.add("stream-join")
 def stream_join(module: Module) -> Iterator[Problem]:
     """
-    Find joins of two streams: none in open-source Spark, inner ones only on Databricks.
+    Checks for joins of two streams; on Databricks only for those that are not inner joins.
 
-    Why: open-source Spark refuses the operator, and Databricks (18 LTS or later, with settings) has inner joins only.
+    Why: Open-source Spark refuses all of them. Databricks (18 LTS or later, with settings) supports inner joins only.
 
     Example:
         events.join(events_2, "key")
@@ -33,19 +27,19 @@ def stream_join(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for step in steps(query, "join", "crossJoin"):
             how = [text.lower().replace("_", "") for text in texts_of(step.arguments.get("how", 2))]
-            is_inner = step.name == "join" and all(kind in INNER for kind in how)
+            is_inner = step.name == "join" and all(kind in INNER_JOINS for kind in how)
             if joins_streams(step) and not (is_inner and enabled):
-                message = f"real-time mode refuses a join of two streams with {ALLOWLIST}"
-                fix = "union both streams and aggregate by key, or join in a micro-batch query"
+                message = f"a join of two streams fails in real-time mode with {ALLOWLIST_CONDITION}"
+                fix = "union both streams and aggregate by key, or join them in a micro-batch query"
                 yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH, lines=query.writer.lines)
 
 
 @OPERATOR_RULES.add("static-join")
 def static_join(module: Module) -> Iterator[Problem]:
     """
-    Find joins of a stream with a static table without `broadcast`.
+    Checks for joins of a stream with a static table that is not wrapped in `broadcast`.
 
-    Why: without it Spark may plan a sort-merge join, which is refused with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: Spark may plan a sort-merge join, which fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.join(users, "key")
@@ -60,7 +54,7 @@ def static_join(module: Module) -> Iterator[Problem]:
                 continue
             static = right if right.is_streaming is False else left if left.is_streaming is False else None
             if static and not static.is_broadcast and not static.is_small:
-                message = "the static side of the join is not broadcast, and real-time mode refuses a sort-merge join"
+                message = "the static side of the join is not broadcast, and real-time mode refuses sort-merge joins"
                 fix = "wrap the static side in F.broadcast(...)"
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -68,9 +62,9 @@ def static_join(module: Module) -> Iterator[Problem]:
 @OPERATOR_RULES.add("union-self")
 def union_self(module: Module) -> Iterator[Problem]:
     """
-    Find a union of streams that come from the same source DataFrame.
+    Checks for unions of streams that come from the same source DataFrame.
 
-    Why: one source cannot be read twice in a query: it ends with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED.
+    Why: A query cannot read the same source twice and fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED.
 
     Example:
         events.union(events)
@@ -81,17 +75,17 @@ def union_self(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for step in steps(query, *UNIONS):
             if step.other and step.left.sources & step.other.sources:
-                message = "both sides of the union read one source: IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
-                fix = "load the source a second time, or make one pass with explode or when"
+                message = "the union reads one source twice and fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
+                fix = "load the source a second time, or replace the union with explode or when"
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
 
 @OPERATOR_RULES.add("union-after-state")
 def union_after_state(module: Module) -> Iterator[Problem]:
     """
-    Find a stateful operator below a union.
+    Checks for stateful operators before a union.
 
-    Why: it is refused with STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
+    Why: The query fails with STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
 
     Example:
         events.dropDuplicates(["key"]).union(events_2)
@@ -102,7 +96,7 @@ def union_after_state(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for step in steps(query, *UNIONS):
             if is_stateful(step.left) or (step.other and is_stateful(step.other)):
-                message = "an operator with state stands below a union: STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED"
+                message = "a union after a stateful operator fails with STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED"
                 fix = "union first, then aggregate or drop duplicates"
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -110,9 +104,9 @@ def union_after_state(module: Module) -> Iterator[Problem]:
 @OPERATOR_RULES.add("sort-or-coalesce")
 def sort_or_coalesce(module: Module) -> Iterator[Problem]:
     """
-    Find `orderBy`, `sort`, `limit`, `coalesce` and `repartitionByRange` in a real-time query.
+    Checks for `orderBy`, `sort`, `limit`, `coalesce` and `repartitionByRange` in real-time queries.
 
-    Why: a sort or a limit needs an end, which a stream lacks; coalesce and ranges are not in the list of operators.
+    Why: A sort or a limit needs input that ends. `coalesce` and `repartitionByRange` are not on the operator allowlist.
 
     Example:
         events.coalesce(1)
@@ -120,10 +114,10 @@ def sort_or_coalesce(module: Module) -> Iterator[Problem]:
         events.repartition(1)
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
-    ended = {"orderBy", "sort", "sortWithinPartitions", "limit", "sample"}
+    need_an_end = {"orderBy", "sort", "sortWithinPartitions", "limit", "sample"}
     for query in module.real_time:
-        for step in steps(query, "coalesce", "repartitionByRange", *(ended - {"sortWithinPartitions", "sample"})):
-            engines = BOTH if step.name in ended else OSS_ONLY
-            message = f"{step.name} is refused in real-time mode, so the query fails"
-            fix = "let the reader of the results sort or limit" if step.name in ended else "use repartition(n)"
+        for step in steps(query, "coalesce", "repartitionByRange", *(need_an_end - {"sortWithinPartitions", "sample"})):
+            engines = BOTH if step.name in need_an_end else OSS_ONLY
+            message = f"real-time mode refuses {step.name}, so the query fails"
+            fix = "sort or limit where the results are read" if step.name in need_an_end else "use repartition(n)"
             yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

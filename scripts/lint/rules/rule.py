@@ -1,30 +1,25 @@
-"""
-A rule of the linter, and what a check sees.
-
-What arrives are functions with a documented shape; what leaves are rules with id, engines and a section for the page.
-Real-time mode demands rules per engine, as open-source Spark and Databricks refuse different things.
-"""
+"""A lint rule, the problems that it reports, and the view of a module that its check receives."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from scripts.lint.spark.intervals import MINIMUM_MS
-from scripts.lint.spark.streams import Query, Trigger, Value
-from scripts.lint.spark.values import Mark, known, text_of
+from scripts.lint.spark.intervals import MIN_BATCH_MS
+from scripts.lint.spark.streams import Query, Trigger
+from scripts.lint.spark.values import Mark, Value, known, text_of
 from scripts.text.finding import DATABRICKS, ENGINES, OSS
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
-PAGE = "references/lint_rules.md"
+ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 PART = re.compile(r"^(Why|Example|Use instead|Source):[ \n]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a check found; engines and severity stand where they differ from those of the rule."""
+    """One violation of a rule; `engine` and `severity` are set only if they differ from those of the rule."""
 
     line: int
     message: str
@@ -32,12 +27,16 @@ class Problem:
     engine: tuple[str, ...] = ()
     severity: str = ""
     lines: frozenset[int] = frozenset()
-    """Lines of the query it belongs to: a mark on one of them makes it a counterexample."""
+    """Lines of the query it belongs to; a counterexample comment on any of them drops the problem."""
+
+    def at(self, line: int) -> Problem:
+        """Return the same problem at another line, without the lines of its query."""
+        return replace(self, line=line, lines=frozenset())
 
 
 @dataclass
 class Module:
-    """What a piece of code shows."""
+    """The Spark calls and imports found in a piece of code."""
 
     queries: list[Query] = field(default_factory=list)
     triggers: list[tuple[Trigger, Value]] = field(default_factory=list)
@@ -45,7 +44,7 @@ class Module:
     imports: list[tuple[str, int]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
-    minimum_ms: float = MINIMUM_MS
+    min_batch_ms: float = MIN_BATCH_MS
 
     @property
     def real_time(self) -> list[Query]:
@@ -53,18 +52,18 @@ class Module:
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
 
     def marks(self, kind: str) -> Iterator[tuple[Query, Mark]]:
-        """Yield what the steps of real-time queries use of a kind, with the query."""
+        """Yield the marks of one kind in real-time queries, each with its query."""
         for query in self.real_time:
             for step in query.writer.frame.steps:
                 yield from ((query, mark) for mark in step.marks if mark.kind == kind)
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
-        """Return the values that the module gives to a setting, with their lines."""
+        """Return the values that the module assigns to a setting, with their lines."""
         return [(as_text(value), line) for name, value, line, _ in self.settings if name == key]
 
 
 def as_text(value: Value | None) -> str | None:
-    """Return a constant as Spark reads it in an option, or None if it is not certain."""
+    """Return a constant in the form in which Spark reads it as an option, or None if it is uncertain."""
     constants = known(value)
     if len(constants) != 1:
         return None
@@ -77,50 +76,45 @@ Check = Callable[..., Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: its function finds problems, its docstring is its section of the page."""
+    """One rule: its check yields problems, and the docstring of the check is its section in the documentation."""
 
     id: str
     subject: str
-    """What the check gets: `module`, `page` or `definition`."""
+    """What the check receives: a `module`, a `page` or a `cluster`."""
     engines: tuple[str, ...]
     severity: str
     check: Check
 
     @property
     def what(self) -> str:
-        """Return what the rule finds, in one sentence."""
+        """Return what the rule checks for, in one sentence."""
         return self._parts()["What"]
 
     @property
     def why(self) -> str:
-        """Return why that is bad, in one sentence."""
+        """Return the reason for the rule, in one sentence."""
         return self._parts()["Why"]
 
     @property
     def example(self) -> str:
-        """Return wrong code or text."""
+        """Return code or text that violates the rule."""
         return self._parts()["Example"]
 
     @property
     def use_instead(self) -> str:
-        """Return the right code or text."""
+        """Return the corrected code or text."""
         return self._parts()["Use instead"]
 
     @property
     def source(self) -> str:
-        """Return where it can be read up."""
+        """Return the address of the source and the date on which it was read."""
         return self._parts()["Source"]
 
-    @property
-    def page(self) -> str:
-        """Return the link to the section."""
-        return f"{PAGE}#{self.id}"
-
     def section(self) -> str:
-        """Return the rule's section of the page, three lines and a blank one."""
-        engines = " and ".join(self.engines)
+        """Return the rule's section of `references/lint_rules.md`: three lines and a blank one."""
         forms = f"Wrong: {_code(self.example)}. Right: {_code(self.use_instead)}"
-        return f"## {self.id}\n{self.what} {_sentence(self.why)}\n{forms} ({self.severity}; {engines}; {self.source})\n"
+        facts = f"{self.severity} on {' and '.join(self.engines)}; source: {self.source}"
+        return f"## {self.id}\n{self.what} {self.why}\n{forms} ({facts})\n"
 
     def _parts(self) -> dict[str, str]:
         pieces = PART.split(inspect.getdoc(self.check) or "")
@@ -128,8 +122,7 @@ class Rule:
         return {"What": pieces[0].strip(), **{name: inspect.cleandoc(text).strip() for name, text in named.items()}}
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+RuleProblem = tuple[Rule, Problem]
 
 
 def _code(text: str) -> str:
@@ -138,12 +131,12 @@ def _code(text: str) -> str:
 
 
 class Rules(list[Rule]):
-    """Rules in the order in which their functions stand."""
+    """A group of rules in the order of their definition."""
 
     def add(
         self, rule_id: str, engines: tuple[str, ...] = BOTH, severity: str = "error", subject: str = "module"
     ) -> Callable[[Check], Check]:
-        """Return a decorator that adds a function as the check of a rule."""
+        """Return a decorator that registers a function as the check of a rule."""
 
         def register(check: Check) -> Check:
             self.append(Rule(rule_id, subject, engines, severity, check))

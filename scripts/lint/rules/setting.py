@@ -1,9 +1,4 @@
-"""
-Rules about options of Kafka and settings of the session.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands that reads are not limited, and state in RocksDB with checkpoint format 2.
-"""
+"""Rules about Kafka options and session settings."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,31 +9,31 @@ SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SOURCE_OPTIONS = {
-    "maxoffsetspertrigger": ("is refused, as real-time mode reads without a limit", ()),
-    "minoffsetspertrigger": ("is refused, as real-time mode reads without a limit", ()),
-    "minpartitions": ("is refused, as each partition of the topic is one task", OSS_ONLY),
+    "maxoffsetspertrigger": ("is refused because real-time mode reads without a limit", ()),
+    "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", ()),
+    "minpartitions": ("is refused because each topic partition is one task", OSS_ONLY),
     "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
-    "maxpartitions": ("does not exist in open-source Spark and has no effect", OSS_ONLY),
-    "endingoffsets": ("is refused, as a stream has no end", ()),
-    "endingtimestamp": ("is refused, as a stream has no end", ()),
-    "endingoffsetsbytimestamp": ("is refused, as a stream has no end", ()),
-    "kafka.enable.auto.commit": ("is refused, as Spark keeps the offsets itself", ()),
-    "kafka.auto.offset.reset": ("is refused; startingOffsets does this", ()),
+    "maxpartitions": ("does not exist in open-source Spark, so it has no effect", OSS_ONLY),
+    "endingoffsets": ("is refused because a stream has no end", ()),
+    "endingtimestamp": ("is refused because a stream has no end", ()),
+    "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
+    "kafka.enable.auto.commit": ("is refused because Spark manages the offsets itself", ()),
+    "kafka.auto.offset.reset": ("is refused because Spark has startingOffsets for this purpose", ()),
 }
 SINK_OPTIONS = {
-    "kafka.transactional.id": ("fails with the first row, as the Kafka sink has no transactions", ()),
-    "kafka.key.serializer": ("is refused, as keys are bytes", ()),
-    "kafka.value.serializer": ("is refused, as values are bytes", ()),
+    "kafka.transactional.id": ("makes the first row fail because the Kafka sink has no transactions", ()),
+    "kafka.key.serializer": ("is refused because the sink writes keys as bytes", ()),
+    "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
 }
-WITHOUT_EFFECT = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
+IGNORED_OPTIONS = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
 
 
 @SETTING_RULES.add("option")
 def option(module: Module) -> Iterator[Problem]:
     """
-    Find options of Kafka that a real-time query refuses or ignores, such as `maxOffsetsPerTrigger`.
+    Checks for Kafka options that real-time mode refuses or ignores, such as `maxOffsetsPerTrigger`.
 
-    Why: refused ones end the query, ignored ones promise a limit that nobody keeps.
+    Why: A refused option fails the query; an ignored option suggests a limit that does not exist.
 
     Example:
         spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
@@ -52,7 +47,7 @@ def option(module: Module) -> Iterator[Problem]:
             for key, (value, line) in options.items():
                 reason, engines = SOURCE_OPTIONS.get(key, ("", ()))
                 if key == "failondataloss" and as_text(value) == "false":
-                    reason, engines = "is not honoured: after a loss the query ends with OffsetOutOfRange", OSS_ONLY
+                    reason, engines = "has no effect: after data loss the query fails with OffsetOutOfRange", OSS_ONLY
                 if reason:
                     yield _option(key, reason, line, engines, query)
         for key, (_, line) in query.writer.options.items():
@@ -63,9 +58,9 @@ def option(module: Module) -> Iterator[Problem]:
 @SETTING_RULES.add("setting", OSS_ONLY)
 def setting(module: Module) -> Iterator[Problem]:
     """
-    Find session settings with which open-source Spark refuses to start a real-time query.
+    Checks for session settings with which open-source Spark refuses to start a real-time query.
 
-    Why: state must be in RocksDB, in checkpoint format 2, and repartition without a sort, else start() fails.
+    Why: start() fails unless state is in RocksDB with checkpoint format 2 and repartition does not sort.
 
     Example:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
@@ -86,23 +81,23 @@ def setting(module: Module) -> Iterator[Problem]:
     }
     for value, line in module.setting("spark.databricks.photon.enabled"):
         if value == "true":
-            message = "Photon is turned on, with which real-time mode does not run"
+            message = "Photon is on, but real-time mode does not run with Photon"
             yield Problem(line, message, "turn Photon off", DATABRICKS_ONLY)
     for key, (is_refused, right) in refused.items():
         values = module.setting(key)
         bad = [(value, line) for value, line in values if value and is_refused(value)]
-        # A module that sets the key both ways moves between modes on purpose.
+        # A module that also sets an accepted value switches between modes on purpose.
         for value, line in bad if len(bad) == len(values) else []:
-            message = f"{key} is {value!r}, so a real-time query fails with SQL_CONFIGURATION_NOT_SUPPORTED"
+            message = f"{key} is {value!r}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
             yield Problem(line, message, f"leave the key unset or use {right}")
 
 
 @SETTING_RULES.add("flag-in-session", DATABRICKS_ONLY)
 def flag_in_session(module: Module) -> Iterator[Problem]:
     """
-    Find the flag that enables real-time mode on Databricks set in a session instead of on the cluster.
+    Checks for the Databricks flag that enables real-time mode, set in a session instead of on the cluster.
 
-    Why: it is read when the cluster boots, so that a session is too late.
+    Why: The cluster reads the flag when it boots, so setting it in a session comes too late.
 
     Example:
         spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
@@ -112,10 +107,10 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
     """
     for value, line in module.setting(FLAG):
         if value != "false":
-            message = "a session is too late for the flag of real-time mode, which the cluster reads when it boots"
-            yield Problem(line, message, f"put `{FLAG} true` into the Spark config of the cluster")
+            message = "the session sets the real-time mode flag too late, because the cluster reads it when it boots"
+            yield Problem(line, message, f"put `{FLAG} true` into the cluster's Spark config")
 
 
 def _option(key: str, reason: str, line: int, engines: tuple[str, ...], query: Query) -> Problem:
-    severity = "warning" if key in WITHOUT_EFFECT else "error"
-    return Problem(line, f"the option {key!r} {reason}", "drop the option", engines, severity, query.writer.lines)
+    severity = "warning" if key in IGNORED_OPTIONS else "error"
+    return Problem(line, f"the option {key!r} {reason}", "remove the option", engines, severity, query.writer.lines)

@@ -1,37 +1,32 @@
-"""
-Rules about the source and the sink of a query.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands a source and a sink that work row by row.
-"""
+"""Rules about the source and the sink of a query."""
 
 from collections.abc import Iterator
 
-from scripts.lint.rules.rule import BOTH, DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
+from scripts.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
 from scripts.lint.spark.streams import Source
 from scripts.lint.spark.values import text_of
 
 SOURCE_RULES = Rules()
-FILES = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
-SOURCES = {
-    **dict.fromkeys([*FILES, "cloudfiles", "delta", "deltasharing", "rate-micro-batch", "socket", "table"], BOTH),
+FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
+REFUSED_SOURCES = {
+    **dict.fromkeys(FILE_FORMATS, BOTH),
+    **dict.fromkeys(["cloudfiles", "delta", "deltasharing", "rate-micro-batch", "socket", "table"], BOTH),
     **dict.fromkeys(["eventhubs", "pubsub", "pulsar"], DATABRICKS_ONLY),
     "rate": OSS_ONLY,
 }
-SINKS = {
-    **dict.fromkeys([*FILES, "cloudfiles", "delta", "jdbc", "memory", "rate", "socket"], BOTH),
+REFUSED_SINKS = {
+    **dict.fromkeys([*FILE_FORMATS, "cloudfiles", "delta", "jdbc", "memory", "rate", "socket"], BOTH),
     **dict.fromkeys(["eventhubs", "kinesis", "pubsub", "pulsar"], DATABRICKS_ONLY),
     **dict.fromkeys(["noop", "table"], OSS_ONLY),
 }
-ALLOWLIST = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 
 
 @SOURCE_RULES.add("source")
 def source(module: Module) -> Iterator[Problem]:
     """
-    Find sources that real-time mode refuses: files, Delta, Auto Loader, sockets, and rate in open-source Spark.
+    Checks for unsupported sources: files, Delta, Auto Loader, sockets, and on open-source Spark also `rate`.
 
-    Why: only sources that can be read row by row are accepted, others end in INPUT_STREAM_NOT_SUPPORTED.
+    Why: Only sources that can be read row by row are allowed; others fail with INPUT_STREAM_NOT_SUPPORTED.
 
     Example:
         spark.readStream.format("rate")
@@ -42,18 +37,18 @@ def source(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for each in query.writer.frame.sources:
             name = (text_of(each.format) or "").lower() if isinstance(each, Source) else ""
-            if name in SOURCES and isinstance(each, Source) and query.writer.frame.is_streaming:
-                message = f"real-time mode cannot read {name!r}: the query ends with INPUT_STREAM_NOT_SUPPORTED"
-                fix = "read from Kafka, or keep this query in micro-batch mode"
-                yield Problem(each.line, message, fix, SOURCES[name], lines=query.writer.lines)
+            if name in REFUSED_SOURCES and isinstance(each, Source) and query.writer.frame.is_streaming:
+                message = f"the source {name!r} fails in real-time mode with INPUT_STREAM_NOT_SUPPORTED"
+                fix = "read from Kafka, or run this query in micro-batch mode"
+                yield Problem(each.line, message, fix, REFUSED_SOURCES[name], lines=query.writer.lines)
 
 
 @SOURCE_RULES.add("sink")
 def sink(module: Module) -> Iterator[Problem]:
     """
-    Find sinks that real-time mode refuses: files, Delta, JDBC, memory, and noop and tables in open-source Spark.
+    Checks for unsupported sinks: files, Delta, JDBC, memory, and on open-source Spark also `noop` and tables.
 
-    Why: only sinks that take rows one by one are allowed, others fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: Only sinks that take rows one by one are allowed; others fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.writeStream.format("noop").outputMode("update").trigger(realTime="5 minutes").start()
@@ -66,23 +61,23 @@ def sink(module: Module) -> Iterator[Problem]:
         if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
             continue
         if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
-            message = "no sink is named, so rows go to files, which real-time mode refuses"
+            message = "no sink format is set and the default is files, which real-time mode refuses"
             yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)', lines=writer.lines)
         elif writer.format is not None:
             name = (text_of(writer.format[0]) or "").lower()
-            engines = SINKS.get(name)
+            engines = REFUSED_SINKS.get(name)
             if engines:
-                message = f"real-time mode cannot write to {name!r}: the query fails with {ALLOWLIST}"
-                fix = "write to Kafka or with foreach, and let another query fill the table or the files"
+                message = f"the sink {name!r} fails in real-time mode with {ALLOWLIST_CONDITION}"
+                fix = "write to Kafka or use foreach, and fill tables or files in a separate query"
                 yield Problem(writer.format[1], message, fix, engines, lines=writer.lines)
 
 
 @SOURCE_RULES.add("foreach-batch")
 def foreach_batch(module: Module) -> Iterator[Problem]:
     """
-    Find `foreachBatch` in a real-time query.
+    Checks for `foreachBatch` in real-time queries.
 
-    Why: rows do not come in batches, and the sink is refused with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: Rows do not arrive in batches, so the query fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()
@@ -93,8 +88,6 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for name, line in query.writer.sinks:
             if name == "foreachBatch":
-                message = f"foreachBatch has no batches in real-time mode, and the query fails with {ALLOWLIST}"
-                fix = (
-                    "use foreach, which gets row by row, or write to Kafka and run foreachBatch in a micro-batch query"
-                )
+                message = f"foreachBatch fails in real-time mode with {ALLOWLIST_CONDITION}"
+                fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
                 yield Problem(line, message, fix, lines=query.writer.lines)

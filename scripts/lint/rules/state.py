@@ -1,14 +1,8 @@
-"""
-Rules about operators with state, and about Python on the path of a row.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands operators on its list of allowed ones, which differs between the engines.
-"""
+"""Rules about stateful operators and Python functions."""
 
 from collections.abc import Iterator
 
-from scripts.lint.rules.rule import BOTH, DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
-from scripts.lint.rules.source import ALLOWLIST
+from scripts.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
 from scripts.lint.spark.steps import steps
 from scripts.lint.spark.values import texts_of
 
@@ -18,9 +12,9 @@ STATE_RULES = Rules()
 @STATE_RULES.add("session-window")
 def session_window(module: Module) -> Iterator[Problem]:
     """
-    Find session windows in a real-time query.
+    Checks for session windows in real-time queries.
 
-    Why: they do not exist in update mode, the only one that real-time mode has.
+    Why: Session windows do not work in update mode, the only output mode of real-time mode.
 
     Example:
         events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
@@ -28,7 +22,7 @@ def session_window(module: Module) -> Iterator[Problem]:
         events.groupBy(F.window(F.current_timestamp(), "5 minutes")).count()
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
     """
-    message = "real-time mode has no session windows, so the query does not start"
+    message = "real-time mode does not support session windows, so the query does not start"
     fix = "use window(...), or transformWithState with a timer"
     for query, mark in module.marks("session_window"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
@@ -37,9 +31,9 @@ def session_window(module: Module) -> Iterator[Problem]:
 @STATE_RULES.add("dedup-within-watermark")
 def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     """
-    Find `dropDuplicatesWithinWatermark` in a real-time query.
+    Checks for `dropDuplicatesWithinWatermark` in real-time queries.
 
-    Why: open-source Spark 4.3 refuses it, and the pages of Databricks contradict each other.
+    Why: Open-source Spark 4.3 refuses it, and the Databricks documentation contradicts itself.
 
     Example:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
@@ -49,21 +43,21 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
         .dropDuplicates(["key", "at"])
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
     """
-    fix = "use dropDuplicates with the event-time column among its columns, below a watermark"
+    fix = "use dropDuplicates with the event-time column among its columns, after withWatermark"
     for query in module.real_time:
         for step in steps(query, "dropDuplicatesWithinWatermark"):
-            refused = f"real-time mode refuses dropDuplicatesWithinWatermark with {ALLOWLIST}"
+            refused = f"dropDuplicatesWithinWatermark fails in real-time mode with {ALLOWLIST_CONDITION}"
             yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
-            doubtful = "not every runtime takes dropDuplicatesWithinWatermark in real-time mode"
-            yield Problem(step.line, doubtful, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
+            uncertain = "not every Databricks Runtime accepts dropDuplicatesWithinWatermark in real-time mode"
+            yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
 
 
 @STATE_RULES.add("legacy-state")
 def legacy_state(module: Module) -> Iterator[Problem]:
     """
-    Find `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in a real-time query.
+    Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
-    Why: they sort their input, which never ends, and are refused with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: They sort their input, which never ends, and fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.groupBy("key")
@@ -74,17 +68,17 @@ def legacy_state(module: Module) -> Iterator[Problem]:
     """
     for query in module.real_time:
         for step in steps(query, "applyInPandasWithState", "mapGroupsWithState", "flatMapGroupsWithState"):
-            message = f"real-time mode refuses {step.name} with {ALLOWLIST}"
-            fix = "use aggregation, or transformWithState where the engine has it in real-time mode"
+            message = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
+            fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
             yield Problem(step.line, message, fix, lines=query.writer.lines)
 
 
 @STATE_RULES.add("event-time-timer", DATABRICKS_ONLY)
 def event_time_timer(module: Module) -> Iterator[Problem]:
     """
-    Find `transformWithState` in event-time mode in a real-time query on Databricks.
+    Checks for `transformWithState` in event-time mode in real-time queries on Databricks.
 
-    Why: Databricks has only processing-time timers in real-time mode; open-source Spark has both, from Scala.
+    Why: In real-time mode Databricks has only processing-time timers. Open-source Spark has both, but only in Scala.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
@@ -96,17 +90,17 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
         for step in steps(query, "transformWithState"):
             modes = [text.lower() for text in texts_of(step.arguments.get("timeMode", 3))]
             if modes and all(mode == "eventtime" for mode in modes):
-                message = "Databricks has no event-time timers in real-time mode, so the query fails"
-                fix = 'write timeMode="ProcessingTime", and compare event times in the row'
+                message = "Databricks does not support event-time timers in real-time mode, so the query fails"
+                fix = 'write timeMode="ProcessingTime", and compare the event times of rows in the processor'
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
 
 @STATE_RULES.add("python-udf", OSS_ONLY)
 def python_udf(module: Module) -> Iterator[Problem]:
     """
-    Find Python and pandas functions on the path of a real-time query in open-source Spark.
+    Checks for Python and pandas functions in real-time queries on open-source Spark.
 
-    Why: the operator that calls Python is refused with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST; Databricks allows it.
+    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows it.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
@@ -114,8 +108,8 @@ def python_udf(module: Module) -> Iterator[Problem]:
         events.select(F.upper("value").alias("value"))
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
-    message = f"open-source Spark refuses a Python function in real-time mode with {ALLOWLIST}"
-    fix = "use functions of pyspark.sql.functions or SQL expressions"
+    message = f"on open-source Spark, Python functions fail in real-time mode with {ALLOWLIST_CONDITION}"
+    fix = "use pyspark.sql.functions or SQL expressions"
     for query, mark in module.marks("udf"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
 
@@ -123,9 +117,9 @@ def python_udf(module: Module) -> Iterator[Problem]:
 @STATE_RULES.add("map-in-pandas")
 def map_in_pandas(module: Module) -> Iterator[Problem]:
     """
-    Find `mapInPandas` and `mapInArrow` in a real-time query.
+    Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: open-source Spark refuses them, and the pages of Databricks contradict each other.
+    Why: Open-source Spark refuses them, and the Databricks documentation contradicts itself.
 
     Example:
         events.mapInPandas(lambda frames: frames, "key binary, value binary")
@@ -133,21 +127,21 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
         events.select("key", F.upper("value").alias("value"))
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/limitations, 2026-11-20
     """
-    fix = "use functions of pyspark.sql.functions or SQL expressions"
+    fix = "use pyspark.sql.functions or SQL expressions"
     for query in module.real_time:
         for step in steps(query, "mapInPandas", "mapInArrow"):
-            refused = f"real-time mode refuses {step.name} with {ALLOWLIST}"
+            refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
             yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
-            doubtful = f"the newest limitations of Databricks exclude {step.name} from real-time mode"
-            yield Problem(step.line, doubtful, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
+            uncertain = f"the current Databricks limitations exclude {step.name} from real-time mode"
+            yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
 
 
 @STATE_RULES.add("python-state")
 def python_state(module: Module) -> Iterator[Problem]:
     """
-    Find Python's `transformWithState` in a real-time query of open-source Spark, and its pandas form anywhere.
+    Checks for Python's `transformWithState` in real-time queries on open-source Spark, and its pandas form on both.
 
-    Why: open-source Spark fails with STDS_FAILED_TO_READ_OPERATOR_METADATA; Databricks has the Row form only.
+    Why: Open-source Spark fails with STDS_FAILED_TO_READ_OPERATOR_METADATA. Databricks supports only the Row form.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
@@ -159,5 +153,5 @@ def python_state(module: Module) -> Iterator[Problem]:
         for step in steps(query, "transformWithState", "transformWithStateInPandas"):
             engines = OSS_ONLY if step.name == "transformWithState" else BOTH
             message = f"Python's {step.name} does not run in real-time mode, so the query fails"
-            fix = "use aggregation, or start this query in micro-batch mode; Databricks runs transformWithState (Row)"
+            fix = "use aggregation or micro-batch mode; Databricks supports transformWithState with Row"
             yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

@@ -1,29 +1,24 @@
-"""
-Rules about the trigger of a query.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands one trigger keyword with a duration.
-"""
+"""Rules about the trigger of a query."""
 
 from collections.abc import Iterator
 
 from scripts.lint.rules.rule import Module, Problem, Rules
 from scripts.lint.spark.durations import interval_problem, not_a_text
-from scripts.lint.spark.streams import Trigger, Value, Writer
-from scripts.lint.spark.values import Const, Items, Library, Number, Table, Text, alternatives, text_of
+from scripts.lint.spark.streams import Trigger, Writer
+from scripts.lint.spark.values import Const, Items, Library, Number, Table, Text, Value, alternatives, text_of
 
 TRIGGER_RULES = Rules()
-RIGHT = 'write realTime="5 minutes"'
-INVENTED = {"RealTimeTrigger", "Trigger", "Triggers", "ForeachWriter"}
+FIX = 'write realTime="5 minutes"'
+SCALA_TRIGGERS = {"RealTimeTrigger", "Trigger", "Triggers"}
 STREAMING_MODULES = ("pyspark.sql.streaming", "pyspark.sql.streaming.readwriter", "pyspark.sql")
 
 
 @TRIGGER_RULES.add("trigger-duration")
 def trigger_duration(module: Module) -> Iterator[Problem]:
     """
-    Find `realTime` with anything but a text: a truth value, a number, None, an empty text, an object.
+    Checks for `realTime` values that are not duration strings: booleans, numbers, `None`, empty strings, objects.
 
-    Why: PySpark takes only a non-empty duration and raises VALUE_NOT_NON_EMPTY_STR or ONLY_ALLOW_SINGLE_TRIGGER.
+    Why: PySpark accepts only a non-empty string and raises VALUE_NOT_NON_EMPTY_STR or ONLY_ALLOW_SINGLE_TRIGGER.
 
     Example:
         writer.trigger(realTime=True).start()
@@ -35,21 +30,21 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
         value = trigger.arguments.get("realTime")
         line = trigger.line_of("realTime")
         if value == Const(None) and not trigger.kinds and not trigger.arguments.is_open:
-            message = "realTime=None is no trigger, and PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
-            yield Problem(line, message, RIGHT, lines=_lines(receiver))
+            message = "realTime=None does not set a trigger, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
+            yield Problem(line, message, FIX, lines=_lines(receiver))
         for each in alternatives(value):
-            shown = not_a_text(each)
-            if shown and each != Const(None):
-                message = f"realTime={shown} is not a duration, and PySpark raises VALUE_NOT_NON_EMPTY_STR"
-                yield Problem(line, message, RIGHT, lines=_lines(receiver))
+            literal = not_a_text(each)
+            if literal and each != Const(None):
+                message = f"realTime={literal} is not a duration, so PySpark raises VALUE_NOT_NON_EMPTY_STR"
+                yield Problem(line, message, FIX, lines=_lines(receiver))
 
 
 @TRIGGER_RULES.add("trigger-form")
 def trigger_form(module: Module) -> Iterator[Problem]:
     """
-    Find forms of the trigger that Python does not have: Scala's objects, other keywords, options.
+    Checks for triggers in a form that PySpark does not have: Scala objects, misspelled keywords, writer options.
 
-    Why: PySpark has the keyword `realTime` and no trigger class; anything else fails or stays in micro-batches.
+    Why: PySpark has only the keyword `realTime`. Other forms fail, or the query runs in micro-batch mode.
 
     Example:
         writer.trigger(real_time="5 minutes").start()
@@ -58,27 +53,27 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
     for trigger, receiver in _spark_triggers(module):
-        for shown in _invented_forms(trigger):
-            message = f"{shown} does not exist in PySpark, so the call fails and no query starts"
-            yield Problem(trigger.line, message, f"{RIGHT} in trigger(...)", lines=_lines(receiver))
+        for form in _unsupported_forms(trigger):
+            message = f"PySpark does not accept {form}, so the call fails and no query starts"
+            yield Problem(trigger.line, message, f"{FIX} in trigger(...)", lines=_lines(receiver))
     for name, line in module.imports:
         parent, _, last = name.rpartition(".")
-        if parent in STREAMING_MODULES and last in INVENTED - {"ForeachWriter"}:
+        if parent in STREAMING_MODULES and last in SCALA_TRIGGERS:
             message = f"{last} does not exist in PySpark, so the import fails"
-            yield Problem(line, message, f"delete the import and {RIGHT} in trigger(...)")
+            yield Problem(line, message, f"delete the import and {FIX} in trigger(...)")
     for writer in {query.writer for query in module.queries}:
         for key in ("realtime", "realtimemode", "trigger", "real_time"):
-            if key in writer.options and _is_wish(key, writer.options[key][0]):
-                message = f"the option {key!r} does not exist, so the query runs in micro-batches"
-                yield Problem(writer.options[key][1], message, f"{RIGHT} in trigger(...)", lines=writer.lines)
+            if key in writer.options and _asks_for_real_time(key, writer.options[key][0]):
+                message = f"the option {key!r} does not exist, so the query runs in micro-batch mode"
+                yield Problem(writer.options[key][1], message, f"{FIX} in trigger(...)", lines=writer.lines)
 
 
 @TRIGGER_RULES.add("trigger-interval")
 def trigger_interval(module: Module) -> Iterator[Problem]:
     """
-    Find durations that Spark cannot read, and those below the minimum batch duration of 5 seconds.
+    Checks for durations that Spark cannot parse or that are below the minimum batch duration of 5 seconds.
 
-    Why: units are words (`ms` and `5m` fail), and the duration is the time between commits, no latency.
+    Why: Units must be spelled out (`ms` and `5m` fail). The duration is the time between two commits, not a latency.
 
     Example:
         writer.trigger(realTime="500 ms").start()
@@ -89,18 +84,18 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     for trigger, receiver in _spark_triggers(module):
         line = trigger.line_of("realTime")
         for each in alternatives(trigger.value("realTime")):
-            shown, problem, engine = interval_problem(each, module.minimum_ms)
+            interval, problem, engine = interval_problem(each, module.min_batch_ms)
             if problem:
-                message = f"the interval {shown!r} {problem}"
-                yield Problem(line, message, RIGHT, engine, lines=_lines(receiver))
+                message = f"the interval {interval!r} {problem}"
+                yield Problem(line, message, FIX, engine, lines=_lines(receiver))
 
 
 @TRIGGER_RULES.add("trigger-several")
 def trigger_several(module: Module) -> Iterator[Problem]:
     """
-    Find `realTime` together with another trigger keyword.
+    Checks for `realTime` together with another trigger keyword.
 
-    Why: a query has one trigger, and PySpark raises ONLY_ALLOW_SINGLE_TRIGGER.
+    Why: A query has exactly one trigger, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER.
 
     Example:
         writer.trigger(realTime="5 minutes", processingTime="1 second").start()
@@ -111,13 +106,13 @@ def trigger_several(module: Module) -> Iterator[Problem]:
     for trigger, receiver in module.triggers:
         certain = [name for name in trigger.kinds if _is_certain(trigger.value(name))]
         if "realTime" in certain and len(certain) > 1:
-            message = f"{' and '.join(certain)} exclude each other, and PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
+            message = f"{' and '.join(certain)} exclude each other, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
             yield Problem(trigger.line, message, "keep realTime only", lines=_lines(receiver))
 
 
 def _spark_triggers(module: Module) -> Iterator[tuple[Trigger, Value]]:
     for trigger, receiver in module.triggers:
-        # In a file without Spark, `trigger` of an unknown object is another library's.
+        # In a file without Spark, `trigger` of an unknown object belongs to another library.
         if module.is_spark or isinstance(receiver, Writer):
             yield trigger, receiver
 
@@ -126,20 +121,20 @@ def _lines(receiver: Value) -> frozenset[int]:
     return receiver.lines if isinstance(receiver, Writer) else frozenset()
 
 
-def _invented_forms(trigger: Trigger) -> Iterator[str]:
+def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
     for value in trigger.arguments.positional:
         is_real_time = "RealTime" in getattr(value, "origin", "") or "RealTime" in getattr(value, "name", "")
         if is_real_time or (text_of(value) or "").replace("_", "").lower() == "realtime":
-            yield "a trigger without keyword"
+            yield "a trigger without a keyword"
     for name in trigger.arguments.keywords:
         if name != "realTime" and name.replace("_", "").lower() in {"realtime", "realtimemode"}:
             yield f"the keyword {name!r}"
     for value in alternatives(trigger.value("realTime")):
         if isinstance(value, Library) or "rigger" in getattr(value, "origin", ""):
-            yield "the trigger object"
+            yield "a trigger object"
 
 
-def _is_wish(key: str, value: Value) -> bool:
+def _asks_for_real_time(key: str, value: Value) -> bool:
     if key != "trigger":
         return True
     return "realtime" in (text_of(value) or "").replace("-", "").replace("_", "").replace(" ", "").lower()

@@ -1,9 +1,4 @@
-"""
-Rules about the output mode and the checkpoint of a query.
-
-What arrives is a module with its queries; what leaves are problems.
-Real-time mode demands update mode, and a checkpoint for Kafka.
-"""
+"""Rules about the output mode and the checkpoint of a query."""
 
 from collections.abc import Iterator
 
@@ -17,9 +12,9 @@ CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
 @WRITER_RULES.add("output-mode")
 def output_mode(module: Module) -> Iterator[Problem]:
     """
-    Find a real-time query whose output mode is absent or not `update`.
+    Checks for real-time queries whose output mode is missing or not `update`.
 
-    Why: `append` (the default) and `complete` are refused with STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED.
+    Why: `append` (the default) and `complete` fail with STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED.
 
     Example:
         writer.outputMode("append").trigger(realTime="5 minutes").start()
@@ -27,26 +22,26 @@ def output_mode(module: Module) -> Iterator[Problem]:
         writer.outputMode("update").trigger(realTime="5 minutes").start()
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
-    refused = "real-time mode refuses with OUTPUT_MODE_NOT_SUPPORTED"
+    consequence = "so the query fails with OUTPUT_MODE_NOT_SUPPORTED"
     for query in module.real_time:
         writer = query.writer
         if writer.mode is None:
             if query.start_line and not writer.is_open:
-                message = f"no output mode is set, so it is append, which {refused}"
+                message = f"no output mode is set and the default is append, {consequence}"
                 yield Problem(query.start_line, message, 'add .outputMode("update")', lines=writer.lines)
             continue
         modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
         if modes and all(mode.lower() != "update" for mode in modes):
-            message = f"the output mode is {modes[0]!r}, which {refused}"
+            message = f"the output mode is {modes[0]!r}, {consequence}"
             yield Problem(writer.mode[1], message, 'write .outputMode("update")', lines=writer.lines)
 
 
 @WRITER_RULES.add("checkpoint")
 def checkpoint(module: Module) -> Iterator[Problem]:
     """
-    Find a real-time query that writes to Kafka without a `checkpointLocation`.
+    Checks for real-time queries that write to Kafka without a `checkpointLocation`.
 
-    Why: the Kafka sink does not start without one, and a restart would not know where it was.
+    Why: The Kafka sink does not start without one, and a restarted query could not resume where it stopped.
 
     Example:
         events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()
@@ -60,6 +55,6 @@ def checkpoint(module: Module) -> Iterator[Problem]:
         writer = query.writer
         is_kafka = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
         if query.start_line and is_kafka and not writer.is_open and "checkpointlocation" not in writer.options:
-            message = "a query to Kafka has no checkpointLocation, so it does not start"
-            fix = 'add .option("checkpointLocation", ...) with a folder of its own that outlives the job'
+            message = "a query that writes to Kafka has no checkpointLocation, so it does not start"
+            fix = 'add .option("checkpointLocation", ...) with a separate folder that outlives the job'
             yield Problem(query.start_line, message, fix, lines=writer.lines)

@@ -1,1 +1,1 @@
-"""The values that PySpark expressions stand for: streams, columns, writers, queries."""
+"""Abstract values of PySpark expressions: streams, columns, writers, queries."""

@@ -1,18 +1,14 @@
-"""
-What PySpark's own methods make of readers, streams, columns and writers.
-
-What arrives is a value, a method and its arguments; what leaves is the next value, and a query where one starts.
-Real-time mode demands the order of operators, the options, the trigger and the line of each.
-"""
+"""The results of PySpark's methods, and the queries, triggers and settings that the calls reveal."""
 
 from __future__ import annotations
 
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from scripts.lint.spark.streams import Arguments, Frame, Query, Reader, Source, Step, Trigger, Value, Writer
+from scripts.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
+from scripts.lint.spark.scope import State
+from scripts.lint.spark.streams import Arguments, Frame, Query, Reader, Source, Step, Trigger, Writer
 from scripts.lint.spark.values import (
     Column,
     Const,
@@ -21,15 +17,12 @@ from scripts.lint.spark.values import (
     Table,
     Udf,
     Unknown,
+    Value,
     alternatives,
     marks_of,
     text_of,
     texts_of,
 )
-
-if TYPE_CHECKING:
-    from scripts.lint.spark.scope import State
-from scripts.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from scripts.lint.spark.writers import changed_writer, options_of
 
 OPERATORS = {
@@ -90,16 +83,16 @@ FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xm
 BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
 WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",
                   "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
-OURS = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
-SET = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
+SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
+SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
 class SparkCalls:
-    """Follows PySpark's methods and keeps what they show: queries, triggers, settings."""
+    """Evaluates calls of PySpark's methods and collects queries, triggers and settings."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
+        """Start without queries, triggers or settings."""
         self.queries: list[Query] = []
         self.triggers: list[tuple[Trigger, Value]] = []
         self.settings: list[tuple[str, Value, int, bool]] = []
@@ -109,8 +102,8 @@ class SparkCalls:
         self.writers: dict[Writer, bool] = {}
 
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
-        """Return what a method of any value returns."""
-        self._note_settings(name, given, line)
+        """Return the result of a method call."""
+        self._record_settings(name, given, line)
         if isinstance(value, Reader | Writer):
             follow = self._reader_method if isinstance(value, Reader) else self._writer_method
             return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each gets its own kind
@@ -129,19 +122,19 @@ class SparkCalls:
         if name == "trigger" and _asks_for_real_time(given, value.origin):
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
             return self._writer_method(fragment, name, given, line, state, value)
-        return value  # a fluent object of which too little is known
+        return value  # presumably a fluent interface that returns itself
 
     def finish(self) -> None:
-        """Add the writers that nothing in the module starts."""
+        """Add a query for each writer that the module never starts."""
         for writer, is_used in self.writers.items():
             if not is_used:
                 self.queries.append(Query(writer))
 
-    def _note_settings(self, name: str, given: Arguments, line: int) -> None:
+    def _record_settings(self, name: str, given: Arguments, line: int) -> None:
         key = text_of(given.get("key", 0))
         if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
             self.settings.append((key, given.get("value", 1) or Unknown(), line, name == "set"))
-        if name == "sql" and (match := SET.match(text_of(given.get("sqlQuery", 0)) or "")):
+        if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
             self.settings.append((match[1], Const(match[2].strip(";")), line, True))
         if name in {"config", "setAll"}:
             for table in (given.get("map", 0), given.get("map")):
@@ -237,7 +230,7 @@ class SparkCalls:
         return changed
 
     def display(self, given: Arguments, line: int) -> None:
-        """Note a notebook's `display` with a trigger as a query."""
+        """Record a notebook's `display` call with a real-time trigger as a query."""
         trigger = Trigger(given, line)
         if trigger.is_real_time and given.positional:
             self.triggers.append((trigger, given.positional[0]))
@@ -248,17 +241,17 @@ class SparkCalls:
 
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
-        """Tell whether the decorator of a pipeline's flow sets the real-time trigger."""
+        """Return whether the decorator of a pipeline flow sets the real-time trigger."""
         confs = given.get("spark_conf")
         return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
 
-    def flow(self, made: Value, given: Arguments, line: int) -> None:
-        """Note a pipeline's flow as a query."""
+    def flow(self, result: Value, given: Arguments, line: int) -> None:
+        """Record a pipeline flow as a query."""
         confs = given.get("spark_conf")
         items = confs.items if isinstance(confs, Table) else {}
         interval = items.get("pipelines.trigger.interval", Const("5 minutes"))
         trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
-        for each in alternatives(made):
+        for each in alternatives(result):
             writer = Writer(frame_of(each), mode=(Const("update"), line), trigger=trigger, is_open=True,
                             format=(Const("flow"), line), lines=frozenset({line}))  # fmt: skip
             self.triggers.append((trigger, writer))
@@ -266,7 +259,7 @@ class SparkCalls:
 
 
 def _asks_for_real_time(given: Arguments, origin: str) -> bool:
-    if origin and not OURS.search(origin):
+    if origin and not SPARK_ORIGIN.search(origin):
         return False  # another library's trigger
     return any(name.replace("_", "").lower() == "realtime" for name in given.keywords)
 

@@ -1,8 +1,7 @@
 """
-Columns, functions and attributes of PySpark as values.
+Attributes, functions and columns of PySpark.
 
-What arrives are names and calls of `pyspark.sql`; what leaves are values with the marks that rules ask for.
-Real-time mode demands to know where Python, the clock or a session window gets onto the path of a row.
+Columns carry marks for what rules check: Python functions, clocks and session windows.
 """
 
 from __future__ import annotations
@@ -10,14 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from scripts.lint.spark.scope import FUNCTIONS
-from scripts.lint.spark.streams import Arguments, Frame, Reader, Value, Writer
-from scripts.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, marks_of, texts_of
-
-if TYPE_CHECKING:
-    pass
+from scripts.lint.spark.streams import Arguments, Frame, Reader, Writer
+from scripts.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
 UDF_MAKERS = {"udf": "udf", "pandas_udf": "udf", "arrow_udf": "udf", "udtf": "udf", "arrow_udtf": "udf"}
 CLOCKS = {"current_timestamp", "now", "localtimestamp"}
@@ -31,21 +26,17 @@ LATENCY_NAME = re.compile(r"(?:^|_)(?:latency|lag|delay|elapsed|e2e)(?:_|$)", re
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
-def is_udf(value: Value) -> str:
-    """Return the kind of Python function that a decorator or a call of `udf` makes, or nothing."""
+def udf_kind(value: Value) -> str:
+    """Return the kind of Python function that a decorator creates, or an empty string."""
     if isinstance(value, Udf):
         return value.kind
-    return (
-        UDF_MAKERS.get(value.name.rpartition(".")[2], "") if _is_function(value) and isinstance(value, Library) else ""
-    )
-
-
-def _is_function(value: Value) -> bool:
-    return isinstance(value, Library) and value.name.startswith(FUNCTIONS)
+    if isinstance(value, Library) and value.name.startswith(FUNCTIONS):
+        return UDF_MAKERS.get(value.name.rpartition(".")[2], "")
+    return ""
 
 
 def attribute(value: Value, name: str, line: int) -> Value:
-    """Return `value.name`."""
+    """Return the value of an attribute."""
     if isinstance(value, Library):
         value_name = f"{value.name}.{name}"
         return Session() if value_name.endswith("SparkSession.builder") else Library(value_name)
@@ -59,14 +50,14 @@ def attribute(value: Value, name: str, line: int) -> Value:
 
 
 def frame_of(value: Value) -> Frame:
-    """Return `value` as a DataFrame; anything unknown may be one."""
+    """Return `value` as a DataFrame; an unknown value becomes its source."""
     if isinstance(value, Frame):
         return value
     return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))
 
 
 def library_call(callee: Library, given: Arguments, line: int) -> Value:
-    """Return what a function of another module returns."""
+    """Return the result of calling a library function."""
     name = callee.name.rpartition(".")[2]
     if not callee.name.startswith("pyspark."):
         return Unknown(callee.name)
@@ -99,7 +90,7 @@ def _function_marks(name: str, given: Arguments, line: int) -> frozenset[Mark]:
 
 
 def text_marks(values: Iterable[Value], line: int) -> frozenset[Mark]:
-    """Return the marks of SQL expressions in text."""
+    """Return the marks of the SQL expressions among `values`."""
     marks: set[Mark] = set()
     for text in [text for value in values for text in texts_of(value)]:
         if CLOCK_TEXT.search(text):

@@ -1,13 +1,9 @@
-"""
-Durations as Spark reads them.
-
-What arrives is the text of a trigger; what leaves are milliseconds or the reason why Spark refuses the text.
-Real-time mode demands a text, with its unit spelled out, of at least the minimum batch duration.
-"""
+"""Durations in the two notations of Spark: trigger intervals such as `5 minutes`, settings such as `500ms`."""
 
 import re
 
-MINIMUM_MS = 5000
+MIN_BATCH_MS = 5000
+"""Spark's default for the minimum batch duration in real-time mode."""
 PART = re.compile(r"([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s+([a-z]+)\s*")
 UNITS_MS = {
     "microsecond": 0.001,
@@ -20,16 +16,17 @@ UNITS_MS = {
 }
 TIME_CONF = re.compile(r"(-?\d+)\s*(us|ms|s|m|min|h|d)?")
 TIME_CONF_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+MIN_BATCH_SETTING = re.compile(r"realTimeMode\.minBatchDuration[\"']?\s*[,:=]\s*[\"']?(\d+\s*\w*)")
 
 
 def interval_ms(text: str) -> float | str:
-    """Return the length of a trigger interval in milliseconds, or what is wrong with its text."""
+    """Return the length of a trigger interval in milliseconds, or the reason why Spark cannot parse it."""
     rest = re.sub(r"^interval\s+", "", text.strip().lower())
     total, position = 0.0, 0
     while position < len(rest):
         part = PART.match(rest, position)
         if not part:
-            return "is not a number followed by a blank and a unit"
+            return "is not a number followed by a space and a unit"
         unit = part[3].removesuffix("s")
         if unit in {"month", "year"}:
             return "counts months or years, whose length varies"
@@ -41,6 +38,12 @@ def interval_ms(text: str) -> float | str:
 
 
 def time_conf_ms(text: str) -> float | None:
-    """Return the milliseconds of a setting such as `500ms` or `1s`, or None."""
+    """Return the milliseconds of a setting such as `500ms` or `1s`, or None if it cannot be parsed."""
     parts = TIME_CONF.fullmatch(text.strip().lower())
     return float(parts[1]) * TIME_CONF_MS[parts[2]] if parts else None
+
+
+def min_batch_ms_in(text: str) -> float | None:
+    """Return the smallest minimum batch duration that a text sets, in milliseconds, or None."""
+    values = [value for match in MIN_BATCH_SETTING.findall(text) if (value := time_conf_ms(match)) is not None]
+    return min(values, default=None)

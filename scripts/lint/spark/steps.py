@@ -1,9 +1,4 @@
-"""
-The operators of a stream, as rules ask for them.
-
-What arrives is a query; what leaves are its operators by name, and whether they keep state.
-Real-time mode demands to tell joins of streams from joins with a table.
-"""
+"""Queries about the operators of a stream."""
 
 from collections.abc import Iterator
 
@@ -24,10 +19,10 @@ def steps(query: Query, *names: str) -> Iterator[Step]:
 
 
 def is_stateful(frame: Frame) -> bool:
-    """Tell whether an operator of the stream keeps state."""
+    """Return whether an operator of the stream keeps state."""
     return any(step.name in STATEFUL or (step.name == "join" and joins_streams(step)) for step in frame.steps)
 
 
 def joins_streams(step: Step) -> bool:
-    """Tell whether both sides of a join certainly stream."""
+    """Return whether both sides of a join are certainly streams."""
     return bool(step.left.is_streaming and step.other and step.other.is_streaming)

@@ -1,35 +1,12 @@
-"""
-Readers, streams, writers and queries as values.
-
-What arrives are calls of PySpark's methods; what leaves is what they set, each with its line.
-Real-time mode demands that stream, writer and trigger of a query are known together, however the code is cut.
-"""
+"""Readers, DataFrames, writers and queries of PySpark as values; every setting carries its line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from scripts.lint.spark.values import (
-    Class,
-    Column,
-    Const,
-    Function,
-    Instance,
-    Items,
-    Library,
-    Mark,
-    Number,
-    OneOf,
-    Session,
-    Table,
-    Text,
-    Udf,
-    Unknown,
-)
+from scripts.lint.spark.values import Const, Mark, Unknown, Value
 
-KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
-"""Keywords of `trigger`."""
+TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +19,8 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
-    """`spark.readStream` or `spark.read` and what was set on it."""
+class Reader(Value):
+    """`spark.readStream` or `spark.read` with its settings."""
 
     is_streaming: bool
     format: Value | None = None
@@ -64,8 +41,8 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """A DataFrame: its sources, its operators in order, and whether it streams (None if unknown)."""
+class Frame(Value):
+    """A DataFrame: its sources, its operators in order, and whether it is a stream (None if unknown)."""
 
     sources: frozenset[Source | Unknown] = frozenset()
     steps: tuple[Step, ...] = ()
@@ -77,14 +54,14 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """Arguments of one call; `is_open` if there may be more than is known."""
+    """The arguments of one call; `is_open` if the call may pass unknown ones."""
 
     positional: tuple[Value, ...] = ()
     keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
     is_open: bool = False
 
     def get(self, name: str, position: int | None = None) -> Value | None:
-        """Return the argument of this name, or at this position, or None."""
+        """Return the argument with this name or at this position, or None."""
         if name in self.keywords:
             return self.keywords[name][0]
         if position is not None and position < len(self.positional):
@@ -101,17 +78,19 @@ class Trigger:
 
     @property
     def is_real_time(self) -> bool:
-        """Tell whether real-time mode, and nothing else, is asked for."""
+        """Whether the call sets `realTime` and no other trigger keyword."""
         others = [name for name in self.kinds if name != "realTime"]
         return self.value("realTime") is not None and not others
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Return the keywords that carry a value."""
-        return tuple(name for name in self.arguments.keywords if name in KEYWORDS and self.value(name) is not None)
+        """Return the trigger keywords that have a value other than None."""
+        return tuple(
+            name for name in self.arguments.keywords if name in TRIGGER_KEYWORDS and self.value(name) is not None
+        )
 
     def value(self, name: str) -> Value | None:
-        """Return the value of a keyword; None stands for an absent one, too."""
+        """Return the value of a keyword, or None if it is absent or the constant None."""
         value = self.arguments.get(name)
         return None if value == Const(None) else value
 
@@ -121,8 +100,8 @@ class Trigger:
 
 
 @dataclass(frozen=True, eq=False)
-class Writer:
-    """`stream.writeStream` and what was set on it; a fragment if the beginning of the chain is not in sight."""
+class Writer(Value):
+    """`stream.writeStream` with its settings; `is_open` if there may be unknown ones."""
 
     frame: Frame
     format: tuple[Value, int] | None = None
@@ -136,13 +115,7 @@ class Writer:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A writer that was started, or that the module leaves for others to start."""
+    """A writer that the module starts, or that it leaves for other code to start (`start_line` is None)."""
 
     writer: Writer
     start_line: int | None = None
-
-
-Value: TypeAlias = (
-    Const | Text | Number | Unknown | OneOf | Table | Items | Library | Column | Udf | Function | Class | Instance
-    | Session | Reader | Frame | Writer
-)  # fmt: skip

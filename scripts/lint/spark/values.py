@@ -1,46 +1,43 @@
-"""
-What an expression of a linted module may stand for.
-
-What arrives are constants, calls and attributes of a syntax tree; what leaves are values that the rules understand.
-Real-time mode demands to tell what is certain from what is only possible.
-"""
+"""The values that expressions of a linted module may have, and what rules ask of them."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from scripts.lint.spark.streams import Value
+MAX_ALTERNATIVES = 8
+
+
+class Value:
+    """Base class of all values."""
 
 
 @dataclass(frozen=True)
-class Const:
-    """A constant: text, number, truth value or None."""
+class Const(Value):
+    """A constant: a string, a number, a boolean or None."""
 
     value: object
 
 
 @dataclass(frozen=True)
-class Text:
-    """A string of which parts are unknown; each unknown part is a NUL character."""
+class Text(Value):
+    """A string with unknown parts; a NUL character marks each of them."""
 
     template: str
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Value):
     """A number whose value is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
-class Unknown:
+class Unknown(Value):
     """
-    Anything.
+    An unknown value.
 
-    `origin` is the dotted name of another library that made it, if one did; conditions on the path may say whether it
-    is true and which constants it is not.
+    `origin` is the dotted name of the library function that returned it, or empty. Conditions on the path may restrict
+    the value: `truth` is its known truth value, `excluded` holds constants that it does not equal.
     """
 
     origin: str = ""
@@ -49,61 +46,60 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Value):
     """One of several values, such as a parameter with a default."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """A dictionary with text keys; `is_open` if it may hold more than is known."""
+class Table(Value):
+    """A dictionary with string keys; `is_open` if it may have unknown entries."""
 
     items: dict[str, Value]
     is_open: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
-    """A list, tuple or set; `is_open` if it may hold more than is known."""
+class Items(Value):
+    """A list, tuple or set; `is_open` if it may have unknown elements."""
 
     values: tuple[Value, ...]
     is_open: bool = False
 
 
 @dataclass(frozen=True)
-class Library:
-    """A name of an imported module, or of something in it, in dotted form."""
+class Library(Value):
+    """An imported module or one of its members, as a dotted name."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A property of a column that a rule asks for, and the line that gave it."""
+    """A property of a column that a rule checks, such as `udf` or `clock`, and the line that caused it."""
 
     kind: str
     line: int
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Value):
     """A column expression with the marks of all its parts."""
 
     marks: frozenset[Mark] = frozenset()
-    name: str = ""
 
 
 @dataclass(frozen=True)
-class Udf:
+class Udf(Value):
     """A function that runs in a Python worker."""
 
     kind: str
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
-    """A function of the module, with the scopes around it and the object it is bound to."""
+class Function(Value):
+    """A function of the module, with its enclosing scopes and the object that it is bound to."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scopes: tuple[dict[str, Value], ...] = ()
@@ -111,7 +107,7 @@ class Function:
 
 
 @dataclass(frozen=True, eq=False)
-class Class:
+class Class(Value):
     """A class of the module."""
 
     node: ast.ClassDef
@@ -119,56 +115,56 @@ class Class:
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
-    """An object of a class of the module, with the values its attributes may have."""
+class Instance(Value):
+    """An object of a class of the module, with the possible values of its attributes."""
 
     of: Class
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Session:
-    """A Spark session, or the builder of one."""
+class Session(Value):
+    """A Spark session or its builder."""
 
 
 def alternatives(value: Value | None) -> tuple[Value, ...]:
-    """Return what `value` may be."""
+    """Return the possible values; none for None."""
     if value is None:
         return ()
     return value.values if isinstance(value, OneOf) else (value,)
 
 
 def one_of(values: list[Value]) -> Value:
-    """Join `values` into one, each once."""
+    """Join `values` into one without repetitions, keeping at most `MAX_ALTERNATIVES`."""
     flat: list[Value] = []
     for value in values:
         flat += [each for each in alternatives(value) if each not in flat]
-    return flat[0] if len(flat) == 1 else OneOf(tuple(flat[:8])) if flat else Unknown()
+    return flat[0] if len(flat) == 1 else OneOf(tuple(flat[:MAX_ALTERNATIVES])) if flat else Unknown()
 
 
 def text_of(value: Value | None) -> str | None:
-    """Return the text that `value` certainly is, or None."""
+    """Return the string that `value` certainly is, or None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
 def texts_of(value: Value | None) -> list[str]:
-    """Return every text that `value` may be."""
+    """Return every string that `value` may be."""
     return [text for text in map(text_of, alternatives(value)) if text is not None]
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return what `value` may be, without what is unknown."""
+    """Return the possible values that are not unknown."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 
 def marks_of(*values: Value | None) -> frozenset[Mark]:
-    """Return the marks of all columns among `values`, also of those in lists and dictionaries."""
-    found: set[Mark] = set()
+    """Return the marks of all columns among `values`, including columns in lists and dictionaries."""
+    marks: set[Mark] = set()
     for value in values:
         if isinstance(value, Column):
-            found |= value.marks
+            marks |= value.marks
         elif isinstance(value, OneOf | Items):
-            found |= marks_of(*value.values)
+            marks |= marks_of(*value.values)
         elif isinstance(value, Table):
-            found |= marks_of(*value.items.values())
-    return frozenset(found)
+            marks |= marks_of(*value.items.values())
+    return frozenset(marks)

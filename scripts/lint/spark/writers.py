@@ -1,20 +1,18 @@
-"""
-What PySpark's methods make of a writer.
-
-What arrives is a writer, a method and its arguments; what leaves is the writer afterwards.
-Real-time mode demands format, output mode, options and trigger, each with its line.
-"""
+"""The effect of PySpark's methods on a stream writer."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from scripts.lint.spark.streams import Arguments, Trigger, Value, Writer
-from scripts.lint.spark.values import Const, Unknown, alternatives, texts_of
+from scripts.lint.spark.streams import Arguments, Trigger, Writer
+from scripts.lint.spark.values import Const, Unknown, Value, alternatives, texts_of
+
+UNKNOWN_KEY = "\0"
+"""Stands for options whose names are unknown."""
 
 
 def changed_writer(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
-    """Return a writer after one of its methods."""
+    """Return the writer after a call of its method `name`."""
     if name == "trigger":
         return replace(writer, trigger=Trigger(given, line))
     if name in {"foreach", "foreachBatch"}:
@@ -25,7 +23,7 @@ def changed_writer(writer: Writer, name: str, given: Arguments, line: int) -> Wr
         return replace(writer, mode=(given.get("outputMode", 0) or Unknown(), line))
     if name in {"option", "options"}:
         options = {**writer.options, **options_of(name, given, line)}
-        return replace(writer, options=options, is_open=writer.is_open or given.is_open or "\0" in options)
+        return replace(writer, options=options, is_open=writer.is_open or given.is_open or UNKNOWN_KEY in options)
     return _started(writer, name, given, line) if name in {"start", "toTable"} else writer
 
 
@@ -34,8 +32,8 @@ def _started(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
     form, mode = rest.pop("format", writer.format), rest.pop("outputMode", writer.mode)
     if name == "toTable":
         form = form or (Const("table"), line)
-    for known in ("path", "partitionBy", "queryName", "tableName"):
-        rest.pop(known, None)
+    for parameter in ("path", "partitionBy", "queryName", "tableName"):
+        rest.pop(parameter, None)
     options = {key.lower(): entry for key, entry in rest.items()}
     if name == "start" and given.get("path", 0) is not None:
         options["path"] = (given.get("path", 0) or Unknown(), line)
@@ -45,13 +43,13 @@ def _started(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
 
 
 def options_of(name: str, given: Arguments, line: int) -> dict[str, tuple[Value, int]]:
-    """Return the options that `option` or `options` sets; the key NUL stands for unknown ones."""
+    """Return the options that a call of `option` or `options` sets, with lower-case names."""
     if name == "options":
         options = {key.lower(): entry for key, entry in given.keywords.items()}
-        return options | ({"\0": (Unknown(), line)} if given.is_open else {})
+        return options | ({UNKNOWN_KEY: (Unknown(), line)} if given.is_open else {})
     keys = given.get("key", 0)
     value = given.get("value", 1) or Unknown()
     texts = texts_of(keys)
     if not texts or len(alternatives(keys)) > 1:
-        return {"\0": (Unknown(), line)} | {text.lower(): (value, line) for text in texts}
+        return {UNKNOWN_KEY: (Unknown(), line)} | {text.lower(): (value, line) for text in texts}
     return {texts[0].lower(): (value, line)}

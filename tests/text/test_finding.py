@@ -1,0 +1,60 @@
+"""The four renderings of findings: text, JSON, GitHub annotations and SARIF."""
+
+import json
+
+import pytest
+
+from scripts.text.finding import ENGINES, OSS, Finding, render
+
+FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning", (OSS,))
+
+
+def test_text_has_one_sorted_line_for_each_finding() -> None:
+    """Text output is sorted by path and line number and has no duplicates."""
+    other = Finding("a.py", 9, "source", "m", "f")
+
+    assert "a.py:9: source: m; f\na.py:10: source: m; f" == render(
+        [Finding("a.py", 10, "source", "m", "f"), other, other]
+    )
+    assert not render([])
+
+
+def test_json_contains_all_fields_of_findings() -> None:
+    """JSON output is a list of objects with all fields, and an empty list without findings."""
+    expected = {"path": "a,b.py", "line": 3, "rule": "sink", "message": "100% wrong\nhere", "fix": "write it"}
+
+    assert [{**expected, "severity": "warning", "engine": [OSS]}] == json.loads(render([FINDING], "json"))
+    assert [] == json.loads(render([], "json"))
+
+
+def test_github_annotations_escape_special_characters() -> None:
+    """Percent signs, line breaks and commas are escaped, because they would end an annotation early."""
+    expected = "::warning file=a%2Cb.py,line=3,title=sink::100%25 wrong%0Ahere; write it"
+
+    assert expected == render([FINDING], "github")
+
+
+def test_sarif_contains_version_rule_level_and_location() -> None:
+    """SARIF output has the fields that code scanning needs to show a finding."""
+    log = json.loads(render([FINDING], "sarif"))
+
+    result = log["runs"][0]["results"][0]
+    place = result["locations"][0]["physicalLocation"]
+    assert ("2.1.0", ["sink"]) == (log["version"], [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]])
+    assert ("sink", "warning", "100% wrong\nhere; write it") == (
+        result["ruleId"],
+        result["level"],
+        result["message"]["text"],
+    )
+    assert ("a,b.py", 3) == (place["artifactLocation"]["uri"], place["region"]["startLine"])
+
+
+def test_unknown_style_is_rejected_with_the_allowed_ones() -> None:
+    """The error message for an unknown style lists the allowed styles."""
+    with pytest.raises(ValueError, match="'xml'; use one of text, json, github, sarif"):
+        render([], "xml")
+
+
+def test_finding_applies_to_both_engines_by_default() -> None:
+    """A finding without an explicit engine applies to OSS and Databricks."""
+    assert ENGINES == Finding("a.py", 1, "sink", "m", "f").engine
