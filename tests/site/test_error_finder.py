@@ -57,9 +57,9 @@ def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
 @pytest.mark.parametrize(
     ("operator", "link"),
     [
-        ("ArrowEvalPythonExec", "errors_in_rows.html#python-function"),
-        ("SortMergeJoinExec", "errors_while_running.html#operator"),
-        ("ForeachBatchSink", "errors_at_start.html#sink"),
+        ("ArrowEvalPythonExec", "errors_in_rows.html#python-udf"),
+        ("SortMergeJoinExec", "errors_while_running.html#operator-not-in-the-allowlist"),
+        ("ForeachBatchSink", "errors_at_start.html#sink-not-in-the-allowlist"),
     ],
 )
 def test_class_in_the_message_decides_between_sections(finder: Page, operator: str, link: str) -> None:
@@ -91,9 +91,9 @@ def test_empty_text_shows_nothing(finder: Page) -> None:
 def test_finding_shows_the_fix_and_leads_to_its_section(finder: Page) -> None:
     """The fix is readable at once, and its link leads to the fence that proves it."""
     found(finder, "[STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED]")
-    assert 'say .outputMode("update") always' in finder.locator(".finding").inner_text()
+    assert 'always set .outputMode("update")' in finder.locator(".finding").inner_text()
 
     finder.locator(".finding__where a").click()
 
-    assert finder.url.endswith("errors_at_start.html#output-mode")
-    assert "Output mode" in finder.locator("#output-mode").inner_text()
+    assert finder.url.endswith("errors_at_start.html#output-mode-is-not-update")
+    assert "Output mode" in finder.locator("#output-mode-is-not-update").inner_text()
