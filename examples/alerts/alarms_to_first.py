@@ -1,9 +1,8 @@
 """
-Pass on the first alarm of a device and code in ten minutes, and hold back its repeats.
+Pass on the first alarm of each device and code in a ten-minute window, and drop its repeats.
 
-Records of `alarms` arrive; firsts leave for `alarms-first`, and what cannot be read or comes too late for
-`alarms-rejected`.
-Real-time mode demands that the event time is one of the columns that make a duplicate, or its state never ends.
+Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplicates` include the event time, because
+otherwise the state never expires.
 """
 
 import sys
@@ -25,23 +24,23 @@ ALARMS = StructType(
         StructField("severity", StringType()),
     ]
 )
-"""One alarm; `raised_ts` is the device's clock in UTC milliseconds."""
+"""One alarm; `raised_ts` is the time by the device's clock, in UTC milliseconds."""
 
 MINUTE_MS = 60_000
 REPEAT_MS = 10 * MINUTE_MS
-"""Alarms of one device and code within the same stretch of this length are repeats."""
+"""Length of a window; further alarms of one device and code in the same window are repeats."""
 LATENESS_MS = 15 * MINUTE_MS
-"""An alarm this much older than its append time is rejected as `late`."""
+"""An alarm older than its append time by more than this is rejected as `late`."""
 SKEW_MS = 5 * MINUTE_MS
-"""An alarm this much newer than its append time is rejected as `future`."""
+"""An alarm newer than its append time by more than this is rejected as `future`."""
 CATCH_UP_MS = 60 * MINUTE_MS
-"""How far apart the partitions may be read after a stop before the watermark passes what is still unread."""
+"""How far partitions may lag behind each other after a stop before the watermark drops their unread records."""
 DELAY_MS = REPEAT_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
-"""Behind the newest time, so that the watermark never drops a row that the checks have let pass."""
+"""Delay of the watermark behind the newest event time: it never drops a row that has passed the checks."""
 
 
 def alarms_to_first(alarms: DataFrame) -> DataFrame:
-    """Turn Kafka source rows of alarms into Kafka sink rows: the first of its kind, or what is rejected."""
+    """Turn Kafka source rows of alarms into Kafka sink rows: first alarms and rejected records."""
     appended, raised = F.unix_millis("timestamp"), F.col("record.raised_ts")
     checks = {
         **{f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("device_id", "code")},
@@ -49,13 +48,19 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
         "future": raised > appended + SKEW_MS,
     }
     rejected = F.col("reason").isNotNull()
-    # A rejected row is nobody's repeat: its position takes the place of device and code.
-    what = F.when(rejected, F.col("src")).otherwise(F.concat_ws("|", "record.device_id", "record.code"))
-    stretch = F.when(rejected, appended).otherwise(raised - raised % REPEAT_MS)
+    # A rejected row is never a repeat: its source position replaces device and code.
+    identity = F.when(rejected, F.col("src")).otherwise(F.concat_ws("|", "record.device_id", "record.code"))
+    window_start = F.when(rejected, appended).otherwise(raised - raised % REPEAT_MS)
     firsts = (
         decode(alarms, ALARMS, checks)
         .select(
-            "key", "value", "src", "reason", "record", what.alias("what"), F.timestamp_millis(stretch).alias("since")
+            "key",
+            "value",
+            "src",
+            "reason",
+            "record",
+            identity.alias("what"),
+            F.timestamp_millis(window_start).alias("since"),
         )
         .withWatermark("since", f"{DELAY_MS} milliseconds")
         .dropDuplicates(["what", "since"])
@@ -65,13 +70,13 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the topic and keep the firsts."""
+    """Read the topic and return the rows to write."""
     return alarms_to_first(read_stream(spark, options, "alarms"))
 
 
 JOB = Job(
     name="alarms_to_first",
-    summary="Pass on the first alarm of a device and code in ten minutes: alarms -> alarms-first.",
+    summary="Pass on the first alarm of each device and code in ten minutes: alarms -> alarms-first.",
     reads=("alarms",),
     writes=("alarms-first", "alarms-rejected"),
     build=build,
@@ -79,7 +84,7 @@ JOB = Job(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Pass on first alarms until Ctrl-C."""
+    """Run the job until Ctrl-C."""
     return run(JOB, arguments)
 
 

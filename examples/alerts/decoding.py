@@ -1,8 +1,7 @@
 """
-Decode JSON records by a schema, and route every row: to the topic that the job chooses, or to the reject topic.
+Decode JSON records by a schema, and route every row to the topic that the job chooses or to the reject topic.
 
-What arrives are Kafka source rows; what leaves are Kafka sink rows: key, value, headers, topic.
-Real-time mode demands total expressions: one row that throws, or that has no topic, ends the query for good.
+No expression may raise and no row may lack a topic: a single such row ends the query, and every restart reads it again.
 """
 
 from collections.abc import Mapping
@@ -19,17 +18,17 @@ def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column])
     """
     Add `record` (the fields of `schema`), `src` (its position) and `reason` to Kafka source rows.
 
-    A row with a null `reason` is good: one JSON object, strings where `schema` has strings, numbers that arithmetic
-    can bear, every field that is not nullable in `schema`, and none of `checks`, which map a reason to its condition.
+    `reason` is null for a valid row: a JSON object whose strings and numbers match `schema`, with numbers from 0 to
+    `MAX_NUMBER`, all fields that are not nullable, and no true condition in `checks`, which map reasons to conditions.
     """
     return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, checks)))
 
 
 def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic: Column) -> DataFrame:
     """
-    Turn decoded rows into Kafka sink rows: good ones as `key`, `value` and `topic` say, the others to `rejects`.
+    Turn decoded rows into Kafka sink rows: valid ones with `key`, `value` and `topic`, the others for topic `rejects`.
 
-    A good row carries its position, by which a consumer drops repeats.
+    The header `src` of a valid row holds its source position, so a consumer can drop duplicates.
     """
     return decoding.route(
         decoded, rejects, key=key, value=value, kept_headers=decoding.headers(src=F.col("src")), topic=topic

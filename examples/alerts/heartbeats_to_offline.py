@@ -1,9 +1,8 @@
 """
 Raise an alarm within 100 ms when a device has been silent for a second, and clear it when the device is back.
 
-Records of `heartbeats` and ticks arrive; changes of devices leave for `heartbeats-offline`, and what cannot be read or
-comes too late for `heartbeats-rejected`.
-Real-time mode demands Scala for timers, which is in `heartbeats_to_offline.scala`, and ticks that keep them punctual.
+OSS runs timers in real-time mode only in Scala, so the rule is in `heartbeats_to_offline.scala`. A timer that is due
+fires with the next row of its state partition, so ticks provide rows every 20 ms.
 """
 
 import sys
@@ -24,9 +23,9 @@ HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
 )
 """
-One heart-beat; `beat_ts` is the device's clock in UTC milliseconds, a later one in each new heart-beat.
+One heartbeat; `beat_ts` is the time by the device's clock in UTC milliseconds, and increases with each new heartbeat.
 
-It only tells news from repeats: silence begins at the append time, because clocks of devices are wrong.
+It only separates new heartbeats from repeats: silence starts at the append time, because device clocks can be wrong.
 """
 
 OFFLINE = StructType(
@@ -40,25 +39,25 @@ OFFLINE = StructType(
     ]
 )
 """
-One change: `offline` raises an alarm, `online` clears it, and `forgotten` ends one that nothing has cleared.
+One change: `offline` raises an alarm, `online` clears it, and `forgotten` ends an alarm that was not cleared.
 
-`alarm_id` is the same for all three, and for repeats after a restart; `emitted_ts` is the clock of the processor.
+`alarm_id` is the same for all three, and for duplicates after a restart; `emitted_ts` is the processor's clock.
 """
 
 SILENCE_MS = 1_000
-"""A device that is not heard of for longer is offline. A heart-beat that is older at its append time is `late`."""
+"""A device that is silent for longer is offline; a heartbeat older than this at its append time is `late`."""
 SKEW_MS = 1_000
-"""A heart-beat this much newer than its append time is `future`; it would make repeats of all that follow."""
+"""A heartbeat newer than its append time by more than this is `future`; later heartbeats would look like repeats."""
 READING_MS = 20
-"""How long the way from the broker to the processor may take longer than usual before it looks like silence."""
+"""Tolerated extra delay between broker and processor before it counts as silence."""
 FORGET_MS = 24 * 3_600_000
-"""After so long the state of a silent device goes."""
+"""After this much silence, the job removes the state of a device."""
 
 SCALA = Path(__file__).with_suffix(".scala")
 
 
 def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: int = FORGET_MS) -> DataFrame:
-    """Turn Kafka source rows of heart-beats and of ticks into Kafka sink rows: changes, or what is rejected."""
+    """Turn Kafka source rows of heartbeats and ticks into Kafka sink rows: changes and rejected records."""
     appended, beat = F.unix_millis("timestamp"), F.col("record.beat_ts")
     checks = {
         "bad_id:device_id": ~F.col("record.device_id").rlike(ID_PATTERN),
@@ -67,7 +66,7 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
     }
     is_good = F.col("reason").isNull()
     arrivals = decode(heartbeats, HEARTBEATS, checks).select(
-        # A rejected row passes through without state, so anything may be its key.
+        # A rejected row passes through without state, so any key will do.
         F.when(is_good, F.col("record.device_id")).otherwise(F.col("src")).alias("device"),
         F.when(is_good, beat).alias("beat_ts"),
         appended.alias("appended_ts"),
@@ -75,9 +74,9 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
     )
     spark = heartbeats.sparkSession
     keys = F.array(*map(F.lit, tick_keys(spark, int(str(spark.conf.get("spark.sql.shuffle.partitions"))))))
-    woken = ticks.select(F.explode(keys).alias("device"), appended.alias("appended_ts"))
+    tick_rows = ticks.select(F.explode(keys).alias("device"), appended.alias("appended_ts"))
     processor = scala_object(spark, SCALA, "alerts.HeartbeatsToOffline")
-    both = arrivals.unionByName(woken, allowMissingColumns=True)
+    both = arrivals.unionByName(tick_rows, allowMissingColumns=True)
     changed = DataFrame(processor.of(both._jdf, SILENCE_MS, READING_MS, forget_ms), spark)  # noqa: SLF001 - for Scala
     return route(
         changed,
@@ -89,14 +88,14 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
 
 
 def tick_keys(spark: SparkSession, partitions: int) -> list[str]:
-    """Return one key for each state partition: of many more candidates, the first of each remainder of the hash."""
+    """Return one key for each state partition, chosen from many candidates by the remainder of their hash."""
     candidates = spark.range(20 * partitions).selectExpr("cast(id as string) as key")
     by_partition = candidates.groupBy(F.pmod(F.hash("key"), F.lit(partitions))).agg(F.min("key").alias("key"))
     return [row.key for row in by_partition.collect()]
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read both topics and watch the devices."""
+    """Read both topics and return the rows to write."""
     return heartbeats_to_offline(read_stream(spark, options, "heartbeats"), read_stream(spark, options, TICKS_TOPIC))
 
 
@@ -112,7 +111,7 @@ JOB = Job(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Watch devices until Ctrl-C."""
+    """Run the job until Ctrl-C."""
     return run(JOB, arguments)
 
 

@@ -1,19 +1,19 @@
-/* Decide from heart-beats which devices are silent. Rejected records pass; ticks only wake the timers that are due.
- * Real-time mode demands ticks: a timer waits for the next row of its state partition, else for the end of the batch. */
+/* Detect silent devices from heartbeats. Rejected records pass through unchanged.
+ * A timer that is due fires with the next row of its state partition, or at the end of the batch; ticks are such rows. */
 package alerts
 
 import java.time.Duration
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.sql.streaming._
 
-/** A rejected record has a `reason`, a heart-beat the time `beat_ts` of its device's clock, a tick neither. */
+/** A rejected record has a `reason`, a heartbeat has the device time `beat_ts`, and a tick has neither. */
 case class Arrival(
     device: String, beat_ts: Option[Long], appended_ts: Long,
     key: Array[Byte], value: Array[Byte], src: String, reason: String)
 case class Change(
     alarm_id: String, device_id: String, status: String, last_seen_ts: Long, deadline_ts: Long, emitted_ts: Long)
 case class Answer(change: Option[Change], key: Array[Byte], value: Array[Byte], src: String, reason: String)
-/** The newest heart-beat of a device by its own clock; `raised` once its alarm is out. */
+/** The newest heartbeat of a device by the device's clock; `raised` is true after its alarm was emitted. */
 case class Seen(beat_ts: Long, appended_ts: Long, read_ts: Long, src: String, raised: Boolean)
 
 class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
@@ -22,7 +22,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
   @transient private var startedTs: Long = _
 
   override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
-    // Only the second net: the timer of `forgotten` clears the state long before.
+    // A safety net only: the timer of `forgotten` clears the state long before this TTL.
     seen = getHandle.getValueState("seen", Encoders.product[Seen], TTLConfig(Duration.ofMillis(2L * forgetMs)))
     startedTs = System.currentTimeMillis()
   }
@@ -35,13 +35,13 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
 
   private def heard(device: String, row: Arrival, beat: Long, now: Long): Seq[Answer] = {
     val before = Option.when(seen.exists())(seen.get())
-    if (before.exists(beat <= _.beat_ts)) Nil // a repeat, or overtaken by a newer one
+    if (before.exists(beat <= _.beat_ts)) Nil // repeated, or overtaken by a newer heartbeat
     else {
       val next = Seen(beat, row.appended_ts, now, row.src, raised = false)
       seen.update(next)
       before.filter(_.raised).foreach(last => getHandle.deleteTimer(last.appended_ts + forgetMs))
       if (before.forall(_.raised)) getHandle.registerTimer(dueTs(next))
-      // Read again after a stop, a silence is over before its timer is due; it must give the same two changes.
+      // After a restart, a replayed silence ends before its timer is due; it must give the same two changes.
       val silence = before.toSeq.filter(last => last.raised || row.appended_ts > last.appended_ts + silenceMs)
       silence.filterNot(_.raised).map(last => change(device, "offline", last, last, now)) ++
         silence.map(last => change(device, "online", last, next, now))
@@ -54,7 +54,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
       if (last.raised) {
         seen.clear()
         Some(change(device, "forgotten", last, last, now))
-      } else if (now < dueTs(last)) { // heard since the timer was set: one timer a second, not two writes a heart-beat
+      } else if (now < dueTs(last)) { // a heartbeat arrived after the timer was set: one timer per second is cheaper than two writes per heartbeat
         getHandle.registerTimer(dueTs(last))
         None
       } else {
@@ -64,7 +64,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
       }
     }
 
-  /** What lay in the topic while no task read it must not look like silence. */
+  /** The time that a record waited in the topic while no task read it must not count as silence. */
   private def dueTs(last: Seen): Long = math.max(last.read_ts, startedTs) + silenceMs + readingMs
 
   private def change(device: String, status: String, silent: Seen, cause: Seen, now: Long): Answer =

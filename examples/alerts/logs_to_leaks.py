@@ -1,9 +1,8 @@
 """
-Find personal data in log lines, raise an alert that does not hold it, and pass the line on with the data masked.
+Find e-mail addresses, card numbers and IBANs in log lines, mask them, and raise alerts that do not contain them.
 
-Records of `logs` arrive; each leaves for `logs-masked`, a second time as an alert for `leaks` if it held an e-mail
-address, a card number or an IBAN, and what cannot be read for `logs-rejected`, whose readers need the rights of `logs`.
-Real-time mode demands patterns that no line can slow down: each of them looks a bounded way ahead from every place.
+Unreadable records go to `logs-rejected` unmasked, so give that topic the same access rights as `logs`. No log line can
+slow the patterns down: from each position, they look ahead a bounded distance.
 """
 
 import sys
@@ -23,7 +22,7 @@ LOGS = StructType(
         StructField("message", StringType(), nullable=False),
     ]
 )
-"""One log line. Other fields are not passed on, because only `message` is searched."""
+"""One log line. The job drops all other fields, because it searches only `message`."""
 
 LEAKS = StructType(
     [
@@ -32,35 +31,35 @@ LEAKS = StructType(
         StructField("leaks", IntegerType(), nullable=False),
     ]
 )
-"""One alert: the service, the kinds of data joined by commas, how many different ones; the header `src` says where."""
+"""One alert: service, kinds of data joined by commas, number of distinct matches; the header `src` is the position."""
 
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
-# These two look ahead without moving, so that a number before the card or the IBAN cannot hide it.
+# These two patterns are lookaheads, so a number in front of the card number or the IBAN cannot hide it.
 CARD = (
     r"(?<![0-9])(?=((?:[2-6][0-9]{12,18}|[2-6][0-9]{3}([ -])[0-9]{4}\2[0-9]{4}\2[0-9]{1,7}"
     r"|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})(?![0-9])))"
 )
 IBAN = r"(?<![A-Za-z0-9])(?=([A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])))"
 
-# A service is named in alerts, so its name must not be able to carry a number of somebody.
+# Alerts contain the name of the service, so the name must not be able to contain a personal number.
 SERVICE = r"\A(?!.*[0-9]{4})[a-z][a-z0-9-]{0,31}\z"
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
-MOST_LEAKS = 100
-"""A line with more is withheld as a whole: masking each would take time in proportion to their number."""
+MAX_LEAKS = 100
+"""A line with more matches is withheld completely, because the time for masking grows with their number."""
 
 
 def logs_to_leaks(logs: DataFrame) -> DataFrame:
-    """Turn Kafka source rows of log lines into Kafka sink rows: one for each line, two for a line with a leak."""
+    """Turn Kafka source rows of log lines into Kafka sink rows: one per line, two for a line with a leak."""
     service, level, message = (F.col(f"record.{name}") for name in LOGS.names)
     checks = {"bad_service": ~service.rlike(SERVICE), "bad_level": ~level.isin(*LEVELS)}
-    found = decode(logs, LOGS, checks).withColumn("found", _leaks_in(message))
+    decoded = decode(logs, LOGS, checks).withColumn("found", _leaks_in(message))
     leaking = F.col("reason").isNull() & (F.size("found") > 0)
     both, one = F.array(F.lit("logs-masked"), F.lit("leaks")), F.array(F.lit("logs-masked"))
     masked = F.to_json(F.struct(service, level, _masked(message).alias("message")))
     kinds = F.array_join(F.array_sort(F.array_distinct("found.kind")), ",").alias("kinds")
     alert = F.to_json(F.struct(service, kinds, F.size("found").alias("leaks")))
     return route(
-        found.withColumn("to", F.explode(F.when(leaking, both).otherwise(one))),
+        decoded.withColumn("to", F.explode(F.when(leaking, both).otherwise(one))),
         "logs-rejected",
         key=service,
         value=F.when(F.col("to") == "leaks", alert).otherwise(masked),
@@ -77,13 +76,13 @@ def _leaks_in(text: Column) -> Column:
         all_of("card", CARD), lambda leak: F.call_function("luhn_check", F.regexp_replace(leak["text"], "[ -]", ""))
     )
     ibans = F.filter(all_of("iban", IBAN), lambda leak: _is_iban(leak["text"]))
-    found = F.concat(all_of("email", EMAIL), cards, ibans)
-    # The longest first: masking a@b.nl inside of xa@b.nl would leave the x.
-    return F.array_sort(found, lambda one, other: F.length(other["text"]) - F.length(one["text"]))
+    leaks = F.concat(all_of("email", EMAIL), cards, ibans)
+    # Longest first: masking a@b.nl within xa@b.nl would leave the x.
+    return F.array_sort(leaks, lambda one, other: F.length(other["text"]) - F.length(one["text"]))
 
 
 def _is_iban(text: Column) -> Column:
-    """Check the two digits of an IBAN: the country moves to the end, letters count from 10, the rest by 97 is 1."""
+    """Check an IBAN: with the first four characters moved to the end and letters counted from 10, modulo 97 is 1."""
     letters = F.split(F.concat(F.substring(text, 5, 34), F.substring(text, 1, 4)), "")
     values = F.transform(letters, lambda letter: F.conv(letter, 36, 10).cast("int"))
     rest = F.aggregate(values, F.lit(0), lambda n, v: (n * F.when(v > 9, 100).otherwise(10) + v) % 97)
@@ -91,8 +90,8 @@ def _is_iban(text: Column) -> Column:
 
 
 def _masked(text: Column) -> Column:
-    each = F.aggregate("found", text, lambda line, leak: F.replace(line, leak["text"], _name_of(leak)))
-    return F.when(F.size("found") > MOST_LEAKS, "[withheld]").otherwise(each)
+    masked = F.aggregate("found", text, lambda line, leak: F.replace(line, leak["text"], _name_of(leak)))
+    return F.when(F.size("found") > MAX_LEAKS, "[withheld]").otherwise(masked)
 
 
 def _name_of(leak: Column) -> Column:
@@ -100,7 +99,7 @@ def _name_of(leak: Column) -> Column:
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the topic and search its lines."""
+    """Read the topic and return the rows to write."""
     return logs_to_leaks(read_stream(spark, options, "logs"))
 
 
@@ -114,7 +113,7 @@ JOB = Job(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Search log lines until Ctrl-C."""
+    """Run the job until Ctrl-C."""
     return run(JOB, arguments)
 
 

@@ -1,9 +1,8 @@
 """
 Flag card payments by the rules of their country, within milliseconds.
 
-Records of `payments` arrive, and rules from `payment-rules`, the newest per country; each payment leaves with the names
-of its flags for `payments-flagged`, without any for `payments-passed`, or unread for `payments-rejected`.
-Real-time mode demands that the rules are broadcast; the topic of the rules is read anew at the start of every batch.
+The newest rule per country in `payment-rules` counts. Real-time mode supports only broadcast joins, so the rules are
+broadcast; the query reads them again at the start of every batch.
 """
 
 import sys
@@ -28,7 +27,7 @@ PAYMENTS = StructType(
 """One payment; `card` is a token, never a card number."""
 
 RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
-"""The value of one rule; its key is the country. Without a limit, or unreadable, it lets no payment pass."""
+"""The value of one rule, whose key is the country. A rule without a limit or an unreadable rule passes no payment."""
 
 FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
 """A flagged payment; `flags` are names joined by commas."""
@@ -39,7 +38,7 @@ FLAGS = """concat_ws(',',
 
 
 def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
-    """Turn Kafka source rows of payments and of rules into Kafka sink rows; each payment gives exactly one."""
+    """Turn Kafka source rows of payments and rules into Kafka sink rows, exactly one for each payment."""
     checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("payment_id", "card")}
     decoded = decode(payments, PAYMENTS, checks)
     newest = F.broadcast(newest_rules(rules))
@@ -57,7 +56,7 @@ def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
 
 
 def newest_rules(rules: DataFrame) -> DataFrame:
-    """Return one row per country: `rule_country` and `rule`; a tombstone takes the rule away."""
+    """Return one row per country: `rule_country` and `rule`; a tombstone removes the rule."""
     newest = rules.groupBy("key").agg(F.max_by("value", "offset").alias("value"))
     rule = F.from_json(F.col("value").cast("string"), RULES)
     return newest.where("value is not null").select(
@@ -66,7 +65,7 @@ def newest_rules(rules: DataFrame) -> DataFrame:
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the payments as they come and the rules as a table, and flag the payments."""
+    """Read the payments as a stream and the rules as a table, and return the rows to write."""
     table = spark.read.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
     rules = table.option("subscribe", f"{options.topic_prefix}payment-rules").load()
     return payments_to_flagged(read_stream(spark, options, "payments"), rules)
@@ -82,7 +81,7 @@ JOB = Job(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Flag payments until Ctrl-C."""
+    """Run the job until Ctrl-C."""
     return run(JOB, arguments)
 
 

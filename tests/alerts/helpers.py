@@ -1,4 +1,4 @@
-"""Verbs of these tests: send to a job's topics, and read what came out."""
+"""Helper functions of the alert tests: send records to a job's topics and read its output."""
 
 import json
 import os
@@ -24,11 +24,11 @@ BROKEN: dict[str, bytes | None] = {
     "not_utf8": b'{"a":"\xff"}',
     "not_json": b"{bad",
 }
-"""What no job can read, by the reason that it must give."""
+"""Records that no job can read, by the reason that it must give."""
 
 
 class Output(NamedTuple):
-    """A record that a job wrote; `topic` is its plain name."""
+    """A record that a job wrote; `topic` is the name without the prefix."""
 
     topic: str
     key: bytes | None
@@ -36,17 +36,17 @@ class Output(NamedTuple):
     headers: dict[str, bytes]
 
     def fields(self) -> Any:
-        """Return the value as JSON."""
+        """Return the value, parsed as JSON."""
         return json.loads(self.value or b"")
 
 
 def encoded(fields: dict[str, Any], **changes: Any) -> bytes:
-    """Return `fields` as JSON with `changes`; a change to `...` removes the field."""
+    """Return `fields` with `changes` as JSON; a change to `...` removes the field."""
     return json.dumps({k: v for k, v in (fields | changes).items() if v is not ...}).encode()
 
 
 def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
-    """Start a job as a user would."""
+    """Start a job by its command, as a user would."""
     words = [sys.executable, "-m", f"examples.alerts.{job.name}", *options]
     environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     return subprocess.Popen(
@@ -55,13 +55,13 @@ def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
 
 
 def create(job: Job, options: Options) -> None:
-    """Create the topics of a job, so that records can be there before it starts."""
+    """Create the topics of a job, so a test can send records before the job starts."""
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
     ensure_topics(options.bootstrap_servers, names, options.partitions)
 
 
 def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
-    """Send (key, value) records to one partition, in order, and wait until the broker has them."""
+    """Send (key, value) records to one partition, in order, and wait for their acknowledgements."""
     producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
     for key, value in records:
         producer.produce(options.topic_prefix + topic, value, key, partition=0)
@@ -69,35 +69,35 @@ def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, byt
 
 
 def received(options: Options, job: Job, count: int, deadline_seconds: float = 60) -> list[Output]:
-    """Read the job's targets from the start until there are `count` records, sorted by their source position."""
+    """Read the job's target topics until there are `count` records, and return them sorted by source position."""
     consumer = Consumer({"bootstrap.servers": options.bootstrap_servers, "group.id": "test"})
     consumer.assign(
         [TopicPartition(options.topic_prefix + name, p, 0) for name in job.writes for p in range(options.partitions)]
     )
-    found: list[Output] = []
+    outputs: list[Output] = []
 
     def poll() -> bool:
         for message in consumer.consume(1_000, 0.2):
             assert message.error() is None
             headers: Any = message.headers() or []
             topic = (message.topic() or "").removeprefix(options.topic_prefix)
-            found.append(Output(topic, message.key(), message.value(), dict(headers)))
-        return len(found) >= count
+            outputs.append(Output(topic, message.key(), message.value(), dict(headers)))
+        return len(outputs) >= count
 
     try:
         eventually(poll, deadline_seconds, f"{count} records from {job.name}")
-        return sorted(found, key=lambda output: (output.headers["src"], output.topic))
+        return sorted(outputs, key=lambda output: (output.headers["src"], output.topic))
     finally:
         consumer.close()
 
 
 def interrupted(job: Job, arguments: Iterable[str], options: Options, count: int) -> tuple[list[Output], int, str, str]:
-    """Run a job's command until it has given `count` records, press Ctrl-C; return them, status and what it printed."""
+    """Run a job's command, press Ctrl-C after `count` records; return the records, status, stdout and stderr."""
     with command(job, *arguments, kafka=options.bootstrap_servers) as process:
         try:
-            found = received(options, job, count, START_SECONDS)
+            outputs = received(options, job, count, START_SECONDS)
             os.kill(process.pid, signal.SIGINT)
             printed, errors = process.communicate(timeout=60)
         finally:
             process.kill()
-    return found, process.returncode, printed, errors
+    return outputs, process.returncode, printed, errors

@@ -1,4 +1,4 @@
-"""Device alarms: the first goes on, its repeats do not, and nothing else is held back."""
+"""Device alarms: the job passes on first alarms and drops only their repeats."""
 
 import time
 from dataclasses import replace
@@ -26,27 +26,25 @@ def alarm(raised_ts: int | None, **changes: Any) -> bytes:
     return encoded(fields, **changes)
 
 
-def held_back(query: StreamingQuery) -> tuple[int, int]:
-    """Return how many rows were too late for the watermark, and how many were repeats."""
+def dropped_rows(query: StreamingQuery) -> tuple[int, int]:
+    """Return the number of rows dropped by the watermark and the number of rows dropped as repeats."""
     states = [state for progress in query.recentProgress for state in progress.stateOperators]
     late = sum(state.numRowsDroppedByWatermark for state in states)
     return late, sum(state.customMetrics["numDroppedDuplicateRows"] for state in states)
 
 
-def test_only_the_first_alarm_of_a_stretch_goes_on_and_every_bad_record_is_set_aside(
-    spark: SparkSession, options: Options
-) -> None:
-    """Repeats end here; other devices, other codes and other stretches do not; equal bad records are no repeats."""
+def test_only_first_alarms_pass_and_bad_records_are_rejected(spark: SparkSession, options: Options) -> None:
+    """The job drops repeats within a window, device and code; equal bad records all reach the reject topic."""
     now = int(time.time() * 1000)
-    start_of_stretch = now - now % REPEAT_MS
-    first = alarm(start_of_stretch)
+    window_start = now - now % REPEAT_MS
+    first = alarm(window_start)
     firsts = [
         first,
-        alarm(start_of_stretch, device_id="d2"),
-        alarm(start_of_stretch, code="water"),
-        alarm(start_of_stretch - 1),
+        alarm(window_start, device_id="d2"),
+        alarm(window_start, code="water"),
+        alarm(window_start - 1),
     ]
-    repeats = [first, alarm(start_of_stretch + 1), alarm(now, severity="low")]
+    repeats = [first, alarm(window_start + 1), alarm(now, severity="low")]
     bad = {
         **BROKEN,
         "missing:raised_ts": alarm(None),
@@ -66,6 +64,6 @@ def test_only_the_first_alarm_of_a_stretch_goes_on_and_every_bad_record_is_set_a
     assert {frozenset(ALARMS.names)} == {frozenset(o.fields()) for o in found if o.topic == "alarms-first"}
     rejected = [(o.headers["reason"].decode(), o.value) for o in found if o.topic == "alarms-rejected"]
     assert [(reason, value) for reason, value in bad.items() for _ in range(2)] == rejected
-    eventually(lambda: held_back(query)[1] == len(repeats), 60, "the commit of the repeats")
+    eventually(lambda: dropped_rows(query)[1] == len(repeats), 60, "the commit of the repeats")
     raise_if_failed([query])
-    assert (0, len(repeats)) == held_back(query)
+    assert (0, len(repeats)) == dropped_rows(query)

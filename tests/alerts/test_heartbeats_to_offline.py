@@ -1,4 +1,4 @@
-"""Silent devices: one alarm, in time, cleared when the device is back, and none that a repeat or a restart makes."""
+"""Silent devices: one timely alarm, cleared on return, and no false alarm from duplicates or restarts."""
 
 import threading
 import time
@@ -33,29 +33,29 @@ PAUSE_MS = 100
 
 
 def now_ms() -> int:
-    """Return this machine's clock, which is the broker's too."""
+    """Return the time of this machine, which also runs the broker."""
     return int(time.time() * 1000)
 
 
 def beat(device: str, beat_ts: int | None = None, **changes: Any) -> tuple[bytes, bytes]:
-    """Return a record of a heart-beat, of now unless it says otherwise."""
+    """Return key and value of a heartbeat, with the current time by default."""
     fields = {"device_id": device, "beat_ts": now_ms() if beat_ts is None else beat_ts}
     return device.encode(), encoded(fields, **changes)
 
 
 def changes(outputs: list[Output]) -> list[dict[str, Any]]:
-    """Return the changes, in the order in which they were emitted."""
-    found = [output.fields() for output in outputs if output.topic == "heartbeats-offline"]
-    return sorted(found, key=lambda change: change["emitted_ts"])
+    """Return the changes in the order of their emission."""
+    changed = [output.fields() for output in outputs if output.topic == "heartbeats-offline"]
+    return sorted(changed, key=lambda change: change["emitted_ts"])
 
 
-def says(outputs: list[Output]) -> list[str]:
-    """Return device and status of each change, in the order in which they were emitted."""
+def device_statuses(outputs: list[Output]) -> list[str]:
+    """Return device and status of each change in the order of their emission."""
     return [f"{change['device_id']} {change['status']}" for change in changes(outputs)]
 
 
 def append_times(options: Options) -> list[int]:
-    """Return when the broker took each heart-beat."""
+    """Return the append time of each heartbeat."""
     consumer = Consumer({"bootstrap.servers": options.bootstrap_servers, "group.id": "test"})
     partition = TopicPartition(f"{options.topic_prefix}heartbeats", 0, 0)
     try:
@@ -68,7 +68,7 @@ def append_times(options: Options) -> list[int]:
 
 @contextmanager
 def beating(options: Options, device: str) -> Iterator[None]:
-    """Send heart-beats of a device as long as the block lasts."""
+    """Send heartbeats of a device until the block ends."""
     stop = threading.Event()
 
     def run() -> None:
@@ -84,8 +84,8 @@ def beating(options: Options, device: str) -> Iterator[None]:
         thread.join()
 
 
-def test_silent_device_raises_one_alarm_and_its_return_clears_it(spark: SparkSession, options: Options) -> None:
-    """The alarm leaves inside the batch and says since when; the change that ends it has its id."""
+def test_silent_device_raises_alarm_that_its_return_clears(spark: SparkSession, options: Options) -> None:
+    """The alarm is emitted within the batch and states the last heartbeat; the clearing change has the same id."""
     create(JOB, options)
     with ticking(options):
         query = start(JOB, spark, options)
@@ -108,8 +108,8 @@ def test_silent_device_raises_one_alarm_and_its_return_clears_it(spark: SparkSes
     assert [b"d1"] * 3 == [output.key for output in found]
 
 
-def test_without_ticks_the_alarm_comes_only_when_a_batch_ends(spark: SparkSession, options: Options) -> None:
-    """A due timer waits for a row of its state partition, and here none comes."""
+def test_alarm_without_ticks_waits_for_the_end_of_the_batch(spark: SparkSession, options: Options) -> None:
+    """A timer that is due waits for a row of its state partition; without ticks, none arrives."""
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
 
@@ -122,15 +122,13 @@ def test_without_ticks_the_alarm_comes_only_when_a_batch_ends(spark: SparkSessio
 
 
 def started_ms(query: StreamingQuery) -> list[int]:
-    """Return when each committed batch began."""
+    """Return the start time of each committed batch."""
     times = [datetime.fromisoformat(progress.timestamp) for progress in query.recentProgress]
     return [int(at.timestamp() * 1000) for at in times]
 
 
-def test_repeated_and_overtaken_heart_beats_neither_hold_back_nor_clear_an_alarm(
-    spark: SparkSession, options: Options
-) -> None:
-    """Only news of a device counts: who hears its last word again and again has not heard of it."""
+def test_repeated_and_overtaken_heartbeats_change_no_alarm(spark: SparkSession, options: Options) -> None:
+    """A heartbeat that is repeated or older than the newest one neither delays nor clears an alarm."""
     create(JOB, options)
     last, older = beat("d1"), beat("d1", now_ms() - PAUSE_MS)
     send(options, "heartbeats", [last])
@@ -145,14 +143,12 @@ def test_repeated_and_overtaken_heart_beats_neither_hold_back_nor_clear_an_alarm
 
     raise_if_failed([query])
     assert append_times(options)[0] == raised.fields()["last_seen_ts"]
-    assert ["d1 offline", "d2 offline"] == says(found)
+    assert ["d1 offline", "d2 offline"] == device_statuses(found)
     assert [b"late", b"late"] == [o.headers["reason"] for o in found if o.topic == "heartbeats-rejected"]
 
 
-def test_heart_beat_that_cannot_be_read_or_says_nothing_of_now_is_set_aside(
-    spark: SparkSession, options: Options
-) -> None:
-    """Every bad record keeps its bytes and says why; a late one raises and clears nothing."""
+def test_unreadable_or_late_heartbeat_is_rejected_with_reason(spark: SparkSession, options: Options) -> None:
+    """Each rejected record keeps its bytes and has a reason; a late heartbeat neither raises nor clears an alarm."""
     now = now_ms()
     cases: dict[str, bytes | None] = {
         **BROKEN,
@@ -174,13 +170,13 @@ def test_heart_beat_that_cannot_be_read_or_says_nothing_of_now_is_set_aside(
         *rejected, alarm = received(options, JOB, len(cases) + 1)
 
     raise_if_failed([query])
-    assert ["d1 offline"] == says([alarm])
+    assert ["d1 offline"] == device_statuses([alarm])
     expected = [("heartbeats-rejected", b"k", value, reason) for reason, value in cases.items()]
     assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
 
 
-def test_restart_before_the_commit_gives_the_same_alarm_and_clears_it(spark: SparkSession, options: Options) -> None:
-    """What was emitted and not committed is emitted again with the same ids, also if the device has come back since."""
+def test_restart_before_commit_repeats_and_clears_the_alarm(spark: SparkSession, options: Options) -> None:
+    """Uncommitted changes are emitted again with the same ids, even if the device has returned since."""
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
     with ticking(options):
@@ -193,25 +189,23 @@ def test_restart_before_the_commit_gives_the_same_alarm_and_clears_it(spark: Spa
         found = received(options, JOB, 4, START_SECONDS)
 
     raise_if_failed([query])
-    assert ["d1 offline", "d1 offline", "d1 online", "d1 offline"] == says(found)
+    assert ["d1 offline", "d1 offline", "d1 online", "d1 offline"] == device_statuses(found)
     first, second = append_times(options)
     assert [f"d1/{at}" for at in (first, first, first, second)] == [change["alarm_id"] for change in changes(found)]
 
 
-def test_device_that_beats_while_the_job_is_away_raises_no_alarm(spark: SparkSession, options: Options) -> None:
-    """Neither the end of a batch nor a restart looks like silence, though timers are due and heart-beats unread."""
+def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options: Options) -> None:
+    """A batch boundary or a restart does not count as silence, although timers are due and heartbeats unread."""
     create(JOB, options)
-    own = replace(options, interval_seconds=5)
+    short_batches = replace(options, interval_seconds=5)
     with ticking(options):
         with beating(options, "d1"):
-            query = start(JOB, spark, own)
+            query = start(JOB, spark, short_batches)
             eventually(lambda: len(started_ms(query)) >= 2, START_SECONDS, "two batches")
             query.stop()
             stopped = len(append_times(options))
-            eventually(
-                lambda: len(append_times(options)) > stopped + 2 / BEAT_SECONDS, 60, "two seconds of heart-beats"
-            )
-            query = start(JOB, spark, own)
+            eventually(lambda: len(append_times(options)) > stopped + 2 / BEAT_SECONDS, 60, "two seconds of heartbeats")
+            query = start(JOB, spark, short_batches)
             eventually(lambda: query.recentProgress, START_SECONDS, "a batch after the restart")
         found = received(options, JOB, 1)
 
@@ -223,11 +217,11 @@ def test_device_that_beats_while_the_job_is_away_raises_no_alarm(spark: SparkSes
     ]
 
 
-def test_device_that_stays_away_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:
-    """The alarm is ended by a last change, and the state is empty."""
+def test_device_silent_for_long_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:
+    """A last change ends the alarm, and the state is empty afterwards."""
 
-    def build(session: SparkSession, own: Options) -> Any:
-        heartbeats, ticks = (read_stream(session, own, topic) for topic in ("heartbeats", TICKS_TOPIC))
+    def build(session: SparkSession, job_options: Options) -> Any:
+        heartbeats, ticks = (read_stream(session, job_options, topic) for topic in ("heartbeats", TICKS_TOPIC))
         return heartbeats_to_offline(heartbeats, ticks, forget_ms=3 * SILENCE_MS)
 
     create(JOB, options)
@@ -239,14 +233,14 @@ def test_device_that_stays_away_is_forgotten_with_its_state(spark: SparkSession,
         eventually(lambda: len(started_ms(query)) > batches, 60, "a commit")
 
     raise_if_failed([query])
-    assert ["d1 forgotten", "d1 offline", "d2 forgotten", "d2 offline"] == sorted(says(found))
+    assert ["d1 forgotten", "d1 offline", "d2 forgotten", "d2 offline"] == sorted(device_statuses(found))
     assert 2 == len({change["alarm_id"] for change in changes(found)})
     assert 0 == query.recentProgress[-1].stateOperators[0].numRowsTotal
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7, 32])
-def test_ticks_reach_every_state_partition_once(spark: SparkSession, partitions: int) -> None:
-    """One key for each partition, by the engine's own hash."""
+def test_tick_keys_reach_every_state_partition_once(spark: SparkSession, partitions: int) -> None:
+    """Spark's own hash assigns exactly one key to each partition."""
     keys = tick_keys(spark, partitions)
 
     rows = spark.createDataFrame([(key,) for key in keys], "key string").repartition(partitions, "key")
@@ -254,14 +248,14 @@ def test_ticks_reach_every_state_partition_once(spark: SparkSession, partitions:
 
 
 @pytest.mark.timeout(400)
-def test_command_on_a_cluster_sends_ticks_and_its_classes_to_the_executors(options: Options, tmp_path: Path) -> None:
-    """Started as a user would on two workers, the job raises an alarm inside its first batch and ends on Ctrl-C."""
+def test_command_on_cluster_raises_alarm_and_stops_on_ctrl_c(options: Options, tmp_path: Path) -> None:
+    """On a cluster with two workers, the command raises an alarm within its first batch and exits on Ctrl-C."""
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
     with standalone_cluster(workers=2, cores_per_worker=3) as master:
         arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--master", master)
         found, status, printed, errors = interrupted(JOB, arguments, options, 1)
 
-    assert ["d1 offline"] == says(found)
+    assert ["d1 offline"] == device_statuses(found)
     line = f"{JOB.name} runs in real-time mode: heartbeats -> heartbeats-offline, heartbeats-rejected; Ctrl-C stops it"
     assert (0, [line], "") == (status, printed.splitlines(), errors.partition("Traceback")[1])

@@ -1,4 +1,4 @@
-"""The jobs as commands: help, refusals, and Ctrl-C."""
+"""The jobs as commands: help, refused starts, and Ctrl-C."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,8 @@ JOBS = [alarms_to_first.JOB, heartbeats_to_offline.JOB, logs_to_leaks.JOB, payme
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-def test_help_names_the_topics_and_the_only_thing_that_is_needed(job: Job) -> None:
-    """Whoever reads the help can run the job."""
+def test_help_names_topics_and_required_variable(job: Job) -> None:
+    """The help names the topics, the required environment variable and the options."""
     with command(job, "--help") as process:
         printed, _ = process.communicate(timeout=60)
 
@@ -27,8 +27,8 @@ def test_help_names_the_topics_and_the_only_thing_that_is_needed(job: Job) -> No
     assert [] == [name for name in needed if name not in "".join(printed.split())]
 
 
-def test_without_an_address_a_job_says_where_to_get_one() -> None:
-    """Nothing starts, and the message names the variable and the remedy."""
+def test_job_without_broker_address_names_the_remedy() -> None:
+    """Without an address, nothing starts, and the message names the variable and the remedy."""
     with command(JOBS[0]) as process:
         _, printed = process.communicate(timeout=60)
 
@@ -38,8 +38,8 @@ def test_without_an_address_a_job_says_where_to_get_one() -> None:
 
 
 @pytest.mark.timeout(240)
-def test_ctrl_c_ends_a_job_with_status_zero_and_without_a_stack_trace(options: Options, tmp_path: Path) -> None:
-    """A running job answers records until it is stopped, and says in one line what it does."""
+def test_ctrl_c_ends_job_with_status_zero(options: Options, tmp_path: Path) -> None:
+    """A running job prints one line, processes records until Ctrl-C, and exits without a stack trace."""
     job = logs_to_leaks.JOB
     create(job, options)
     send(options, "logs", [(b"k", encoded({"service": "a", "message": "to a@b.nl"}))])
@@ -53,14 +53,14 @@ def test_ctrl_c_ends_a_job_with_status_zero_and_without_a_stack_trace(options: O
 
 
 def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options: Options) -> None:
-    """Partitions that would starve without an error never start to."""
+    """The job does not start a query whose partitions would starve without an error."""
     too_many = slots_total(spark) + 1
 
     with pytest.raises(NotEnoughSlotsError, match=f"logs_to_leaks {too_many}"):
         start(logs_to_leaks.JOB, spark, replace(options, partitions=too_many))
 
 
-def test_an_absent_broker_is_named_before_the_start(spark: SparkSession) -> None:
-    """Spark would wait without an error."""
+def test_unreachable_broker_is_reported_before_the_start(spark: SparkSession) -> None:
+    """The job raises an error before the start, because the query would wait without one."""
     with pytest.raises(RuntimeError, match="no broker answers"):
         start(logs_to_leaks.JOB, spark, Options("127.0.0.1:1"))

@@ -1,4 +1,4 @@
-"""Personal data in log lines: what is found, what is not, and that no alert repeats it."""
+"""Personal data in log lines: matches, near misses, and alerts that do not contain it."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.alerts.job import Options, start
-from examples.alerts.logs_to_leaks import JOB, LEAKS, MOST_LEAKS
+from examples.alerts.logs_to_leaks import JOB, LEAKS, MAX_LEAKS
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
 from tests.alerts.helpers import BROKEN, create, encoded, received, send
@@ -29,17 +29,15 @@ LINES = {
     "from a@b.nl to xa@b.nl": ("from [email] to [email]", "email", 2),
     "@home 12:00 a@b": ("@home 12:00 a@b", "", 0),
     "": ("", "", 0),
-    " ".join(f"u{n}@b.nl" for n in range(MOST_LEAKS + 1)): ("[withheld]", "email", MOST_LEAKS + 1),
-    # A pattern that tries every length from every place would need minutes for one of these.
+    " ".join(f"u{n}@b.nl" for n in range(MAX_LEAKS + 1)): ("[withheld]", "email", MAX_LEAKS + 1),
+    # A pattern that tries every length at every position would need minutes for one of these lines.
     **{line: (line, "", 0) for line in ("a" * 99_000, "1" * 99_000, "4111 " * 19_800)},
 }
-"""Message: how it goes on, which kinds it holds, and how many different ones."""
+"""For each message: the masked message, the kinds of data, and the number of distinct matches."""
 
 
-def test_personal_data_is_masked_and_raises_an_alert_that_does_not_hold_it(
-    spark: SparkSession, options: Options
-) -> None:
-    """Each line goes on once; a line with a leak gives one alert more, with the same source position."""
+def test_personal_data_is_masked_and_absent_from_alerts(spark: SparkSession, options: Options) -> None:
+    """Each line is written once; a line with a leak also produces one alert with the same source position."""
     cases = [(encoded(GOOD, message=line, user="ann@b.nl"), *expected) for line, expected in LINES.items()]
     bad = {
         **BROKEN,

@@ -1,4 +1,4 @@
-"""Payments and their rules: flags, refusals, and rules that change while the job runs."""
+"""Payments and their rules: flags, rejects, and rules that change while the job runs."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,8 +28,8 @@ RULES = [
 ]
 
 
-def test_payments_are_flagged_by_the_newest_rule_of_their_country(spark: SparkSession, options: Options) -> None:
-    """Each payment leaves once, before any commit; where no rule can be read, that is the flag."""
+def test_payments_are_flagged_by_newest_rule_of_country(spark: SparkSession, options: Options) -> None:
+    """Each payment is written once, before any commit; without a readable rule, its flag is `no_rule`."""
     cases: list[tuple[bytes, str, str]] = [
         (encoded(GOOD), "payments-passed", ""),
         (encoded(GOOD, amount_cents=100_01), "payments-flagged", "over_limit"),
@@ -55,10 +55,8 @@ def test_payments_are_flagged_by_the_newest_rule_of_their_country(spark: SparkSe
     assert query.lastProgress is None
 
 
-def test_a_payment_that_cannot_be_read_is_set_aside_and_the_next_one_is_flagged(
-    spark: SparkSession, options: Options
-) -> None:
-    """Every bad record keeps its bytes and says why; none ends the query."""
+def test_unreadable_payment_is_rejected_and_next_one_passes(spark: SparkSession, options: Options) -> None:
+    """Each rejected record keeps its bytes and has a reason, and none ends the query."""
     cases = {
         **BROKEN,
         "wrong_type": encoded(GOOD, card=5),
@@ -79,8 +77,8 @@ def test_a_payment_that_cannot_be_read_is_set_aside_and_the_next_one_is_flagged(
     assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
 
 
-def test_a_new_rule_counts_from_the_next_batch_on(spark: SparkSession, options: Options) -> None:
-    """The topic of the rules is read at the start of every batch, without a restart."""
+def test_new_rule_applies_from_the_next_batch(spark: SparkSession, options: Options) -> None:
+    """The query reads the rules at the start of every batch, without a restart."""
     create(JOB, options)
     send(options, "payment-rules", RULES)
     query = start(JOB, spark, replace(options, interval_seconds=2))

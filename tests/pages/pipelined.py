@@ -1,8 +1,7 @@
 """
-Provoke what the scheduler refuses about a pipelined shuffle, which no public call reaches.
+Reproduce scheduler refusals about pipelined shuffles, which no public call can cause.
 
-A running stateful query arrives; a second job on its own RDD leaves with an error.
-Real-time mode hands rows from stage to stage while both run, so nothing is kept that another job could read.
+Real-time mode passes rows between running stages and keeps none that another job could read.
 """
 
 from collections.abc import Callable
@@ -23,7 +22,7 @@ def count_again(query: StreamingQuery) -> None:
 
 
 def count_with_checkpoint(query: StreamingQuery) -> None:
-    """Run a second job that would save the shuffle's rows."""
+    """Run a second job that would checkpoint the rows of the shuffle."""
     rows = rows_of(query)
     rows.context().setCheckpointDir("checkpoints/rdd")
     rows.checkpoint()
@@ -34,4 +33,4 @@ PROVOKED: dict[str, Callable[[StreamingQuery], None]] = {
     "PIPELINED_SHUFFLE_CROSS_JOB_REUSE": count_again,
     "PIPELINED_SHUFFLE_UNSUPPORTED": count_with_checkpoint,
 }
-"""Conditions and what provokes them."""
+"""Conditions, and the functions that cause them."""

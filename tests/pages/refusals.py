@@ -1,8 +1,7 @@
 """
-Know what the engine can refuse, what the pages quote of it, and what really happens.
+Read Spark's own error conditions and the messages that the error pages quote, and reproduce failures.
 
-Spark's own list of error conditions and the pages about errors arrive; conditions, quotes and failures leave.
-Real-time mode fails at two moments, so a failure is its moment and its exception.
+A real-time query can fail at the start or later, so a failure consists of a moment and an exception.
 """
 
 import contextlib
@@ -21,98 +20,100 @@ from scripts.pack import files
 from scripts.text import markdown
 from tests.helpers import eventually
 from tests.pages.examples import EXAMPLES, Example
-from tests.pages.running import Place, fresh_session
+from tests.pages.running import PageEnvironment, fresh_session
 from tests.pages.samples import feed
 
 PAGES = sorted((files.ROOT / "references").glob("errors*.md"))
 DEADLINE_SECONDS = 60.0
-# Words by which Spark's list names the mode, and the shuffle that only this mode uses.
-SUBJECT = re.compile(r"real.?time mode|real.?time trigger|pipelined(?![a-z])", re.IGNORECASE)
+# Terms that Spark's list uses for real-time mode, and for the shuffle that only this mode uses.
+REAL_TIME_TERMS = re.compile(r"real.?time mode|real.?time trigger|pipelined(?![a-z])", re.IGNORECASE)
 QUOTE = re.compile(r"^> (`+) ?(?P<text>.+?) ?\1$")
 
 Failure = tuple[str, BaseException]
 
 
 def spark_templates() -> dict[str, str]:
-    """Return each condition of Spark's own list with the template of its message; sub-classes have a dot."""
+    """Return the message template of each condition in Spark's own list; names of subclasses contain a dot."""
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
     with zipfile.ZipFile(jar) as archive:
         conditions = json.loads(archive.read("error/error-conditions.json"))
     templates = {}
     for name, condition in conditions.items():
         templates[name] = "\n".join(condition["message"])
-        for part, sub_class in condition.get("subClass", {}).items():
-            templates[f"{name}.{part}"] = "\n".join(sub_class["message"])
+        for part, subclass in condition.get("subClass", {}).items():
+            templates[f"{name}.{part}"] = "\n".join(subclass["message"])
     return templates
 
 
 def python_templates() -> dict[str, str]:
-    """Return the conditions that PySpark raises itself."""
+    """Return the message template of each condition that PySpark itself raises."""
     return {name: "\n".join(condition["message"]) for name, condition in ERROR_CLASSES_MAP.items()}
 
 
 def about_real_time_mode(templates: dict[str, str]) -> set[str]:
-    """Return the conditions about real-time mode, without a class that only gathers sub-classes."""
+    """Return the conditions about real-time mode, without classes that only group subclasses."""
     families = {name.partition(".")[0] for name in templates if "." in name}
-    known = {name for name in families if SUBJECT.search(name.replace("_", " ") + templates[name])}
+    known = {name for name in families if REAL_TIME_TERMS.search(name.replace("_", " ") + templates[name])}
     return {
         name
         for name, template in templates.items()
         if name not in families
-        and (SUBJECT.search(f"{name.replace('_', ' ')} {template}") or name.partition(".")[0] in known)
+        and (REAL_TIME_TERMS.search(f"{name.replace('_', ' ')} {template}") or name.partition(".")[0] in known)
     }
 
 
-def unproved(conditions: Iterable[str], provoked_by_tests: Iterable[str]) -> list[str]:
-    """Return what neither a fence nor a test provokes, or no heading or row of the pages about errors names."""
-    provoked = {example.fence.options.get("raises") for example in EXAMPLES} | set(provoked_by_tests)
+def unproved(conditions: Iterable[str], reproduced_by_tests: Iterable[str]) -> list[str]:
+    """Return the conditions that no fence or test reproduces, or that no heading or row of the error pages names."""
+    reproduced = {example.fence.options.get("raises") for example in EXAMPLES} | set(reproduced_by_tests)
     lines = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if line[:1] in ("|", "#")]
     named = {name for line in lines for name in re.findall(r"`([A-Z][A-Z0-9_.]+)`", line)}
-    return sorted(name for name in conditions if name not in provoked & named)
+    return sorted(name for name in conditions if name not in reproduced & named)
 
 
 def refused_examples() -> list[Example]:
-    """Return the blocks of the pages about errors that must fail, without the index."""
+    """Return the code blocks of the error pages that must fail, except those of the index page."""
     pages = {files.relative(files.ROOT, page) for page in PAGES if page.stem != "errors"}
     return [example for example in EXAMPLES if example.page in pages and example.fate == "raises"]
 
 
 def quotes(page: Path) -> dict[str, int]:
-    """Return the messages that a page quotes, with the line of the fence that follows in the section, or 0."""
+    """Return the messages that a page quotes, with the line of the next fence in the section, or 0 if there is none."""
     text = page.read_text(encoding="utf-8")
     headings = [heading.line for heading in markdown.headings(text)]
     fences = [fence.line for fence in markdown.fences(text)]
-    found = {}
+    fence_lines = {}
     for number, line in enumerate(markdown.prose(text), 1):
         if match := QUOTE.match(line):
             end = min((start for start in headings if start > number), default=len(text))
-            found[match["text"]] = min((start for start in fences if number < start < end), default=0)
-    return found
+            fence_lines[match["text"]] = min((start for start in fences if number < start < end), default=0)
+    return fence_lines
 
 
 def failure(
-    run: Callable[[SparkSession], Iterable[object]], place: Place, topics: Iterable[str] = ("clicks",)
+    run: Callable[[SparkSession], Iterable[object]], environment: PageEnvironment, topics: Iterable[str] = ("clicks",)
 ) -> Failure:
-    """Run code that starts queries, and return whether it failed at the start or later, and the exception."""
-    with fresh_session(place.spark) as session, contextlib.chdir(place.folder):
+    """Run code that starts queries; return the moment of the failure, `start` or `later`, and the exception."""
+    with fresh_session(environment.spark) as session, contextlib.chdir(environment.folder):
         try:
             queries = [value for value in run(session) if isinstance(value, StreamingQuery)]
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is compared
+        except Exception as error:  # noqa: BLE001 - the caller compares any exception
             return "start", error
 
-        def ended() -> BaseException | None:
-            feed(place.kafka, list(topics))
-            return next((found for query in queries if (found := query.exception())), None)
+        def first_exception() -> BaseException | None:
+            feed(environment.kafka, list(topics))
+            return next((error for query in queries if (error := query.exception())), None)
 
-        return "later", eventually(ended, DEADLINE_SECONDS, "a failure of the query") or AssertionError("none")
+        return "later", eventually(first_exception, DEADLINE_SECONDS, "a failure of the query") or AssertionError(
+            "none"
+        )
 
 
 def template(condition: str) -> str:
-    """Return the template of a condition's message, with that of its family; nothing if no list has it."""
+    """Return the message templates of a condition and of its family, or an empty string if no list has them."""
     known = {**python_templates(), **spark_templates()}
     return "\n".join({known.get(name, ""): None for name in (condition.partition(".")[0], condition)})
 
 
-def foreign(quoted: Iterable[str], condition: str, error: object) -> list[str]:
-    """Return what of the quoted texts stands neither in the condition's template nor in what was raised."""
+def unmatched_quotes(quoted: Iterable[str], condition: str, error: object) -> list[str]:
+    """Return the quoted texts that are neither in the template of the condition nor in the raised exception."""
     return [text for text in quoted if text not in template(condition) and text not in str(error)]

@@ -1,10 +1,10 @@
-"""Every refusal of real-time mode that Spark's own list names is provoked, documented and quoted word for word."""
+"""Every real-time mode condition in Spark's own list is reproduced, documented and quoted exactly."""
 
 import pytest
 from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
-from examples.realtime.slots import QueryFailedError, wait_until
+from examples.realtime.queries import QueryFailedError, wait_until
 from scripts.pack import files
 from tests.pages.examples import Example
 from tests.pages.pipelined import PROVOKED
@@ -12,24 +12,24 @@ from tests.pages.refusals import (
     PAGES,
     about_real_time_mode,
     failure,
-    foreign,
     quotes,
     refused_examples,
     spark_templates,
+    unmatched_quotes,
     unproved,
 )
-from tests.pages.running import Place, name_of
+from tests.pages.running import PageEnvironment, name_of
 from tests.pages.samples import SOURCES
 
 FAMILY = "STREAMING_REAL_TIME_MODE"
 SQL_CLASSES = {f"{FAMILY}.{part}" for part in ("OUTPUT_MODE_NOT_SUPPORTED", "INPUT_STREAM_NOT_SUPPORTED")}
-# What a page about later failures shows although it comes at once.
-AT_ONCE = {"ImportError", "_LEGACY_ERROR_TEMP_1298"}
+# Conditions raised by `start()` or earlier, on pages about later failures.
+RAISED_AT_START = {"ImportError", "_LEGACY_ERROR_TEMP_1298"}
 TESTS = [path.read_text(encoding="utf-8") for path in (files.ROOT / "tests/pages").glob("test_errors_*.py")]
 
 
-def test_condition_of_sparks_list_is_provoked_and_documented() -> None:
-    """When a new Spark can refuse more, this fails until a fence or a test provokes it and a page names it."""
+def test_condition_in_spark_list_is_reproduced_and_documented() -> None:
+    """A condition that a new Spark version adds fails this test until it is reproduced and a page names it."""
     conditions = about_real_time_mode(spark_templates())
 
     assert conditions >= {*SQL_CLASSES, "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", *PROVOKED}
@@ -43,73 +43,75 @@ def test_condition_of_sparks_list_is_provoked_and_documented() -> None:
         ("STREAMING_SINK_TOO_SLOW", "The sink cannot keep up in Real-time Mode."),
         ("PIPELINED_SHUFFLE_LOST", "The shuffle <shuffleId> is gone."),
     ],
-    ids=["sub-class", "named-in-the-message", "named-in-the-condition"],
+    ids=["subclass", "named-in-the-message", "named-in-the-condition"],
 )
-def test_condition_that_nothing_provokes_is_found(name: str, message: str) -> None:
-    """The check can fail: a condition that a future Spark adds to its list is reported."""
+def test_condition_without_fence_or_test_is_reported(name: str, message: str) -> None:
+    """The check can fail: it reports a condition that a future Spark version adds to its list."""
     future = {**spark_templates(), name: message}
 
     assert [name] == unproved(about_real_time_mode(future), PROVOKED)
 
 
-def test_condition_that_no_row_names_is_found() -> None:
-    """Provoking is not enough: what no heading or row names is reported."""
+def test_condition_missing_from_pages_is_reported() -> None:
+    """A reproduced condition is still reported if no heading or table row names it."""
     assert ["SOMEWHERE_ELSE"] == unproved({"SOMEWHERE_ELSE"}, [*PROVOKED, "SOMEWHERE_ELSE"])
 
 
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.parametrize("example", refused_examples(), ids=str)
-def test_refusal_comes_at_the_moment_and_in_the_words_of_the_page(
-    example: Example, eval_example: EvalExample, place: Place
+def test_refusal_has_moment_and_message_that_the_page_states(
+    example: Example, eval_example: EvalExample, environment: PageEnvironment
 ) -> None:
-    """The page's own distinction between start and later holds, and the quote above the code is the engine's."""
+    """The code fails at the start or later as its page states, and the message quoted above the code is Spark's."""
     condition = example.fence.options["raises"]
     topics = [topic for topic in SOURCES if f'"{topic}"' in example.fence.code]
 
     moment, error = failure(
         lambda session: eval_example.run(example.as_code_example(), module_globals={"spark": session}).values(),
-        place,
+        environment,
         topics,
     )
 
-    is_at_start = "at_start" in example.page or condition in AT_ONCE
+    is_at_start = "at_start" in example.page or condition in RAISED_AT_START
     assert ("start" if is_at_start else "later", condition) == (moment, name_of(error))
     quoted = [text for text, line in quotes(files.ROOT / example.page).items() if line == example.fence.line]
-    assert quoted, f"{example} quotes no message above its code"
-    assert [] == foreign(quoted, condition, error)
+    assert quoted, f"{example}: no message is quoted above the code"
+    assert [] == unmatched_quotes(quoted, condition, error)
 
 
-def test_quote_that_is_not_the_engines_is_found() -> None:
-    """One changed word makes the check fail, and words that were raised pass it."""
+def test_quote_that_differs_from_spark_message_is_reported() -> None:
+    """The check reports a quote with one changed word and accepts text from the raised exception."""
     right, wrong = "set the output mode to Update", "set the output mode to Append"
 
-    assert [wrong] == foreign([right, wrong, "Topic x"], f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED", ValueError("Topic x"))
+    assert [wrong] == unmatched_quotes(
+        [right, wrong, "Topic x"], f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED", ValueError("Topic x")
+    )
 
 
-def test_quote_without_code_is_proved_by_a_test() -> None:
-    """What no fence of the section provokes is in Spark's list, or a test compares it with what happened."""
+def test_quote_without_fence_is_in_spark_list_or_a_test() -> None:
+    """A quoted message without a fence in its section is in Spark's list, or a test compares it with an exception."""
     known = [*spark_templates().values(), *spark_templates(), *TESTS]
-    alone = [text for page in PAGES for text, line in quotes(page).items() if not line]
+    without_fence = [text for page in PAGES for text, line in quotes(page).items() if not line]
 
-    assert alone
-    assert [] == [text for text in alone if not any(text in source for source in known)]
+    assert without_fence
+    assert [] == [text for text in without_fence if not any(text in source for source in known)]
 
 
 @pytest.mark.spark
-def test_exception_of_the_start_knows_its_condition(spark: SparkSession) -> None:
-    """What `start()` raises can be asked for its condition."""
+def test_exception_of_start_returns_its_condition(spark: SparkSession) -> None:
+    """`getCondition()` of an exception raised by `start()` returns the condition."""
     writer = spark.readStream.format("rate").load().writeStream.format("console")
 
-    with pytest.raises(Exception, match="OUTPUT_MODE_NOT_SUPPORTED") as refused:
+    with pytest.raises(Exception, match="OUTPUT_MODE_NOT_SUPPORTED") as raised:
         writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
 
-    assert f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED" == refused.value.getCondition()  # type: ignore[attr-defined]
+    assert f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED" == raised.value.getCondition()  # type: ignore[attr-defined]
 
 
 @pytest.mark.spark
-def test_exception_of_a_query_has_its_condition_only_in_its_text(spark: SparkSession) -> None:
-    """What comes later does not know its condition; `QueryFailedError` does."""
+def test_exception_of_query_has_condition_only_in_its_text(spark: SparkSession) -> None:
+    """`getCondition()` of a query's exception returns None; `QueryFailedError` has the condition."""
     writer = spark.readStream.format("rate").load().writeStream.format("console").outputMode("update")
     query = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
 

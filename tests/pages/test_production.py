@@ -1,4 +1,4 @@
-"""The page on production: its job and its command are right, and what it says of restarts and progress holds."""
+"""The production page: its job, its command, and its statements about restarts and progress events."""
 
 import os
 import subprocess
@@ -25,30 +25,30 @@ from scripts.text import markdown
 from tests.helpers import end_offset, new_topic, produce
 
 PAGE = files.ROOT / "references" / "production.md"
-CORES_OF_A_WORKER = 8
+CORES_PER_WORKER = 8
 
 
-def fence(language: str) -> str:
+def first_fence(language: str) -> str:
     """Return the first code block of the page in a language."""
-    found = markdown.fences(PAGE.read_text(encoding="utf-8"))
-    return next(one.code for one in found if one.language == language)
+    fences = markdown.fences(PAGE.read_text(encoding="utf-8"))
+    return next(fence.code for fence in fences if fence.language == language)
 
 
 def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program beside this Python, as an activated environment would."""
+    """Run `spark-submit` from the folder of this Python, as an activated environment would."""
     programs = Path(sys.executable).parent
-    own = {"JAVA_HOME": str(java_home()), "PYTHONPATH": ".", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    changed = {"JAVA_HOME": str(java_home()), "PYTHONPATH": ".", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     command = [str(programs / "spark-submit"), *arguments]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return subprocess.run(
-        command, cwd=files.ROOT, env=kept | own, text=True, capture_output=True, check=False, timeout=100
+        command, cwd=files.ROOT, env=inherited | changed, text=True, capture_output=True, check=False, timeout=100
     )
 
 
 @pytest.mark.spark
-def test_job_of_the_page_has_slots_for_the_queries_it_starts(spark: SparkSession) -> None:
-    """The bundle starts on fixed workers, with the flag, and with more slots than the queries of the pipeline need."""
-    text = fence("yaml")
+def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
+    """The bundle has fixed workers, the real-time mode flag, and enough slots for the pipeline's queries."""
+    text = first_fence("yaml")
     job = next(iter(yaml.safe_load(text)["resources"]["jobs"].values()))
     cluster = job["job_clusters"][0]["new_cluster"]
     source = (
@@ -63,14 +63,14 @@ def test_job_of_the_page_has_slots_for_the_queries_it_starts(spark: SparkSession
     assert [] == definition_problems(text, is_json=False)
     assert "true" == cluster["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
     assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
-    assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_OF_A_WORKER
+    assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_PER_WORKER
     assert "UNPAUSED" == job["continuous"]["pause_status"]
 
 
 @pytest.mark.spark
-def test_command_of_the_page_starts_the_pipeline() -> None:
-    """The options are known to spark-submit, and the module finds its package and takes the options after it."""
-    line = fence("bash").replace("\\\n", " ").splitlines()[-1]
+def test_command_of_page_starts_the_pipeline() -> None:
+    """spark-submit knows its options, and the program finds its package and accepts the options that follow it."""
+    line = first_fence("bash").replace("\\\n", " ").splitlines()[-1]
     before, options = line.split("spark-submit ")[1].split("examples/attribution/demo/__main__.py")
     arguments = before.replace('--jars "$JARS"', "").split()
 
@@ -81,8 +81,8 @@ def test_command_of_the_page_starts_the_pipeline() -> None:
 
 
 @pytest.mark.spark
-def test_driver_in_python_stays_outside_of_a_standalone_cluster() -> None:
-    """Standalone has no cluster mode for Python, so whoever runs spark-submit also restarts it."""
+def test_standalone_cluster_refuses_python_driver() -> None:
+    """A standalone cluster has no cluster mode for Python, so the supervisor must restart the driver."""
     submitted = spark_submit(
         "--master", "spark://host:7077", "--deploy-mode", "cluster", "examples/attribution/demo/__main__.py"
     )
@@ -94,7 +94,7 @@ def test_driver_in_python_stays_outside_of_a_standalone_cluster() -> None:
 def start(
     spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, **trigger: str
 ) -> StreamingQuery:
-    """Count by value, from one topic to another."""
+    """Start a query that counts the records of a topic by value and writes the counts to another topic."""
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
     counted = stream.option("startingOffsets", "earliest").load().groupBy("value").count()
     text = counted.select(F.concat_ws(" ", F.col("value").cast("string"), "count").alias("value"))
@@ -105,12 +105,12 @@ def start(
 
 
 def has_committed_a_row(query: StreamingQuery) -> bool:
-    """Tell whether a finished batch of this run has read something."""
+    """Return whether a finished batch of this run has read a row."""
     return any(progress.numInputRows for progress in query.recentProgress)
 
 
-def newest(kafka: str, topic: str) -> str:
-    """Return the last value of a topic with one partition."""
+def last_value(kafka: str, topic: str) -> str:
+    """Return the last value in a topic with one partition."""
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
     try:
         consumer.assign([TopicPartition(topic, 0, end_offset(kafka, topic) - 1)])
@@ -126,9 +126,9 @@ def newest(kafka: str, topic: str) -> str:
 def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """One checkpoint serves real-time, micro-batch and real-time again; other shuffle partitions change nothing."""
+    """A real-time checkpoint continues in micro-batch mode and back; it keeps its shuffle partitions."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    session, moved = spark.newSession(), tmp_path / "moved"
+    session, checkpoint = spark.newSession(), tmp_path / "moved"
 
     counts = []
     for shuffle_partitions, trigger in (
@@ -137,10 +137,10 @@ def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
         ("3", {"realTime": "2 seconds"}),
     ):
         session.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
-        query = start(session, kafka, source, target, moved, **trigger)
+        query = start(session, kafka, source, target, checkpoint, **trigger)
         produce(kafka, source, [(0, b"a")])
         wait_until(partial(has_committed_a_row, query), 60, "a committed record", [query])
-        counts.append((newest(kafka, target), query.recentProgress[-1].stateOperators[0].numShufflePartitions))
+        counts.append((last_value(kafka, target), query.recentProgress[-1].stateOperators[0].numShufflePartitions))
         query.stop()
 
     assert [("a 1", 2), ("a 2", 2), ("a 3", 2)] == counts
@@ -148,8 +148,8 @@ def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
 
 @pytest.mark.spark
 @pytest.mark.services
-def test_progress_is_silent_while_records_leave(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Inside a five-minute batch results are out and no progress event exists, so an alarm cannot be built on it."""
+def test_no_progress_event_while_results_are_written(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """During a five-minute batch, results are written without a progress event, so alerts need another signal."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b"a")])
 

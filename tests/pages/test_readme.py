@@ -1,11 +1,11 @@
-"""What the README promises about itself."""
+"""The snippet of the README that users copy into their own projects."""
 
 from scripts.pack import files
 from scripts.text import markdown
 
 
-def test_snippet_for_other_projects_is_small() -> None:
-    """A project's own AGENTS.md grows by less than a kilobyte."""
+def test_snippet_for_other_projects_is_below_one_kilobyte() -> None:
+    """The snippet adds at most one kilobyte to a project's AGENTS.md."""
     [snippet] = [
         fence.code
         for fence in markdown.fences((files.ROOT / "README.md").read_text(encoding="utf-8"))
