@@ -1,4 +1,4 @@
-"""Verbs that tests share."""
+"""Helper functions that several test folders share."""
 
 import os
 import threading
@@ -26,28 +26,30 @@ IVY_SETTINGS = """\
 
 def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
     """
-    Call `probe` until its answer is true and return that answer.
+    Call `probe` until it returns a true value, and return that value.
 
-    Raises AssertionError with `what` and the last answer when the deadline passes first.
+    Raises AssertionError with `what` and the last value if the deadline passes first.
     """
     deadline = time.monotonic() + deadline_seconds
     pause = threading.Event()
-    while not (answer := probe()):
+    while not (value := probe()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"Not within {deadline_seconds:g} s: {what}; the last answer was {answer!r}")
+            raise AssertionError(
+                f"timed out after {deadline_seconds:g} s waiting for {what}; the last value was {value!r}"
+            )
         pause.wait(PROBE_PAUSE_SECONDS)
-    return answer
+    return value
 
 
 def ivy_settings(folder: Path) -> Path:
-    """Write settings beside `folder` with which Ivy looks for packages in it and nowhere else; return their path."""
+    """Write Ivy settings next to `folder` that resolve packages only from it; return the path of the settings."""
     path = folder.with_name("ivysettings.xml")
     path.write_text(IVY_SETTINGS.format(folder=folder))
     return path
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process with this id exists."""
+    """Return whether a process with this id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -56,7 +58,7 @@ def is_alive(pid: int) -> bool:
 
 
 def new_topic(kafka: str, partitions: int) -> str:
-    """Create a topic with a name of its own and return the name."""
+    """Create a topic with a unique name and return the name."""
     admin, name = AdminClient({"bootstrap.servers": kafka}), f"test-{uuid.uuid4().hex[:8]}"
     admin.create_topics([NewTopic(name, partitions)])[name].result(30)
     return name
@@ -71,7 +73,7 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]])
 
 
 def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
-    """Return the number of records that a partition has had."""
+    """Return the end offset of a partition."""
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
     try:
         return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1])

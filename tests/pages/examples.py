@@ -1,8 +1,4 @@
-"""
-Find the code blocks of the pages and their fates.
-
-The pages of the pack arrive; examples leave, one for each fenced block, with page, line and fate.
-"""
+"""Find the code blocks of all pages, each with its page, line and fate: what the tests must do with it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +21,7 @@ class Example:
 
     @property
     def fate(self) -> Fate:
-        """What must happen to the code; `other` is what is not Python."""
+        """What must happen to the code; `other` means that it is not Python."""
         if not self.fence.is_python:
             return "other"
         declared: list[Fate] = [fate for fate in ("excerpt", "raises", "requires") if fate in self.fence.options]
@@ -42,7 +38,7 @@ class Example:
         return self.fence.options.get("mode", "real-time")
 
     def __str__(self) -> str:
-        """Name the block as editors do, so that a failed test leads to its line."""
+        """Return `page:line`, the form that editors open from the report of a failed test."""
         return f"{self.page}:{self.fence.line}"
 
     def with_code(self, code: str) -> "Example":
@@ -57,7 +53,7 @@ class Example:
 
 
 def examples_of(path: Path, root: Path = files.ROOT) -> list[Example]:
-    """Return the blocks of a page in their order."""
+    """Return the code blocks of a page in order."""
     name = files.relative(root, path)
     return [Example(name, fence) for fence in markdown.fences(path.read_text(encoding="utf-8"))]
 

@@ -1,8 +1,7 @@
 """
-Run the code block of a page and prove what it claims.
+Run a code block of a page and check that it does what its options declare.
 
-An example arrives; it leaves silently if it did what its fate says, or with an AssertionError that says what it did.
-A started query must show its execution mode in its plan and put at least one record into a topic, then it is stopped.
+Each started query must show its execution mode in its plan and write at least one record to a topic.
 """
 
 import contextlib
@@ -21,20 +20,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
-from examples.realtime.slots import CONDITION, QueryFailedError, assert_real_time, raise_if_failed
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import CONDITION, QueryFailedError, raise_if_failed
 from scripts.lint.engine import lint_text
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 
 FEED_PAUSE_SECONDS = 0.5
 JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
-# What wraps the real cause.
+# Exceptions that wrap the actual cause.
 WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "TaskCompletionListenerException"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the code of pages runs: a session, a broker and a folder for checkpoints."""
+class PageEnvironment:
+    """The environment of code blocks: a session, a broker and a folder for checkpoints."""
 
     spark: SparkSession
     kafka: str
@@ -42,28 +42,28 @@ class Place:
     deadline_seconds: float = 90
 
 
-def check_example(example: Example, runner: EvalExample, place: Place) -> None:
-    """Run an example with the fate `run` or `raises`, and prove that it did what it should."""
-    shutil.rmtree(place.folder / "checkpoints", ignore_errors=True)
-    with fresh_session(place.spark) as session:
+def check_example(example: Example, runner: EvalExample, environment: PageEnvironment) -> None:
+    """Run an example with the fate `run` or `raises`; raise AssertionError if the outcome is another one."""
+    shutil.rmtree(environment.folder / "checkpoints", ignore_errors=True)
+    with fresh_session(environment.spark) as session:
         expected = example.fence.options.get("raises")
         if expected:
-            raised = _raised_name(example, runner, place, session)
+            raised = _raised_name(example, runner, environment, session)
             if raised != expected:
-                raise AssertionError(f"{example} should raise {expected}, and it raised {raised}{_advice(example)}")
+                raise AssertionError(f"{example} should raise {expected} but raised {raised}{_advice(example)}")
             return
         try:
-            queries = _run(example, runner, place, session)
+            queries = _run(example, runner, environment, session)
             if example.starts_query:
-                _prove(example, queries, place)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the page's line
-            # Without its cause: pytest cannot draw the frames of code that stands in no file.
+                _prove(example, queries, environment)
+        except Exception as error:  # noqa: BLE001 - report any failure with the page and line
+            # Drop the cause: pytest cannot show frames of code that is not in a file.
             raise AssertionError(f"{example} failed with {name_of(error)}: {error}{_advice(example)}") from None
 
 
 @contextlib.contextmanager
 def fresh_session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield a session whose settings and views are its own, with the engine's own limit on the interval."""
+    """Yield a session with separate settings and views, and with Spark's default minimum for the trigger interval."""
     session = spark.newSession()
     session.conf.unset("spark.sql.streaming.realTimeMode.minBatchDuration")
     try:
@@ -85,56 +85,60 @@ def name_of(error: BaseException) -> str:
     return str(java[-1]) if java else type(error).__name__
 
 
-def _run(example: Example, runner: EvalExample, place: Place, session: SparkSession) -> list[StreamingQuery]:
-    # Checking what is printed replaces `print`, which the plans of `preflight` need.
+def _run(
+    example: Example, runner: EvalExample, environment: PageEnvironment, session: SparkSession
+) -> list[StreamingQuery]:
+    # `run_print_check` replaces `print`, so use it only for code that prints.
     run = runner.run_print_check if "print(" in example.fence.code else runner.run
-    with contextlib.chdir(place.folder):
+    with contextlib.chdir(environment.folder):
         names = run(example.as_code_example(), module_globals={"spark": session})
     queries = [value for value in names.values() if isinstance(value, StreamingQuery)]
     queries += [query for query in session.streams.active if query.id not in {known.id for known in queries}]
-    assert not example.starts_query or queries, f"{example} starts a query and keeps it nowhere; bind it to a name"
+    assert not example.starts_query or queries, f"{example} starts a query without binding it; assign it to a name"
     return queries
 
 
-def _raised_name(example: Example, runner: EvalExample, place: Place, session: SparkSession) -> str:
+def _raised_name(example: Example, runner: EvalExample, environment: PageEnvironment, session: SparkSession) -> str:
     try:
-        queries = _run(example, runner, place, session)
+        queries = _run(example, runner, environment, session)
         if queries:
-            _wait(lambda: False, example, queries, place)
+            _wait(lambda: False, example, queries, environment)
     except AssertionError as error:
-        return f"nothing within {place.deadline_seconds:g} s ({error})"
-    except Exception as error:  # noqa: BLE001 - whatever it is, its name is compared
+        return f"nothing within {environment.deadline_seconds:g} s ({error})"
+    except Exception as error:  # noqa: BLE001 - the caller compares the name of any exception
         return name_of(error.__cause__ if isinstance(error, QueryFailedError) and error.__cause__ else error)
     return "nothing: the code ran to its end"
 
 
-def _prove(example: Example, queries: list[StreamingQuery], place: Place) -> None:
-    before = _written(place)
+def _prove(example: Example, queries: list[StreamingQuery], environment: PageEnvironment) -> None:
+    before = _written(environment)
     assert (example.mode == "real-time") == ("realTime=" in example.fence.code), (
-        f"{example} has the mode {example.mode!r}"
+        f"{example} has the mode {example.mode!r}, which its trigger contradicts"
     )
     for query in queries if example.mode == "real-time" else []:
-        assert_real_time(query, place.deadline_seconds)
-    _wait(lambda: _written(place) > before, example, queries, place)
+        assert_real_time(query, environment.deadline_seconds)
+    _wait(lambda: _written(environment) > before, example, queries, environment)
     raise_if_failed(queries)
 
 
-def _wait(is_done: Callable[[], bool], example: Example, queries: list[StreamingQuery], place: Place) -> None:
+def _wait(
+    is_done: Callable[[], bool], example: Example, queries: list[StreamingQuery], environment: PageEnvironment
+) -> None:
     read = [topic for topic in SOURCES if f'"{topic}"' in example.fence.code or f",{topic}" in example.fence.code]
-    pause, end = threading.Event(), time.monotonic() + place.deadline_seconds
+    pause, end = threading.Event(), time.monotonic() + environment.deadline_seconds
     while not is_done():
         raise_if_failed(queries)
         if time.monotonic() > end:
-            raise AssertionError(f"{example}: no record came out after feeding {read or 'no known topic'}")
-        feed(place.kafka, read)
+            raise AssertionError(f"{example}: no record written after feeding {read or 'no known topic'}")
+        feed(environment.kafka, read)
         pause.wait(FEED_PAUSE_SECONDS)
 
 
-def _written(place: Place) -> int:
+def _written(environment: PageEnvironment) -> int:
     targets = [topic for topic in ALL_TOPICS if topic not in SOURCES]
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     wanted = {TopicPartition(topic, number): latest for topic in targets for number in range(PARTITIONS)}
-    admin = AdminClient({"bootstrap.servers": place.kafka})
+    admin = AdminClient({"bootstrap.servers": environment.kafka})
     return sum(end.result(10).offset for end in admin.list_offsets(wanted, request_timeout=10).values())
 
 

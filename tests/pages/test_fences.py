@@ -1,4 +1,4 @@
-"""Every code block of the pages is found, and does what its fate says."""
+"""Every code block of the pages is found and does what its options declare."""
 
 import json
 import re
@@ -19,18 +19,18 @@ from scripts.pack import files
 from scripts.pack.excerpt import excerpt
 from scripts.text import markdown
 from tests.pages.examples import EXAMPLES, Example
-from tests.pages.running import Place, check_example
+from tests.pages.running import PageEnvironment, check_example
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir"}
 
 
-def _with(*fates: str) -> list[Example]:
+def _examples_with(*fates: str) -> list[Example]:
     return [example for example in EXAMPLES if example.fate in fates]
 
 
 @pytest.mark.parametrize("path", files.pages(files.ROOT), ids=lambda path: files.relative(files.ROOT, path))
-def test_page_read_by_another_parser_has_the_same_fences(path: Path) -> None:
-    """No fence is missed, however it is written: a CommonMark parser finds the same ones."""
+def test_commonmark_parser_finds_the_same_fences(path: Path) -> None:
+    """No fence is missed: a CommonMark parser finds the same fences, in any notation."""
     text = path.read_text(encoding="utf-8")
 
     found = [(fence.line, fence.info) for fence in markdown.fences(text)]
@@ -39,8 +39,8 @@ def test_page_read_by_another_parser_has_the_same_fences(path: Path) -> None:
     assert [(t.map[0] + 1, t.info.strip()) for t in tokens if t.type == "fence" and t.map] == found
 
 
-def test_python_fence_known_to_pytest_examples_is_known_here() -> None:
-    """What the library would run is a part of what runs here."""
+def test_fence_of_pytest_examples_is_also_found_here() -> None:
+    """Every code block that pytest-examples finds is among the code blocks found here."""
     ours = {(example.page, example.fence.line) for example in EXAMPLES if example.fence.is_python}
 
     theirs = {(files.relative(files.ROOT, e.path), e.start_line) for e in find_examples(*files.pages(files.ROOT))}
@@ -51,21 +51,23 @@ def test_python_fence_known_to_pytest_examples_is_known_here() -> None:
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("example", _with("run", "raises"), ids=str)
-def test_python_fence_does_what_its_fate_says(example: Example, eval_example: EvalExample, place: Place) -> None:
+@pytest.mark.parametrize("example", _examples_with("run", "raises"), ids=str)
+def test_python_fence_does_what_its_fate_says(
+    example: Example, eval_example: EvalExample, environment: PageEnvironment
+) -> None:
     """Code without options runs; code with `raises` fails with exactly that condition, at the start or later."""
-    check_example(example, eval_example, place)
+    check_example(example, eval_example, environment)
 
 
-@pytest.mark.parametrize("example", _with("excerpt"), ids=str)
+@pytest.mark.parametrize("example", _examples_with("excerpt"), ids=str)
 def test_excerpt_equals_the_module(example: Example) -> None:
-    """A page shows the code that runs."""
+    """An excerpt on a page is identical to the code of the module."""
     assert excerpt(files.ROOT, example.fence.options["excerpt"]) == example.fence.code
 
 
-@pytest.mark.parametrize("example", _with("run", "raises", "requires"), ids=str)
+@pytest.mark.parametrize("example", _examples_with("run", "raises", "requires"), ids=str)
 def test_python_fence_binds_its_own_names(example: Example) -> None:
-    """A reader who copies a block copies no unbound name, no unused import and no syntax error."""
+    """A code block has no unbound name, no unused import and no syntax error."""
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length=120", "--select=F,E9,E501,I"]
     command += ["--config=builtins=['spark']", "--target-version=py311", "-"]
 
@@ -74,9 +76,9 @@ def test_python_fence_binds_its_own_names(example: Example) -> None:
     assert 0 == checked.returncode, checked.stdout
 
 
-@pytest.mark.parametrize("example", _with("other"), ids=str)
-def test_fence_in_another_language_is_right(example: Example, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Commands exist, data parses, Scala compiles, and what is none of these says that it is text."""
+@pytest.mark.parametrize("example", _examples_with("other"), ids=str)
+def test_fence_in_another_language_is_valid(example: Example, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Shell commands exist, data parses, SQL parses, Scala compiles; every other fence is marked as text."""
     CHECKERS[example.fence.language](example, request, tmp_path)
 
 
@@ -86,7 +88,7 @@ def _check_shell(example: Example, *_: object) -> None:
         if not words:
             continue
         program = Path(words[0]).name
-        assert program in PROGRAMS, f"{example}: nothing here knows the program {program!r}"
+        assert program in PROGRAMS, f"{example}: unknown program {program!r}; expected one of {sorted(PROGRAMS)}"
         if program == "make":
             targets = set(re.findall(r"^([a-z-]+):", (files.ROOT / "Makefile").read_text(), re.MULTILINE))
             assert set() == set(words[1:]) - targets, f"{example}: {line}"
@@ -99,7 +101,7 @@ def _check_shell(example: Example, *_: object) -> None:
 def _check_python_command(example: Example, words: list[str]) -> None:
     script = files.ROOT / words[1]
     package = script.with_suffix("") / "__main__.py"
-    assert script.is_file() or package.is_file(), f"{example}: there is no {words[1]}"
+    assert script.is_file() or package.is_file(), f"{example}: file {words[1]!r} does not exist"
     if script.name == "skills.py":
         command = [sys.executable, str(script), *words[2:3], "--help"]
         assert 0 == subprocess.run(command, capture_output=True, check=False, timeout=60).returncode, (
@@ -131,7 +133,7 @@ def _check_scala(example: Example, _: pytest.FixtureRequest, folder: Path) -> No
     assert compiled(source).is_file()
 
 
-def _check_nothing(example: Example, *_: object) -> None:
+def _check_not_empty(example: Example, *_: object) -> None:
     assert example.fence.code.strip(), f"{example} is empty"
 
 
@@ -142,7 +144,7 @@ CHECKERS: dict[str, Callable[..., None]] = {
     "toml": _check_toml,
     "sql": _check_sql,
     "scala": _check_scala,
-    "text": _check_nothing,
-    "markdown": _check_nothing,
-    "mermaid": _check_nothing,
+    "text": _check_not_empty,
+    "markdown": _check_not_empty,
+    "mermaid": _check_not_empty,
 }
