@@ -1,1 +1,1 @@
-"""Tools of the pack; `skills.py` is their command line."""
+"""Tools that generate, check, lint and install the skill; `skills.py` is their command line."""

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
-The pack's own tool: make the generated parts, judge the pack, lint real-time mode code, install the skill.
+Lint code for Spark real-time mode, install this skill, and generate and validate its files.
 
-`lint` and `install` run on a bare Python 3.11; `generate` and `validate` need the packages of `make setup`.
-Findings go to standard error, one a line. The exit status is 0 without findings, 1 with, 2 for wrong usage.
+`lint` and `install` need only Python 3.11. `generate` and `validate` also need the packages that `make setup` installs.
+Findings go to standard error, one per line. Exit status: 0 without findings, 1 with findings, 2 for wrong usage.
 """
 
 import argparse
@@ -17,17 +17,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.pack import files
 from scripts.text import finding
 
-EXAMPLES = """
-examples:
-  python scripts/skills.py lint jobs/ README.md         find wrong real-time mode code and advice
-  python scripts/skills.py lint --engine databricks .   only what matters on Databricks
-  python scripts/skills.py lint --format github src/    annotate a pull request
-  python scripts/skills.py install                      copy the skill to the assistants of this machine
-  python scripts/skills.py install --to .claude/skills  copy it into a project
-  python scripts/skills.py install --check              exit 1 if an installed copy is stale
-  python scripts/skills.py generate                     write excerpts, tables and the manifest
-  python scripts/skills.py validate                     check the pack; silence means success
-"""
+EXAMPLES = {
+    "generate": {"generate": "regenerate excerpts, tables and the manifest"},
+    "validate": {
+        "validate": "check the whole pack; no output means success",
+        "validate --format github": "annotate a pull request of this repository",
+    },
+    "lint": {
+        "lint jobs/ README.md": "check code, and advice in a page",
+        "lint --engine databricks .": "report only problems on Databricks",
+        "lint --format github src/": "annotate a pull request",
+    },
+    "install": {
+        "install": "install for every assistant on this machine",
+        "install --to .claude/skills": "install into a project",
+        "install --check": "exit with status 1 if an installed copy is stale",
+    },
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +64,7 @@ def _validate(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         _continue_in_virtual_environment()
         return _wrong(
-            f"validate needs the package {error.name!r}, which is not here; run `make check` once, which installs it"
+            f"validate needs the package {error.name!r}, which is not installed; run `make check` once to install it"
         )
     return _report(validate(files.ROOT), options.format)
 
@@ -73,7 +79,7 @@ def _lint(options: argparse.Namespace) -> int:
     from scripts.lint.engine import lint_paths
 
     if missing := [str(path) for path in options.paths if not path.exists()]:
-        return _wrong(f"there is no {', '.join(missing)}, so nothing was checked; name files or folders that exist")
+        return _wrong(f"nothing was checked, because these paths do not exist: {', '.join(missing)}")
     return _report(lint_paths(options.paths, options.engine), options.format)
 
 
@@ -83,28 +89,28 @@ def _install(options: argparse.Namespace) -> int:
     folders = [options.to] if options.to else install.skill_folders(Path.home())
     if not folders:
         known = ", ".join(f"{name} (~/{sign})" for name, (sign, _) in install.ASSISTANTS.items())
-        return _wrong(f"no assistant was found on this machine ({known}); name a skills folder with --to")
+        return _wrong(f"found no coding assistant on this machine ({known}); name a skills folder with --to")
     if not options.check and (broken := install.incomplete(files.ROOT)):
         return _report(broken, "text")
-    found = []
+    findings: list[finding.Finding] = []
     for folder in folders:
         try:
-            found += (
+            findings += (
                 install.stale(files.ROOT, folder)
                 if options.check
                 else install.install(files.ROOT, folder, force=options.force)
             )
         except (OSError, ValueError) as error:
             return _wrong(f"cannot install into {folder}: {error}")
-        if not options.check and not found:
+        if not options.check and not findings:
             print(f"installed into {folder}")
-    return _report(found, "text")
+    return _report(findings, "text")
 
 
 def _report(findings: Sequence[finding.Finding], style: str) -> int:
     text = finding.render(findings, style)
     if text:
-        # A program reads json and sarif from standard output; people read lines on standard error.
+        # The formats for programs go to standard output, the lines for people to standard error.
         print(text, file=sys.stderr if style == "text" else sys.stdout)
     return 1 if findings else 0
 
@@ -115,28 +121,60 @@ def _wrong(message: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="skills.py", description=__doc__, epilog=EXAMPLES, formatter_class=form)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="generate | validate | lint | install")
-    commands.add_parser("generate", help="write every generated part").set_defaults(run=_generate)
-    validate = commands.add_parser("validate", help="check the whole pack")
-    validate.set_defaults(run=_validate)
-    lint = commands.add_parser(
-        "lint", help="check code, notebooks, pages and cluster definitions for real-time mode mistakes"
+    parser = argparse.ArgumentParser(
+        prog="skills.py",
+        description=__doc__,
+        epilog=_examples(*EXAMPLES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    lint.add_argument("paths", nargs="+", type=Path, help="files and folders")
+    commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(EXAMPLES))
+    _add_command(commands, "generate", _generate, "regenerate excerpts, tables, router and manifest")
+    validate = _add_command(commands, "validate", _validate, "check the whole pack")
+    lint = _add_command(
+        commands, "lint", _lint, "check code, notebooks, pages and cluster definitions for real-time mode mistakes"
+    )
+    lint.add_argument("paths", nargs="+", type=Path, help="files and folders to check")
     lint.add_argument(
-        "--engine", choices=("oss-4.3", "databricks"), help="report only what matters there; default: both"
+        "--engine", choices=("oss-4.3", "databricks"), help="report only findings for this engine (default: both)"
     )
-    lint.set_defaults(run=_lint)
     for command in (validate, lint):
-        command.add_argument("--format", choices=("text", "json", "github", "sarif"), default="text")
-    install = commands.add_parser("install", help="copy the skill to a skills folder")
-    install.add_argument("--to", type=Path, help="skills folder; default: those of the assistants on this machine")
+        command.add_argument(
+            "--format",
+            choices=("text", "json", "github", "sarif"),
+            default="text",
+            help="format of the findings (default: text); all but text go to standard output",
+        )
+    install = _add_command(commands, "install", _install, "copy the skill to skills folders of coding assistants")
+    install.add_argument(
+        "--to", type=Path, metavar="FOLDER", help="skills folder (default: those of the assistants on this machine)"
+    )
     install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
-    install.add_argument("--check", action="store_true", help="write nothing; exit 1 if a copy is stale")
-    install.set_defaults(run=_install)
+    install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
     return parser
+
+
+def _add_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=_examples(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _examples(*names: str) -> str:
+    examples = {command: purpose for name in names for command, purpose in EXAMPLES[name].items()}
+    width = max(map(len, examples)) + 2
+    lines = [f"  python scripts/skills.py {command:{width}}{purpose}" for command, purpose in examples.items()]
+    return "\n".join(["examples:", *lines])
 
 
 if __name__ == "__main__":

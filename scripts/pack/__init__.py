@@ -1,1 +1,1 @@
-"""The pack as files: generate, validate, install."""
+"""Generate, validate and install the pack: the files that make up the skill."""

@@ -1,8 +1,7 @@
 """
-Make the tables that pages take from code: the router, the settings, the error conditions, the lint rules.
+Render the generated parts of pages: router, settings, error conditions, lint rules, benchmark tables.
 
-A root folder and the argument of the page's comment arrive; Markdown leaves.
-Nothing here imports what it describes, so no Spark is needed; the lint rules are the exception and need none either.
+Settings are parsed from source, not imported, so generating needs no Spark.
 """
 
 import ast
@@ -19,7 +18,7 @@ Maker = Callable[[Path, str], str]
 
 
 def router(root: Path, _: str) -> str:
-    """Return a row for each page with its reason to be read."""
+    """Return a table that links each page and says when to read it."""
     rows = []
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")
@@ -28,37 +27,36 @@ def router(root: Path, _: str) -> str:
 
 
 def settings(root: Path, class_name: str) -> str:
-    """Return a row for each field of a settings class: name, default and the first line of its description."""
+    """Return a table of a settings class: each field, its default and the first line of its description."""
     tree = ast.parse((root / "examples/attribution/settings.py").read_text(encoding="utf-8"))
-    found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
-    if not found:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
+    if not classes:
         raise ValueError(f"examples/attribution/settings.py has no class {class_name!r}")
     rows = []
-    for field, note in zip(found[0].body, found[0].body[1:], strict=False):
+    for field, description in zip(classes[0].body, classes[0].body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and field.value is not None:
-            rows.append((f"`{ast.unparse(field.target)}`", f"`{ast.unparse(field.value)}`", _first_line(note)))
+            rows.append((f"`{ast.unparse(field.target)}`", f"`{ast.unparse(field.value)}`", _first_line(description)))
     return table(("setting", "default", "meaning"), rows)
 
 
 def conditions(root: Path, _: str) -> str:
-    """Return a row for each error condition that a fence of the references provokes, with a link to each section."""
-    found: dict[str, list[str]] = {}
+    """Return a table of the error conditions that fences provoke, with a link to each section that does so."""
+    links_by_condition: dict[str, list[str]] = {}
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")
-        places = markdown.headings(text)
+        headings = markdown.headings(text)
         for fence in markdown.fences(text):
             if condition := fence.options.get("raises"):
-                above = [place for place in places if place.line < fence.line][-1]
-                link = f"[{above.title}]({path.name}#{above.anchor})"
-                if link not in found.setdefault(condition, []):
-                    found[condition].append(link)
-    return table(
-        ("condition", "provoked and fixed in"), [(f"`{name}`", ", ".join(found[name])) for name in sorted(found)]
-    )
+                section = [heading for heading in headings if heading.line < fence.line][-1]
+                link = f"[{section.title}]({path.name}#{section.anchor})"
+                if link not in links_by_condition.setdefault(condition, []):
+                    links_by_condition[condition].append(link)
+    rows = [(f"`{condition}`", ", ".join(links)) for condition, links in sorted(links_by_condition.items())]
+    return table(("condition", "provoked and fixed in"), rows)
 
 
 def lint_rules(_: Path, __: str) -> str:
-    """Return a section for each rule of the linter, from the docstring of its function."""
+    """Return links to all lint rules, then a section for each rule, built from its docstring."""
     contents = " · ".join(f"[{rule.id}](#{rule.id})" for rule in RULES)
     return f"{contents}\n\n" + "\n".join(rule.section() for rule in RULES)
 
@@ -73,10 +71,12 @@ BLOCKS: dict[str, Maker] = {
     "measured-overview": latency.overview,
     "measured-boundaries": latency.boundaries,
     "measured-costs": latency.costs,
-    "measured-tuning": latency.knobs,
-    "measured-throughput": latency.load,
-    "measured-engine-only": latency.rate_to_stat,
-    "measured-other-engines": other_engines.peers,
+    "measured-two-copies": latency.two_copies,
+    "measured-tuning": latency.tuning,
+    "measured-throughput": latency.throughput,
+    "measured-limits": latency.limits,
+    "measured-engine-only": latency.engine_only,
+    "measured-other-engines": other_engines.other_engines,
 }
 
 

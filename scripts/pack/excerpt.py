@@ -1,8 +1,8 @@
 """
-Cut a symbol out of a module, by name, as it stands there.
+Extract the source of a symbol from a module, by name.
 
 A target is `path/to/module.py:Symbol`. The excerpt includes decorators and the comment above the symbol.
-A page never shows code that differs from the code that runs, and never breaks because lines have moved.
+Selecting by name keeps an excerpt correct when lines move.
 """
 
 import ast
@@ -11,28 +11,28 @@ from pathlib import Path
 
 def excerpt(root: Path, target: str) -> str:
     """
-    Return the source of `path:name`, or of `path:Class.method`, dedented and ending with a newline.
+    Return the source of `path:name` or `path:Class.method`, dedented and ending with a newline.
 
-    Raises ValueError if the file or the name is not there.
+    Raise ValueError if the file or the symbol does not exist.
     """
     path, _, name = target.partition(":")
     file = root / path
     if not file.is_file():
-        raise ValueError(f"excerpt {target!r}: there is no file {path!r}")
+        raise ValueError(f"excerpt {target!r}: file {path!r} does not exist")
     lines = file.read_text(encoding="utf-8").splitlines()
-    found: ast.stmt | ast.Module = ast.parse("\n".join(lines))
+    node: ast.stmt | ast.Module = ast.parse("\n".join(lines))
     for part in name.split("."):
-        inside = [node for node in getattr(found, "body", []) if part in _names(node)]
-        if not inside:
-            raise ValueError(f"excerpt {target!r}: {path} defines no {name!r}")
-        found = inside[0]
-    assert isinstance(found, ast.stmt)
-    start = min([found.lineno, *(node.lineno for node in getattr(found, "decorator_list", []))])
+        matches = [child for child in getattr(node, "body", []) if part in _names(child)]
+        if not matches:
+            raise ValueError(f"excerpt {target!r}: {path} does not define {name!r}")
+        node = matches[0]
+    assert isinstance(node, ast.stmt)
+    start = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
     while start > 1 and lines[start - 2].lstrip().startswith("#"):
         start -= 1
-    kept = lines[start - 1 : found.end_lineno]
-    indent = len(kept[0]) - len(kept[0].lstrip())
-    return "\n".join(line[indent:] for line in kept) + "\n"
+    symbol_lines = lines[start - 1 : node.end_lineno]
+    indent = len(symbol_lines[0]) - len(symbol_lines[0].lstrip())
+    return "\n".join(line[indent:] for line in symbol_lines) + "\n"
 
 
 def _names(node: ast.stmt) -> set[str]:

@@ -1,8 +1,8 @@
 """
-Know what belongs to the pack: its pages, its modules, its tests and the files that an installed skill consists of.
+List the files of the pack: pages, modules, tests and the contents of an installed skill.
 
-The root folder of a checkout or of an installed copy arrives; lists of files leave, always in the same order.
-One list serves generate, validate, install and the tests, so that no file is judged by one and missed by another.
+`root` is a checkout or an installed copy. The order of each list is fixed.
+Generate, validate, install and the tests share these lists, so none of them misses a file that another one covers.
 """
 
 import re
@@ -11,8 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
-# What an installed skill consists of, beside the manifest; the tests stay in the repository.
-SHIPPED = (
+# Contents of an installed skill, apart from the manifest. Tests stay in the repository.
+SHIPPED_PATHS = (
     SKILL,
     "README.md",
     "LICENSE",
@@ -23,12 +23,12 @@ SHIPPED = (
     "examples",
     "scripts",
 )
-SITE = "scripts/site"
+SITE_DIR = "scripts/site"
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
 
 def pages(root: Path) -> list[Path]:
-    """Return the Markdown pages that readers and assistants get: the skill, the README and the references."""
+    """Return the Markdown pages for readers and assistants: the skill, the README and the references."""
     return [path for path in (root / SKILL, root / "README.md", *references(root)) if path.is_file()]
 
 
@@ -48,32 +48,33 @@ def tests(root: Path) -> list[Path]:
 
 
 def shipped(root: Path) -> list[Path]:
-    """Return every file of the skill, except the manifest that lists them."""
-    found = [path for name in SHIPPED for path in ([root / name] if (root / name).is_file() else _files(root / name))]
-    return [path for path in found if not path.is_relative_to(root / SITE)]
+    """Return every file of an installed skill except the manifest, which lists them."""
+    sources = [root / name for name in SHIPPED_PATHS]
+    paths = [path for source in sources for path in ([source] if source.is_file() else _files(source))]
+    return [path for path in paths if not path.is_relative_to(root / SITE_DIR)]
 
 
 def read_when(text: str) -> str | None:
-    """Return the situation in which a page should be opened: its line `*Read when ...*`."""
+    """Return the text of a page's `*Read when ...*` line, or None without such a line."""
     match = _READ_WHEN.search(text)
     return match["when"] if match else None
 
 
 def title(text: str) -> str:
-    """Return the first heading of a page."""
+    """Return the first top-level heading of a page."""
     match = re.search(r"^# (.+)$", text, re.MULTILINE)
     return match[1].strip() if match else ""
 
 
 def relative(root: Path, path: Path) -> str:
-    """Return the path as it is written in findings and links: from the root, with forward slashes."""
+    """Return `path` relative to the root with forward slashes, as findings and links write it."""
     return path.relative_to(root).as_posix()
 
 
 def _files(folder: Path) -> list[Path]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in found if not _is_left_over(path.relative_to(folder)))
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if not _is_leftover(path.relative_to(folder)))
 
 
-def _is_left_over(path: Path) -> bool:
+def _is_leftover(path: Path) -> bool:
     return any(part == "__pycache__" or part.startswith(".") for part in path.parts) or path.suffix == ".pyc"

@@ -1,11 +1,10 @@
 """
-Write what would otherwise be written twice: excerpts, tables made from code, the router and the manifest.
+Render the generated parts of the pack: excerpts, tables built from code, the router and the manifest.
 
-A root folder arrives; the text that each generated file must have leaves.
-`generate` writes these texts and `validate` compares them, byte for byte, so both walk this one path.
+`generate` writes the rendered texts and `validate` compares them byte for byte, so both use `render_all`.
 
-A page asks for a generated part by a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or by a fence
-with the option `excerpt`. Everything outside of them is left as it is.
+A page requests a generated part with a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or with a
+fence that has the option `excerpt`. All other text stays unchanged.
 """
 
 import re
@@ -23,9 +22,9 @@ _BLOCK = re.compile(
 
 def render_all(root: Path) -> dict[Path, str]:
     """
-    Return the right text of every page and of the manifest, by path.
+    Return the expected text of every page and of the manifest, by path.
 
-    Raises ValueError when a page asks for something that does not exist.
+    Raise ValueError if a page requests a part that does not exist.
     """
     texts = {path: render_page(root, path) for path in files.pages(root)}
     texts[root / files.MANIFEST] = manifest.render(root, texts)
@@ -33,7 +32,7 @@ def render_all(root: Path) -> dict[Path, str]:
 
 
 def render_page(root: Path, path: Path) -> str:
-    """Return the page with its generated parts made anew."""
+    """Return the text of a page with its generated parts up to date."""
     name, text = files.relative(root, path), path.read_text(encoding="utf-8")
     try:
         return _with_excerpts(root, _with_blocks(root, text))
@@ -42,7 +41,7 @@ def render_page(root: Path, path: Path) -> str:
 
 
 def write_all(root: Path) -> list[Path]:
-    """Write what is not yet right and return the files that changed."""
+    """Write every generated file that is out of date, and return these files."""
     changed = []
     for path, text in render_all(root).items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -55,7 +54,7 @@ def _with_blocks(root: Path, text: str) -> str:
     def fill(match: re.Match[str]) -> str:
         maker = blocks.BLOCKS.get(match["name"])
         if maker is None:
-            raise ValueError(f"no generated part is called {match['name']!r}; there are {sorted(blocks.BLOCKS)}")
+            raise ValueError(f"unknown generated part {match['name']!r}; use one of {', '.join(sorted(blocks.BLOCKS))}")
         return f"{match['opening']}{maker(root, match['argument'] or '').strip()}\n{match['closing']}"
 
     return _BLOCK.sub(fill, text)

@@ -1,10 +1,10 @@
 """
-Copy the skill into the folders where coding assistants look, and tell whether a copy is stale.
+Copy the skill into the skills folders of coding assistants, and detect stale copies.
 
-A checkout or a copy with its manifest arrives; a folder named like the skill, with just the manifest's files, leaves.
-A file that somebody has edited is never overwritten or removed unless forced.
+A copy is a folder with the skill's name that contains exactly the files of the manifest.
+Without `force`, edited files in a copy are never overwritten or removed.
 
-Standard library only, because copies are made on machines where nothing is installed.
+Standard library only, because the target machine may have no other packages.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from scripts.pack import files, manifest
 from scripts.text.finding import Finding
 
-# The folder that shows that an assistant is there, and the folder where it looks for a person's skills (2026-11-21):
+# Per assistant: a folder that exists if it is installed, and its folder for personal skills (read 2026-11-21):
 # https://code.claude.com/docs/en/skills, https://developers.openai.com/codex/skills, https://cursor.com/docs/skills,
 # https://code.visualstudio.com/docs/copilot/customization/agent-skills
 ASSISTANTS = {
@@ -27,32 +27,32 @@ ASSISTANTS = {
 
 
 def skill_folders(home: Path) -> list[Path]:
-    """Return the skills folders of the assistants that are present in a home folder."""
+    """Return the skills folders of the assistants that are installed in a home folder."""
     return [home / folder for sign, folder in ASSISTANTS.values() if (home / sign).is_dir()]
 
 
 def stale(root: Path, skills: Path) -> list[Finding]:
-    """Return what makes the copy in a skills folder differ from the skill in `root`."""
+    """Return the differences between the copy in a skills folder and the skill in `root`."""
     return sorted(_differences(root, skills / _name(root)))
 
 
 def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
-    Bring the copy in a skills folder up to date; return the edited files that stand in the way.
+    Create or update the copy in a skills folder, or return the edited files that prevent this.
 
-    If there is any, nothing at all is written.
+    If any file prevents it, nothing is written.
     """
     target = skills / _name(root)
     if (root / files.MANIFEST).resolve() == (target / files.MANIFEST).resolve():
         raise ValueError(f"{target} is the skill itself; choose another folder with --to")
-    before = manifest.read(target) if (target / files.MANIFEST).is_file() else {}
+    installed = manifest.read(target) if (target / files.MANIFEST).is_file() else {}
     wanted = manifest.read(root)
-    if not force and (obstacles := sorted(_edited(target, before, wanted))):
+    if not force and (obstacles := sorted(_edited(target, installed, wanted))):
         return obstacles
     for name in wanted:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / name, target / name)
-    for name in set(before) - set(wanted):
+    for name in set(installed) - set(wanted):
         (target / name).unlink(missing_ok=True)
     target.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(root / files.MANIFEST, target / files.MANIFEST)
@@ -60,31 +60,33 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return the files that the manifest in `root` describes wrongly, so that no bad copy is made."""
+    """Return the files in `root` that are missing or do not match the manifest, so no bad copy is made."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
-    found = []
+    findings = []
     for name, (_, expected) in manifest.read(root).items():
         if not (root / name).is_file():
-            found.append(Finding(name, 1, "install", "is in the manifest and not here", remedy))
+            findings.append(Finding(name, 1, "install", "is listed in the manifest but missing", remedy))
         elif manifest.digest((root / name).read_bytes()) != expected:
-            found.append(Finding(name, 1, "install", "differs from the manifest", remedy))
-    return sorted(found)
+            findings.append(Finding(name, 1, "install", "differs from the manifest", remedy))
+    return sorted(findings)
 
 
-def _edited(target: Path, before: dict[str, tuple[int, str]], wanted: dict[str, tuple[int, str]]) -> Iterator[Finding]:
-    for name in sorted(set(before) | set(wanted)):
+def _edited(
+    target: Path, installed: dict[str, tuple[int, str]], wanted: dict[str, tuple[int, str]]
+) -> Iterator[Finding]:
+    for name in sorted(set(installed) | set(wanted)):
         file = target / name
         if file.is_file():
-            known = {entries[name][1] for entries in (before, wanted) if name in entries}
-            if manifest.digest(file.read_bytes()) not in known:
-                what = "has been edited since it was installed, so it is left alone"
-                yield Finding(str(file), 1, "install", what, "keep your changes elsewhere and repeat with --force")
+            known_digests = {entries[name][1] for entries in (installed, wanted) if name in entries}
+            if manifest.digest(file.read_bytes()) not in known_digests:
+                problem = "has local edits that installing would discard, so nothing was written"
+                yield Finding(str(file), 1, "install", problem, "save the edits elsewhere, then repeat with --force")
 
 
 def _differences(root: Path, target: Path) -> Iterator[Finding]:
     remedy = "run `python scripts/skills.py install`"
     if not (target / files.MANIFEST).is_file():
-        yield Finding(str(target), 1, "install", "holds no copy of the skill", remedy)
+        yield Finding(str(target), 1, "install", "does not contain a copy of the skill", remedy)
         return
     wanted = manifest.read(root)
     for name, (_, expected) in wanted.items():

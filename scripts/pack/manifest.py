@@ -1,7 +1,7 @@
 """
-List the files of the skill with size and SHA-256, so that a copy can be checked and renewed.
+Render and read `manifest.json`, which lists the files of the skill with size and SHA-256.
 
-A root folder arrives; the text of `manifest.json` leaves, the same for the same files on every machine.
+`install` uses it to check and update copies. The same files give the same text on every machine.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ SCHEMA = "scripts/pack/manifest.schema.json"
 
 
 def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
-    """Return the manifest's text; `rendered` holds the texts of files that are about to be written."""
+    """Return the text of the manifest; `rendered` holds texts that are about to be written to their files."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     content = {
@@ -32,7 +32,7 @@ def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
 
 
 def read(root: Path) -> dict[str, tuple[int, str]]:
-    """Return size and SHA-256 of each file by its path, as the manifest in `root` has them."""
+    """Return size and SHA-256 by path, as listed in the manifest in `root`."""
     entries = json.loads((root / files.MANIFEST).read_text(encoding="utf-8"))["files"]
     return {entry["path"]: (entry["bytes"], entry["sha256"]) for entry in entries}
 
@@ -50,5 +50,5 @@ def _entry(root: Path, path: Path, rendered: Mapping[Path, str]) -> dict[str, st
 def _pinned(root: Path, name: str) -> str:
     match = re.search(rf"^{name}==(\S+)$", (root / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:
-        raise ValueError(f"constraints.txt pins no {name}, so the manifest cannot say what was verified")
+        raise ValueError(f"constraints.txt does not pin {name}, so the verified version is unknown; pin it")
     return match[1]

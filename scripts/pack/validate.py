@@ -1,7 +1,7 @@
 """
-Run every check over the pack.
+Run all checks of the pack.
 
-The root folder arrives; all findings leave, sorted. No Spark is started and nothing is written.
+No check starts Spark or writes to the pack.
 """
 
 from pathlib import Path
@@ -29,5 +29,5 @@ CHECKS = (
 
 
 def validate(root: Path) -> list[Finding]:
-    """Return the findings of all checks."""
+    """Return the findings of all checks, sorted."""
     return sorted({finding for check in CHECKS for finding in check(root)})

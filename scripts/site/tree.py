@@ -54,7 +54,7 @@ def raw(root: Path) -> list[str]:
     """Return every file that is served as it is: what the manifest lists, the pages and the sources."""
     shipped = [files.relative(root, path) for path in files.shipped(root)]
     loose = [files.relative(root, path) for path in pages(root)]
-    assets = [files.relative(root, path) for path in (root / files.SITE / "assets").iterdir()]
+    assets = [files.relative(root, path) for path in (root / files.SITE_DIR / "assets").iterdir()]
     return sorted({*shipped, *loose, *assets, *sources(root), files.MANIFEST})
 
 

@@ -1,1 +1,1 @@
-"""Read Markdown and front matter; render findings."""
+"""Parse Markdown and frontmatter; render findings."""

@@ -1,8 +1,7 @@
 """
-One finding of the judge, and its four renderings.
+Define a finding of `validate` or `lint`, and render findings as text, JSON, GitHub annotations or SARIF.
 
-What arrives are findings of `validate` or `lint`; what leaves is text for people, JSON for programs, annotations for
-GitHub, or SARIF. Real-time mode demands nothing here, but every finding names the engine for which it holds.
+Every finding names the engines to which it applies.
 """
 
 import json
@@ -20,23 +19,23 @@ class Finding:
     """One problem at one line."""
 
     path: str
-    """Path as it was given, with forward slashes."""
+    """Path as the caller passed it, with forward slashes."""
     line: int
-    """Line of the file, from 1."""
+    """Line number, starting at 1."""
     rule: str
     """Identifier of the rule, such as `output-mode`."""
     message: str
-    """What was found and its consequence."""
+    """The problem and its consequence."""
     fix: str
-    """What to write instead."""
+    """The remedy."""
     severity: str = "error"
     """`error` or `warning`."""
     engine: tuple[str, ...] = ENGINES
-    """The engines for which it holds."""
+    """The engines to which it applies."""
 
 
 def render(findings: Iterable[Finding], style: str = "text") -> str:
-    """Return `findings`, sorted and each once, in one of `STYLES`; no findings as text are the empty string."""
+    """Return `findings` in one of `STYLES`, sorted and without duplicates; as text, no findings are an empty string."""
     ordered = sorted(set(findings))
     if style == "text":
         return "\n".join(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}" for f in ordered)
@@ -46,7 +45,7 @@ def render(findings: Iterable[Finding], style: str = "text") -> str:
         return "\n".join(_annotation(finding) for finding in ordered)
     if style == "sarif":
         return json.dumps(_sarif(ordered), indent=2)
-    raise ValueError(f"no findings can be printed in style {style!r}; use one of {', '.join(STYLES)}")
+    raise ValueError(f"unknown style {style!r}; use one of {', '.join(STYLES)}")
 
 
 def _annotation(finding: Finding) -> str:
@@ -54,8 +53,9 @@ def _annotation(finding: Finding) -> str:
     return f"::{finding.severity} {place}::{_escaped(f'{finding.message}; {finding.fix}')}"
 
 
-def _escaped(text: str, further: str = "") -> str:
-    for character in "%\r\n" + further:  # the percent sign first, as the others become percent signs
+def _escaped(text: str, extra_characters: str = "") -> str:
+    # The percent sign is escaped first, because the other escapes contain one.
+    for character in "%\r\n" + extra_characters:
         text = text.replace(character, f"%{ord(character):02X}")
     return text
 

@@ -1,15 +1,15 @@
 """
-Read the frontmatter of `SKILL.md`: plain `key: value` lines and one level of indented keys below `metadata`.
+Parse the frontmatter of `SKILL.md`: `key: value` lines, and one level of indented keys below `metadata`.
 
-The text of the page arrives; its fields leave. Assistants decide by these fields whether to load the skill at all.
-The full YAML rules are left to `skills-ref`, with which `validate` compares; this reader needs no package.
+Assistants use these fields to decide whether to load the skill.
+This parser covers the part of YAML that the skill uses and needs no package; `validate` applies the full rules.
 """
 
 import re
 
 
 def read_frontmatter(text: str) -> dict[str, str]:
-    """Return the fields, with those below `metadata` as `metadata.KEY`; empty if there is no frontmatter."""
+    """Return the fields; a key below `metadata` becomes `metadata.KEY`. Without frontmatter, return an empty dict."""
     match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     fields: dict[str, str] = {}
     parent = last = ""

@@ -1,17 +1,18 @@
 """
-Read the parts of a Markdown page that can be checked: fences, headings, links and tables.
+Parse the parts of a Markdown page that can be checked: fences, headings, links and tables.
 
-The text of a page arrives; its parts leave, each with the line where it begins.
-A fence that is missed is a fence that nobody runs, so tilde, quoted and indented fences count, with any info string.
+Each part holds the number of its first line.
+No test would run a fence that this parser misses, so it also finds tilde, quoted and indented fences with any info
+string.
 
-Standard library only: the linter reads pages on machines where nothing is installed.
+Standard library only, because the linter also runs on machines without any packages.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-# What may stand before a fence: quote marks and the indentation or the bullet of a list item.
+# Allowed before a fence: quote marks, and the indentation or the bullet of a list item.
 _PREFIX = r"(?P<prefix>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
 _OPENING = re.compile(_PREFIX + r"(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _LANGUAGE = re.compile(r"\s*\{?\s*\.?(?P<name>[\w#.+-]*)")
@@ -27,7 +28,7 @@ _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
 
 @dataclass(frozen=True)
 class Fence:
-    """A block of code; `line` is that of its opening mark, the first line of code is the next one."""
+    """A fenced code block; `line` is the line of its opening mark."""
 
     line: int
     end_line: int
@@ -39,18 +40,18 @@ class Fence:
 
     @property
     def first_code_line(self) -> int:
-        """The line of the page that holds the first line of the code."""
+        """The line number of the first line of code."""
         return self.line + 1
 
     @property
     def is_python(self) -> bool:
-        """Whether the code is meant to be read as Python, whatever the spelling."""
+        """Whether the language is one of the names for Python."""
         return self.language in _PYTHON
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading and the anchor by which links reach it."""
+    """A heading and its anchor, which links use."""
 
     line: int
     level: int
@@ -60,7 +61,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Link:
-    """A link to `target`, as written."""
+    """A link; `target` is as written in the page."""
 
     line: int
     text: str
@@ -69,7 +70,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the cells of its header and of each row, with the row's line."""
+    """A table: the cells of its header, and the line number and cells of each row."""
 
     line: int
     header: tuple[str, ...]
@@ -77,12 +78,12 @@ class Table:
 
 
 def fences(text: str) -> list[Fence]:
-    """Return every fenced block of code in the order of the page; one that is never closed ends with the page."""
+    """Return every fenced code block in page order; an unclosed block ends with the page."""
     return list(_fences(text.splitlines()))
 
 
 def prose(text: str) -> list[str]:
-    """Return the lines of the page with those of fences emptied, so that line numbers stay true."""
+    """Return the lines of the page, with the lines of fences blanked to keep line numbers correct."""
     lines = text.splitlines()
     for fence in _fences(lines):
         for number in range(fence.line - 1, min(fence.end_line, len(lines))):
@@ -91,27 +92,28 @@ def prose(text: str) -> list[str]:
 
 
 def headings(text: str) -> list[Heading]:
-    """Return the headings, with anchors as GitHub and the site make them."""
-    found = []
-    for number, line in enumerate(prose(text), 1):
-        if match := _HEADING.match(line):
-            found.append(Heading(number, len(match["marks"]), match["title"], _slug(match["title"])))
-    return found
+    """Return the headings, with the anchors that GitHub and the site generate."""
+    return [
+        Heading(number, len(match["marks"]), match["title"], _slug(match["title"]))
+        for number, line in enumerate(prose(text), 1)
+        if (match := _HEADING.match(line))
+    ]
 
 
 def links(text: str) -> list[Link]:
     """Return inline links, images and reference definitions outside of code."""
-    found = []
+    result = []
     for number, line in enumerate(prose(text), 1):
         visible = _CODE_SPAN.sub(lambda span: "x" * len(span[0]), line)
         matches = [*_LINK.finditer(visible), *_REFERENCE.finditer(visible)]
-        found += [Link(number, line[slice(*match.span("text"))], match["target"].strip("<>")) for match in matches]
-    return found
+        result += [Link(number, line[slice(*match.span("text"))], match["target"].strip("<>")) for match in matches]
+    return result
 
 
 def tables(text: str) -> list[Table]:
-    """Return the tables; a bar inside a code span or after a backslash does not divide cells."""
-    lines, found = prose(text), []
+    """Return the tables; a bar inside a code span or after a backslash does not separate cells."""
+    lines = prose(text)
+    result = []
     number = 0
     while number + 1 < len(lines):
         header, rule = _cells(lines[number]), _cells(lines[number + 1])
@@ -121,10 +123,10 @@ def tables(text: str) -> list[Table]:
             while number < len(lines) and (cells := _cells(lines[number])):
                 table.rows.append((number + 1, cells))
                 number += 1
-            found.append(table)
+            result.append(table)
         else:
             number += 1
-    return found
+    return result
 
 
 def _fences(lines: list[str]) -> Iterator[Fence]:

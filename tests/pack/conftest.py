@@ -1,4 +1,4 @@
-"""A copy of the pack in which a test can spoil something."""
+"""A copy of the pack that a test may modify."""
 
 import shutil
 from pathlib import Path
@@ -7,18 +7,18 @@ import pytest
 
 from scripts.pack import files, generate
 
-LEFT_OVERS = shutil.ignore_patterns("__pycache__", ".*", "cases")
+IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "cases")
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """Return the root of a copy of the pack whose generated parts are up to date."""
+    """Return the root of a copy of the pack with up-to-date generated parts."""
     root = tmp_path / "pack"
     root.mkdir()
-    for name in (*files.SHIPPED, "tests", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md"):
+    for name in (*files.SHIPPED_PATHS, "tests", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md"):
         source = files.ROOT / name
         if source.is_dir():
-            shutil.copytree(source, root / name, ignore=LEFT_OVERS)
+            shutil.copytree(source, root / name, ignore=IGNORED_FILES)
         elif source.is_file():
             shutil.copyfile(source, root / name)
     generate.write_all(root)

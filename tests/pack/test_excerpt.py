@@ -1,4 +1,4 @@
-"""Excerpts are cut by name and are exactly what stands in the module."""
+"""Excerpts are selected by symbol name and equal the source of the module."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from scripts.pack.excerpt import excerpt
 
 MODULE = '''
-# Why it is so.
+# A comment with the reason.
 LIMIT = 3
 
 other = 4
@@ -31,15 +31,15 @@ class Box:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("LIMIT", "# Why it is so.\nLIMIT = 3\n"),
+        ("LIMIT", "# A comment with the reason.\nLIMIT = 3\n"),
         ("other", "other = 4\n"),
         ("run", '@decorated\ndef run(a):\n    """Run."""\n    return a\n'),
         ("Box.size", "size: int = 1\n"),
         ("Box.open", "# A reason.\ndef open(self):\n    return self.size\n"),
     ],
 )
-def test_symbol_is_cut_with_what_belongs_to_it(tmp_path: Path, name: str, expected: str) -> None:
-    """Decorators and the comment above belong to a symbol; its indentation does not."""
+def test_excerpt_includes_decorators_and_comment_above(tmp_path: Path, name: str, expected: str) -> None:
+    """An excerpt includes decorators and the comment above the symbol, and is dedented."""
     (tmp_path / "m.py").write_text(MODULE)
 
     assert expected == excerpt(tmp_path, f"m.py:{name}")
@@ -49,7 +49,7 @@ def test_symbol_is_cut_with_what_belongs_to_it(tmp_path: Path, name: str, expect
     ("target", "missing"), [("m.py:gone", "'gone'"), ("n.py:run", "'n.py'"), ("m.py:Box.gone", "gone")]
 )
 def test_missing_symbol_is_named(tmp_path: Path, target: str, missing: str) -> None:
-    """A page that shows code that is no longer there cannot be generated."""
+    """An excerpt of a file or symbol that no longer exists fails with its name."""
     (tmp_path / "m.py").write_text(MODULE)
 
     with pytest.raises(ValueError, match=missing):

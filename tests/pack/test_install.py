@@ -1,4 +1,4 @@
-"""An installed skill is a faithful copy, is renewed without losing anybody's work, and tells when it is stale."""
+"""An installed skill is an exact copy, updates keep local edits, and stale copies are reported."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,8 +21,8 @@ def _messages(findings: Iterable[object]) -> str:
     return "\n".join(map(str, findings))
 
 
-def test_copy_holds_the_files_of_the_manifest_and_nothing_else(copied: Path, skills: Path) -> None:
-    """What is listed is copied byte for byte; caches and tests are not."""
+def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: Path) -> None:
+    """The files of the manifest are copied byte for byte; caches and tests are not copied."""
     (copied / "examples/__pycache__").mkdir(exist_ok=True)
     (copied / "examples/__pycache__/x.pyc").write_bytes(b"x")
 
@@ -43,24 +43,24 @@ def test_second_installation_changes_nothing(copied: Path, skills: Path) -> None
     assert [] == stale(copied, skills)
 
 
-def test_older_copy_is_stale_and_is_renewed(copied: Path, skills: Path) -> None:
-    """A new version replaces files, adds new ones and removes those that are gone."""
+def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path) -> None:
+    """An update replaces changed files, adds new ones and removes those that left the skill."""
     install(copied, skills)
     (copied / "references/new.md").write_text("# New\n\n*Read when new.*\n")
     (copied / "examples/services/log4j2.properties").unlink()
     generate.write_all(copied)
 
-    said = _messages(stale(copied, skills))
+    report = _messages(stale(copied, skills))
     install(copied, skills)
 
-    assert "new.md" in said
-    assert "is no longer part of the skill" in said
+    assert "new.md" in report
+    assert "is no longer part of the skill" in report
     assert [] == stale(copied, skills)
     assert not (skills / NAME / "examples/services/log4j2.properties").exists()
 
 
-def test_edited_copy_is_left_alone_as_a_whole(copied: Path, skills: Path) -> None:
-    """One edited file stops the installation before anything is written, and the message names it."""
+def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -> None:
+    """If one file of the copy was edited, nothing is written and the finding names that file."""
     install(copied, skills)
     edited = skills / NAME / "SKILL.md"
     edited.write_text("mine")
@@ -75,7 +75,7 @@ def test_edited_copy_is_left_alone_as_a_whole(copied: Path, skills: Path) -> Non
 
 
 def test_edited_copy_is_replaced_when_forced(copied: Path, skills: Path) -> None:
-    """Whoever insists gets the skill as it is published."""
+    """With `force`, an edited file is replaced by the published one."""
     install(copied, skills)
     (skills / NAME / "SKILL.md").write_text("mine")
 
@@ -83,8 +83,8 @@ def test_edited_copy_is_replaced_when_forced(copied: Path, skills: Path) -> None
     assert [] == stale(copied, skills)
 
 
-def test_file_of_somebody_else_is_not_overwritten(copied: Path, skills: Path) -> None:
-    """A folder of the same name that was not made by us is not taken over."""
+def test_folder_from_another_source_is_not_overwritten(copied: Path, skills: Path) -> None:
+    """A folder with the skill's name but without its manifest is left unchanged."""
     (skills / NAME).mkdir(parents=True)
     (skills / NAME / "SKILL.md").write_text("theirs")
 
@@ -95,30 +95,30 @@ def test_file_of_somebody_else_is_not_overwritten(copied: Path, skills: Path) ->
 
 
 def test_missing_copy_is_stale(copied: Path, skills: Path) -> None:
-    """Where nothing is installed, the check says so."""
+    """A skills folder without a copy is reported as stale."""
     [finding] = stale(copied, skills)
 
-    assert "holds no copy" in finding.message
+    assert "does not contain a copy" in finding.message
 
 
-def test_spoilt_source_is_noticed(copied: Path) -> None:
-    """A file that differs from the manifest is not passed on."""
-    (copied / "SKILL.md").write_text("spoilt")
+def test_source_that_differs_from_manifest_is_reported(copied: Path) -> None:
+    """Files that are missing or differ from the manifest are reported before a copy is made."""
+    (copied / "SKILL.md").write_text("damaged")
     (copied / "LICENSE").unlink()
 
     assert ["LICENSE", "SKILL.md"] == [finding.path for finding in incomplete(copied)]
 
 
 def test_skill_is_not_installed_into_itself(copied: Path) -> None:
-    """Copying a folder onto itself would end with nothing."""
+    """Installing the skill into its own folder is refused."""
     skill = copied.rename(copied.with_name(NAME))
 
     with pytest.raises(ValueError, match="is the skill itself"):
         install(skill, skill.parent)
 
 
-def test_present_assistants_are_found(tmp_path: Path) -> None:
-    """Only assistants that the person uses get a copy."""
+def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
+    """Only assistants that are installed in the home folder get a copy."""
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".codex").mkdir()
 

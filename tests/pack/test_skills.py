@@ -1,4 +1,4 @@
-"""The command line: silence means success, findings are lines on standard error, wrong usage is told apart."""
+"""The command line: no output on success, findings on standard error, a separate status for wrong usage."""
 
 import json
 import os
@@ -34,15 +34,15 @@ def bad_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_valid_pack_is_met_with_silence(copied: Path) -> None:
-    """Success prints nothing and ends with 0."""
+def test_valid_pack_prints_nothing_and_succeeds(copied: Path) -> None:
+    """`validate` prints nothing for a valid pack and exits with status 0."""
     done = _skills("validate", root=copied)
 
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
 def test_fault_is_one_line_on_standard_error(copied: Path) -> None:
-    """A finding names path, line, rule, problem and remedy, and the status is 1."""
+    """A finding is one line with path, line, rule, problem and remedy, and the exit status is 1."""
     (copied / "SKILL.md").write_text(
         (copied / "SKILL.md").read_text().replace("references/errors.md", "references/x.md")
     )
@@ -55,7 +55,7 @@ def test_fault_is_one_line_on_standard_error(copied: Path) -> None:
 
 
 def test_generate_repairs_what_validate_found(copied: Path) -> None:
-    """The remedy that is named works."""
+    """`generate` fixes the finding of `validate` that recommends it."""
     (copied / "manifest.json").unlink()
     assert 1 == _skills("validate", root=copied).returncode
 
@@ -63,8 +63,8 @@ def test_generate_repairs_what_validate_found(copied: Path) -> None:
     assert 0 == _skills("validate", root=copied).returncode
 
 
-def test_generate_with_a_wrong_page_says_which(copied: Path) -> None:
-    """A page that asks for something that does not exist stops the run."""
+def test_generate_names_the_page_with_an_unknown_part(copied: Path) -> None:
+    """`generate` fails with the name of the page that requests an unknown part."""
     (copied / "references/new.md").write_text("<!-- generated: no -->\n<!-- end -->\n")
 
     done = _skills("generate", root=copied)
@@ -74,7 +74,7 @@ def test_generate_with_a_wrong_page_says_which(copied: Path) -> None:
 
 
 def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
-    """The classic mistake is found and the right form is named."""
+    """`lint` reports `realTime=True` and suggests a duration."""
     done = _skills("lint", str(bad_file))
 
     assert 1 == done.returncode
@@ -83,16 +83,16 @@ def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
 
 
 @pytest.mark.parametrize("style", ["json", "github", "sarif"])
-def test_lint_for_programs_writes_to_standard_output(bad_file: Path, style: str) -> None:
-    """What a program reads is not mixed with messages."""
+def test_machine_readable_formats_go_to_standard_output(bad_file: Path, style: str) -> None:
+    """JSON, GitHub and SARIF findings go to standard output, and standard error is empty."""
     done = _skills("lint", "--format", style, str(bad_file))
 
     assert (1, "") == (done.returncode, done.stderr)
     assert done.stdout.startswith("::error ") if style == "github" else json.loads(done.stdout)
 
 
-def test_right_file_is_met_with_silence(tmp_path: Path) -> None:
-    """Nothing to say, status 0."""
+def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
+    """`lint` prints nothing for a correct file and exits with status 0."""
     (tmp_path / "ok.py").write_text("print(1)\n")
 
     done = _skills("lint", str(tmp_path))
@@ -101,34 +101,39 @@ def test_right_file_is_met_with_silence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "required"),
         (("frobnicate",), "invalid choice"),
         (("lint",), "required: paths"),
-        (("lint", "/no/such/file"), "there is no /no/such/file, so nothing was checked"),
+        (("lint", "/no/such/file"), "nothing was checked, because these paths do not exist: /no/such/file"),
         (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
     ],
     ids=["nothing", "unknown", "no-path", "missing-path", "engine"],
 )
-def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], said: str) -> None:
-    """Wrong usage is told apart from findings."""
+def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: str) -> None:
+    """Wrong usage exits with status 2, which findings never do."""
     done = _skills(*arguments)
 
     assert 2 == done.returncode
-    assert said in done.stderr
+    assert message in done.stderr
 
 
-def test_help_shows_examples() -> None:
-    """A person learns the commands from their help."""
-    done = _skills("--help")
+@pytest.mark.parametrize("command", ["generate", "validate", "lint", "install"])
+def test_help_of_each_command_shows_its_example(command: str) -> None:
+    """The main help and the help of each command contain an example of that command."""
+    example = f"\nexamples:\n  python scripts/skills.py {command}"
 
-    assert 0 == done.returncode
-    assert "python scripts/skills.py lint jobs/" in done.stdout
+    overall = _skills("--help")
+    own = _skills(command, "--help")
+
+    assert (0, 0) == (overall.returncode, own.returncode)
+    assert f"  python scripts/skills.py {command}" in overall.stdout
+    assert example in own.stdout
 
 
 def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, bad_file: Path) -> None:
-    """The skill is copied to machines on which nothing is installed."""
+    """`lint` and `install` need only the standard library."""
     linted = _bare("lint", str(bad_file), root=copied)
     installed = _bare("install", "--to", str(tmp_path / "skills"), root=copied)
     again = _bare("install", "--check", "--to", str(tmp_path / "skills"), root=tmp_path / "skills/spark-real-time-mode")
@@ -139,15 +144,15 @@ def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, 
 
 
 def test_validate_without_packages_names_the_remedy(copied: Path) -> None:
-    """What is missing is named, and how to get it."""
+    """Without its packages, `validate` names the command that installs them."""
     done = _bare("validate", root=copied)
 
     assert 2 == done.returncode
     assert "make check" in done.stderr
 
 
-def test_install_serves_the_assistants_of_the_machine(copied: Path, tmp_path: Path) -> None:
-    """Without a folder, each assistant that is present gets a copy; a stale one is told."""
+def test_install_copies_to_each_installed_assistant(copied: Path, tmp_path: Path) -> None:
+    """Without `--to`, each installed assistant gets a copy, and `--check` reports a missing one."""
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".cursor").mkdir()
 
@@ -162,7 +167,7 @@ def test_install_serves_the_assistants_of_the_machine(copied: Path, tmp_path: Pa
 
 
 def test_install_without_assistants_names_the_option(copied: Path, tmp_path: Path) -> None:
-    """Where no assistant is found, the person is told how to name a folder."""
+    """Without an installed assistant, the message names the option for a folder."""
     done = _skills("install", root=copied, home=tmp_path)
 
     assert 2 == done.returncode

@@ -1,4 +1,4 @@
-"""Each check of `validate` finds the fault that it is there for, and names file, line and remedy."""
+"""Every check of `validate` reports the faults that it was written for, with file, line and remedy."""
 
 import json
 import re
@@ -24,12 +24,12 @@ TICKS = "```"
 
 
 def _replace(path: str, old: str, new: str) -> Callable[[Path], None]:
-    def spoil(root: Path) -> None:
+    def introduce(root: Path) -> None:
         text = (root / path).read_text(encoding="utf-8")
         assert old in text, f"{path} no longer contains {old!r}"
         (root / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    return spoil
+    return introduce
 
 
 def _replace_all(path: str, old: str, new: str) -> Callable[[Path], None]:
@@ -37,11 +37,11 @@ def _replace_all(path: str, old: str, new: str) -> Callable[[Path], None]:
 
 
 def _append(path: str, text: str) -> Callable[[Path], None]:
-    def spoil(root: Path) -> None:
+    def introduce(root: Path) -> None:
         with (root / path).open("a", encoding="utf-8") as file:
             file.write(text)
 
-    return spoil
+    return introduce
 
 
 def _remove(path: str) -> Callable[[Path], None]:
@@ -49,19 +49,19 @@ def _remove(path: str) -> Callable[[Path], None]:
 
 
 def _write(path: str, text: str) -> Callable[[Path], None]:
-    def spoil(root: Path) -> None:
+    def introduce(root: Path) -> None:
         (root / path).write_text(text, encoding="utf-8")
 
-    return spoil
+    return introduce
 
 
 def _manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
-    def spoil(root: Path) -> None:
+    def introduce(root: Path) -> None:
         content = json.loads((root / files.MANIFEST).read_text())
         change(content)
         (root / files.MANIFEST).write_text(json.dumps(content))
 
-    return spoil
+    return introduce
 
 
 LONG = "\n".join(f"Line {number}." for number in range(201))
@@ -79,7 +79,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         "out of",
     ),
     "hash": (check_generated, _append("examples/attribution/settings.py", "# more\n"), "manifest.json", "out of date"),
-    "asked": (check_generated, _append(PAGE, "<!-- generated: no -->\n<!-- end -->\n"), PAGE, "no generated part"),
+    "unknown-part": (
+        check_generated,
+        _append(PAGE, "<!-- generated: no -->\n<!-- end -->\n"),
+        PAGE,
+        "unknown generated part",
+    ),
     "no-manifest": (check_manifest, _remove("manifest.json"), "manifest.json", "cannot be read"),
     "schema": (check_manifest, _manifest(lambda m: m.update(version="one")), "manifest.json", "version: 'one'"),
     "hash-form": (
@@ -109,8 +114,8 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
     ),
     "field": (check_frontmatter, _replace("SKILL.md", "license:", "licence:"), "SKILL.md", "licence"),
     "yaml": (check_frontmatter, _replace("SKILL.md", "license: Apache", "license: [Apache"), "SKILL.md", "YAML"),
-    "page-lines": (check_budgets, _append(PAGE, LONG), PAGE, "may have 200"),
-    "skill-lines": (check_budgets, _append("SKILL.md", "\n" * 150), "SKILL.md", "may have 150"),
+    "page-lines": (check_budgets, _append(PAGE, LONG), PAGE, "more than the 200 allowed"),
+    "skill-lines": (check_budgets, _append("SKILL.md", "\n" * 150), "SKILL.md", "more than the 150 allowed"),
     "skill-tokens": (check_budgets, _append("SKILL.md", "word " * 4000), "SKILL.md", "tokens"),
     "skill-fence": (
         check_budgets,
@@ -118,26 +123,31 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         "SKILL.md",
         "a fence has 11",
     ),
-    "contents": (check_budgets, _replace_all(PAGE, "](#", "](real_time_mode.md#"), PAGE, "no contents list"),
+    "contents": (check_budgets, _replace_all(PAGE, "](#", "](real_time_mode.md#"), PAGE, "no table of contents"),
     "link": (check_links, _append(PAGE, "\n[x](nowhere.md)\n"), PAGE, "'nowhere.md' does not exist"),
     "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "anchor that errors.md"),
     "own-anchor": (check_links, _append(PAGE, "\n[x](#nowhere)\n"), PAGE, "names an anchor"),
-    "outside": (check_links, _append(PAGE, "\n[x](../../secret.md)\n"), PAGE, "leaves the repository"),
-    "twice": (check_links, _append(PAGE, "\n## When to choose it\n"), PAGE, "is there twice"),
-    "read-when": (check_orphans, _replace(PAGE, "*Read when", "*Look when"), PAGE, "says nowhere when"),
+    "outside": (check_links, _append(PAGE, "\n[x](../../secret.md)\n"), PAGE, "outside of the repository"),
+    "twice": (check_links, _append(PAGE, "\n## When to use real-time mode\n"), PAGE, "appears twice"),
+    "read-when": (check_orphans, _replace(PAGE, "*Read when", "*Look when"), PAGE, r"no line `\*Read when"),
     "unrouted": (
         check_orphans,
         _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
         "references/lost.md",
-        "SKILL.md does not link",
+        "not linked from SKILL.md",
     ),
     "untested": (
         check_orphans,
         _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
         "references/lost.md",
-        "links to no test",
+        "does not link to a test",
     ),
-    "module": (check_orphans, _write("examples/lost.py", '"""Lost."""\n'), "examples/lost.py", "no page links to it"),
+    "module": (
+        check_orphans,
+        _write("examples/lost.py", '"""Lost."""\n'),
+        "examples/lost.py",
+        "not linked from a page",
+    ),
     "unlinked": (check_orphans, _write("examples/real_time_mode.py", "A = 1\n"), PAGE, "does not link to its module"),
     "test": (check_orphans, _write("tests/test_lost.py", '"""Lost."""\n'), "tests/test_lost.py", "no module or page"),
     "language": (check_fences, _append(PAGE, f"\n{TICKS}pythn\nx\n{TICKS}\n"), PAGE, "language 'pythn'"),
@@ -148,12 +158,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         PAGE,
         r"unknown options \['raise'\]",
     ),
-    "syntax": (check_fences, _append(PAGE, f"\n{TICKS}python\nx = = 1\n{TICKS}\n"), PAGE, "is not Python"),
-    "two-fates": (
+    "syntax": (check_fences, _append(PAGE, f"\n{TICKS}python\nx = = 1\n{TICKS}\n"), PAGE, "is not valid Python"),
+    "two-outcomes": (
         check_fences,
         _append(PAGE, f'\n{TICKS}python {{raises="X" requires="databricks"}}\nx\n{TICKS}\n'),
         PAGE,
-        "more than one fate",
+        "more than one of the options",
     ),
     "other-engine": (
         check_fences,
@@ -166,7 +176,7 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         check_fences,
         _append(PAGE, f'\n{TICKS}python {{requires="databricks"}}\nx\n{TICKS}\n' * 60),
         PAGE,
-        "need Databricks",
+        "require Databricks",
     ),
     "evidence": (
         check_evidence,
@@ -178,7 +188,7 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         check_evidence,
         _append(PAGE, "\n| what | evidence |\n|---|---|\n| a | [x](https://spark.apache.org) |\n"),
         PAGE,
-        "no date",
+        "without a date",
     ),
     "no-column": (check_evidence, _append(PAGE, "\n| what | OSS 4.3.0 |\n|---|---|\n| a | b |\n"), PAGE, "no column"),
     "advice": (
@@ -187,7 +197,7 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         PAGE,
         "True",
     ),
-    "trigger": (check_triggers, _append("AGENTS.md", "Use realTime=True.\n"), "AGENTS.md", "is no duration"),
+    "trigger": (check_triggers, _append("AGENTS.md", "Use realTime=True.\n"), "AGENTS.md", "is not a duration"),
     "advice-code": (
         check_advice,
         _append(
@@ -199,42 +209,42 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("check", "spoil", "path", "problem"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("check", "introduce", "path", "problem"), FAULTS.values(), ids=FAULTS)
 def test_fault_is_found_with_file_and_remedy(
-    copied: Path, check: Check, spoil: Callable[[Path], None], path: str, problem: str
+    copied: Path, check: Check, introduce: Callable[[Path], None], path: str, problem: str
 ) -> None:
-    """What a check promises to find it finds, where it is, and says what to do."""
-    spoil(copied)
+    """Each check reports its faults in the right file, with a line and a remedy."""
+    introduce(copied)
 
-    found = [finding for finding in check(copied) if re.search(problem, finding.message)]
+    findings = [finding for finding in check(copied) if re.search(problem, finding.message)]
 
-    assert [path] == sorted({finding.path for finding in found}), list(check(copied))
-    assert all(finding.line >= 1 and finding.fix for finding in found)
+    assert [path] == sorted({finding.path for finding in findings}), list(check(copied))
+    assert all(finding.line >= 1 and finding.fix for finding in findings)
 
 
 def test_each_check_has_a_fault() -> None:
-    """No check is believed that has never failed."""
+    """Every check in `CHECKS` has at least one fault that makes it fail."""
     assert set(CHECKS) == {check for check, *_ in FAULTS.values()}
 
 
 def test_pack_as_it_is_has_no_findings() -> None:
-    """The repository obeys its own rules, and its generated parts are up to date."""
+    """The repository follows its own rules, and its generated parts are up to date."""
     assert [] == validate(files.ROOT)
 
 
 def test_wrong_trigger_anywhere_in_the_pack_is_found() -> None:
-    """Whichever right trigger of a page or an example becomes `True`, validate names the line and what to write."""
-    right = re.compile(r"realTime=f?\"[^\"]*\"")
-    places = 0
-    # The list of lint rules is generated as a whole, so that any change of it is out of date.
+    """If any valid trigger of a page or an example becomes `True`, `validate` reports its line and the valid form."""
+    valid_trigger = re.compile(r"realTime=f?\"[^\"]*\"")
+    checked = 0
+    # The list of lint rules is generated as a whole, so any change of it is already reported as out of date.
     for path in {*files.pages(files.ROOT), *files.modules(files.ROOT)} - {files.ROOT / "references/lint_rules.md"}:
         text = path.read_text(encoding="utf-8")
-        for match in right.finditer(text):
+        for match in valid_trigger.finditer(text):
             wrong = f"{text[: match.start()]}realTime=True{text[match.end() :]}"
             line = text.count("\n", 0, match.start()) + 1
 
-            found = list(wrong_triggers(wrong, path.name))
+            findings = list(wrong_triggers(wrong, path.name))
 
-            assert [(line, 'write realTime="5 minutes"')] == [(finding.line, finding.fix) for finding in found]
-            places += 1
-    assert places > 40
+            assert [(line, 'write realTime="5 minutes"')] == [(finding.line, finding.fix) for finding in findings]
+            checked += 1
+    assert checked > 40

@@ -1,1 +1,1 @@
-"""Tests of text."""
+"""Tests of `scripts/text`."""

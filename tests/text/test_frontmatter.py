@@ -1,4 +1,4 @@
-"""The frontmatter is read as the reference implementation of the specification reads it."""
+"""The frontmatter parser agrees with the reference implementation of the specification."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from scripts.pack import files
 from scripts.text.frontmatter import read_frontmatter
 
 
-def test_fields_of_the_skill_are_those_that_the_reference_reads() -> None:
-    """Two readers agree on the real page."""
+def test_fields_of_skill_equal_the_reference_implementation() -> None:
+    """Our parser and `skills_ref` return the same fields for SKILL.md."""
     theirs = skills_ref.read_properties(files.ROOT)
 
     ours = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
@@ -32,13 +32,13 @@ def test_fields_of_the_skill_are_those_that_the_reference_reads() -> None:
     ],
     ids=["plain", "nested", "folded", "none"],
 )
-def test_fields_are_read(text: str, fields: dict[str, str]) -> None:
-    """Plain, nested and folded values are understood."""
+def test_plain_nested_and_folded_fields_are_parsed(text: str, fields: dict[str, str]) -> None:
+    """Plain, nested and folded values are parsed, and a page without frontmatter has no fields."""
     assert fields == read_frontmatter(text)
 
 
-def test_version_is_that_of_the_project() -> None:
-    """One release has one number."""
+def test_version_of_skill_equals_project_version() -> None:
+    """SKILL.md and pyproject.toml state the same version."""
     fields = read_frontmatter((Path(files.ROOT) / files.SKILL).read_text(encoding="utf-8"))
 
     assert f'version = "{fields["metadata.version"]}"' in (files.ROOT / "pyproject.toml").read_text()

@@ -1,1 +1,1 @@
-"""Checks of the pack; each takes its root folder and yields findings, and has a test that makes it fail."""
+"""Checks of the pack: each takes the root folder, yields findings, and has a test that makes it fail."""

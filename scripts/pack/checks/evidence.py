@@ -1,8 +1,7 @@
 """
-Walk the tables of the references and demand evidence for each row about an engine.
+Require evidence for each table row of the references that makes a claim about an engine.
 
-The root folder arrives; findings leave.
-A row is proved by a test, by a section whose fence runs, or by a public source with the day on which it was read.
+Evidence is a link to a test, to a section whose fence runs, or to a public source with the date on which it was read.
 """
 
 import re
@@ -13,41 +12,43 @@ from scripts.pack import files
 from scripts.text import markdown
 from scripts.text.finding import Finding
 
-COLUMN = "evidence"
-NO_CLAIM = "<!-- no engine claim -->"
-GENERATED, END = "<!-- generated: ", "<!-- end -->"
+EVIDENCE_COLUMN = "evidence"
+NO_CLAIM_MARK = "<!-- no engine claim -->"
+GENERATED_MARK = "<!-- generated: "
+END_MARK = "<!-- end -->"
 _DATE = re.compile(r"\b20\d\d-\d\d(-\d\d)?\b")
-_REMEDY = "link the test, the section with the fence, or a public source with the day it was read"
+_REMEDY = "link the test, the section with the fence, or a public source with the date you read it"
 
 
 def check_evidence(root: Path) -> Iterator[Finding]:
-    """Yield rows of tables without evidence, and tables without a place for it."""
+    """Yield table rows without evidence, and tables without an evidence column."""
     for path in files.references(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         lines = text.splitlines()
         for table in markdown.tables(text):
             if _is_exempt(lines[: table.line - 1]):
                 continue
-            if COLUMN not in table.header:
-                what = f"the table with {table.header[0]!r} has no column {COLUMN!r}"
-                yield Finding(name, table.line, "evidence", what, f"add it, or write {NO_CLAIM} above the table")
+            if EVIDENCE_COLUMN not in table.header:
+                problem = f"the table whose first column is {table.header[0]!r} has no column {EVIDENCE_COLUMN!r}"
+                remedy = f"add the column, or write {NO_CLAIM_MARK} above the table"
+                yield Finding(name, table.line, "evidence", problem, remedy)
                 continue
-            position = table.header.index(COLUMN)
+            position = table.header.index(EVIDENCE_COLUMN)
             for line, cells in table.rows:
-                if objection := _objection(cells[position] if position < len(cells) else ""):
-                    yield Finding(name, line, "evidence", f"the row {cells[0]!r} has {objection}", _REMEDY)
+                if lack := _lack(cells[position] if position < len(cells) else ""):
+                    yield Finding(name, line, "evidence", f"the row {cells[0]!r} has {lack}", _REMEDY)
 
 
-def _objection(cell: str) -> str | None:
+def _lack(cell: str) -> str | None:
     targets = [link.target for link in markdown.links(cell)]
     if not targets:
         return "no evidence"
     if all(target.startswith("http") for target in targets) and not _DATE.search(cell):
-        return "a source with no date"
+        return "a source without a date"
     return None
 
 
 def _is_exempt(above: list[str]) -> bool:
-    marks = [line for line in above if line.startswith((GENERATED, END))]
-    is_generated = bool(marks) and marks[-1].startswith(GENERATED)
-    return is_generated or next((line.strip() for line in reversed(above) if line.strip()), "") == NO_CLAIM
+    marks = [line for line in above if line.startswith((GENERATED_MARK, END_MARK))]
+    is_generated = bool(marks) and marks[-1].startswith(GENERATED_MARK)
+    return is_generated or next((line.strip() for line in reversed(above) if line.strip()), "") == NO_CLAIM_MARK

@@ -1,7 +1,7 @@
 """
-Check that every fence declares its fate in a form that the tests, the site and the linter understand.
+Check that tests, site and linter can parse every fence and its options.
 
-The root folder arrives; findings leave. What the fences do when they run is for `tests/pages/`.
+`tests/pages/` runs the fences; nothing is run here.
 """
 
 import ast
@@ -12,7 +12,7 @@ from scripts.pack import files
 from scripts.text import markdown
 from scripts.text.finding import Finding
 
-OPTIONS = {"excerpt", "raises", "requires", "mode", "title"}
+FENCE_OPTIONS = {"excerpt", "raises", "requires", "mode", "title"}
 LANGUAGES = {
     "python",
     "scala",
@@ -29,46 +29,59 @@ LANGUAGES = {
     "ini",
 }
 MODES = {"micro-batch", "continuous", "batch"}
-LARGEST_REQUIRES_SHARE = 0.03
+MAX_REQUIRES_SHARE = 0.03
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """Yield fences that the site would not render, that nobody would run or that fate nobody knows."""
-    python = required = 0
-    where = (files.SKILL, 1)
+    """Yield fences with an unknown language or option, with invalid Python, or that too often require Databricks."""
+    python_fences = required_fences = 0
+    last_required = (files.SKILL, 1)
     for path in files.pages(root):
         name = files.relative(root, path)
         for fence in markdown.fences(path.read_text(encoding="utf-8")):
-            for what, remedy in _objections(fence):
-                yield Finding(name, fence.line, "fence", what, remedy)
-            python += fence.is_python
+            for problem, remedy in _problems(fence):
+                yield Finding(name, fence.line, "fence", problem, remedy)
+            python_fences += fence.is_python
             if "requires" in fence.options:
-                required, where = required + 1, (name, fence.line)
-    if required > LARGEST_REQUIRES_SHARE * python:
-        what = f"{required} of {python} Python fences need Databricks, so nothing here proves them"
-        what += f"; at most {LARGEST_REQUIRES_SHARE:.0%} may"
-        yield Finding(*where, "fence", what, "write it so that open-source Spark runs it, or as text")
+                required_fences += 1
+                last_required = (name, fence.line)
+    if required_fences > MAX_REQUIRES_SHARE * python_fences:
+        problem = f"{required_fences} of {python_fences} Python fences require Databricks, so no test runs them"
+        remedy = f"keep at most {MAX_REQUIRES_SHARE:.0%}: rewrite this fence for open-source Spark or mark it as text"
+        yield Finding(*last_required, "fence", problem, remedy)
 
 
-def _objections(fence: markdown.Fence) -> Iterator[tuple[str, str]]:
+def _problems(fence: markdown.Fence) -> Iterator[tuple[str, str]]:
     if fence.language not in LANGUAGES:
-        yield f"has the language {fence.language!r}", f"use one of {', '.join(sorted(LANGUAGES))}"
+        yield f"has the unknown language {fence.language!r}", f"use one of {', '.join(sorted(LANGUAGES))}"
     if fence.options and "{" not in fence.info:
-        yield f"has options outside of braces, {fence.info!r}, so the site shows it as plain text", "put them in braces"
-    yield from _option_objections(fence.options)
+        yield (
+            f"has options outside of braces, {fence.info!r}, so the site shows it as plain text",
+            "put the options in braces",
+        )
+    yield from _option_problems(fence.options)
     if fence.is_python and "excerpt" not in fence.options:
         try:
             ast.parse(fence.code)
         except SyntaxError as error:
-            yield f"is not Python: {error.msg} in its line {error.lineno}", "correct it, or call it text"
+            yield (
+                f"is not valid Python: {error.msg} in line {error.lineno} of the fence",
+                "correct it or mark it as text",
+            )
 
 
-def _option_objections(options: dict[str, str]) -> Iterator[tuple[str, str]]:
-    if unknown := set(options) - OPTIONS:
-        yield f"has unknown options {sorted(unknown)}", f"use {', '.join(sorted(OPTIONS))}"
+def _option_problems(options: dict[str, str]) -> Iterator[tuple[str, str]]:
+    if unknown := set(options) - FENCE_OPTIONS:
+        yield f"has unknown options {sorted(unknown)}", f"use {', '.join(sorted(FENCE_OPTIONS))}"
     if options.get("requires", "databricks") != "databricks":
-        yield f"requires {options['requires']!r}", "only databricks can be required; all else runs here"
+        yield (
+            f"requires {options['requires']!r}",
+            "require databricks or make the fence run in the tests",
+        )
     if options.get("mode", "batch") not in MODES:
-        yield f"has the mode {options['mode']!r}", f"use one of {', '.join(sorted(MODES))}; real-time is the default"
+        yield (
+            f"has the unknown mode {options['mode']!r}",
+            f"use one of {', '.join(sorted(MODES))}; the default is real-time",
+        )
     if len({"excerpt", "raises", "requires"} & set(options)) > 1:
-        yield "declares more than one fate", "keep one of excerpt, raises, requires"
+        yield "has more than one of the options excerpt, raises, requires", "keep one of them"

@@ -1,7 +1,7 @@
 """
-Check `SKILL.md` against the Agent Skills specification, and all pages against their budgets.
+Check `SKILL.md` against the Agent Skills specification, and all pages against their size limits.
 
-The root folder arrives; findings leave. An assistant pays for every token of a page, so the budgets are hard.
+An assistant pays for every token of a page, so exceeding a limit is an error.
 Specification: https://agentskills.io/specification (read 2026-11-21); `skills-ref` is its reference implementation.
 """
 
@@ -17,60 +17,62 @@ from scripts.text import markdown
 from scripts.text.finding import Finding
 from scripts.text.frontmatter import read_frontmatter
 
-SKILL_LINES = 150
-SKILL_TOKENS = 5_000
-SKILL_FENCE_LINES = 10
-PAGE_LINES = 200
-CONTENTS_FROM_LINES = 120
-# Tokenizers differ; Markdown with code has seldom fewer than three characters to a token.
-CHARACTERS_PER_TOKEN = 3
+MAX_SKILL_LINES = 150
+MAX_SKILL_TOKENS = 5_000
+MAX_SKILL_FENCE_LINES = 10
+MAX_PAGE_LINES = 200
+MAX_LINES_WITHOUT_CONTENTS = 120
+# Tokenizers differ. Markdown with code rarely has fewer than three characters per token.
+MIN_CHARACTERS_PER_TOKEN = 3
 
 
 def check_frontmatter(root: Path) -> Iterator[Finding]:
-    """Yield what the specification's reference implementation objects to, in a folder named as the skill."""
+    """Yield the errors that the specification's reference implementation reports for `SKILL.md`."""
     path = root / files.SKILL
     if not path.is_file():
-        yield Finding(files.SKILL, 1, "frontmatter", "does not exist, so no assistant finds the skill", "write it")
+        yield Finding(files.SKILL, 1, "frontmatter", "does not exist, so assistants cannot find the skill", "create it")
         return
     fields = read_frontmatter(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
+        # The specification requires that the folder has the name of the skill.
         copy = Path(folder) / (fields.get("name", "").strip() or "unnamed")
         copy.mkdir(parents=True)
         (copy / files.SKILL).write_bytes(path.read_bytes())
-        for objection in skills_ref.validate(copy):
+        for error in skills_ref.validate(copy):
             remedy = "see https://agentskills.io/specification"
-            yield Finding(files.SKILL, 1, "frontmatter", objection.replace(folder, ""), remedy)
+            yield Finding(files.SKILL, 1, "frontmatter", error.replace(folder, ""), remedy)
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
-    """Yield pages that are too long, and long ones without a contents list."""
+    """Yield pages that are too long, and long pages without a table of contents."""
     for path in files.pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         lines = len(text.splitlines())
-        limit = SKILL_LINES if name == files.SKILL else PAGE_LINES
+        limit = MAX_SKILL_LINES if name == files.SKILL else MAX_PAGE_LINES
         if lines > limit:
-            remedy = "split the question or use a table"
-            yield Finding(name, limit + 1, "budget", f"has {lines} lines and may have {limit}", remedy)
-        if name.startswith("references/") and lines > CONTENTS_FROM_LINES and not _has_contents(text):
-            what = f"has {lines} lines and no contents list before its second heading"
-            yield Finding(name, 1, "contents", what, "start with a list of links to its sections")
+            remedy = "split the page or use a table"
+            yield Finding(name, limit + 1, "budget", f"has {lines} lines, more than the {limit} allowed", remedy)
+        if name.startswith("references/") and lines > MAX_LINES_WITHOUT_CONTENTS and not _has_contents(text):
+            problem = f"has {lines} lines but no table of contents before its second heading"
+            yield Finding(name, 1, "contents", problem, "add a list of links to its sections")
         if name == files.SKILL:
             yield from _check_skill_size(text)
 
 
 def _check_skill_size(text: str) -> Iterator[Finding]:
-    tokens = math.ceil(len(text) / CHARACTERS_PER_TOKEN)
-    if tokens > SKILL_TOKENS:
-        what = f"has about {tokens} tokens and may have {SKILL_TOKENS}"
-        yield Finding(files.SKILL, 1, "budget", what, "move detail to a page under references/")
+    tokens = math.ceil(len(text) / MIN_CHARACTERS_PER_TOKEN)
+    if tokens > MAX_SKILL_TOKENS:
+        problem = f"has about {tokens} tokens, more than the {MAX_SKILL_TOKENS} allowed"
+        yield Finding(files.SKILL, 1, "budget", problem, "move details to a page under references/")
     for fence in markdown.fences(text):
-        if fence.code.count("\n") > SKILL_FENCE_LINES:
-            what = f"a fence has {fence.code.count(chr(10))} lines and may have {SKILL_FENCE_LINES}"
-            yield Finding(files.SKILL, fence.line, "budget", what, "move it to a page or a module and link it")
+        lines = fence.code.count("\n")
+        if lines > MAX_SKILL_FENCE_LINES:
+            problem = f"a fence has {lines} lines, more than the {MAX_SKILL_FENCE_LINES} allowed"
+            yield Finding(files.SKILL, fence.line, "budget", problem, "move it to a page or a module and link it")
 
 
 def _has_contents(text: str) -> bool:
-    second = [heading.line for heading in markdown.headings(text) if heading.level > 1][:1]
-    return (
-        any(link.target.startswith("#") and link.line < second[0] for link in markdown.links(text)) if second else True
-    )
+    sections = [heading.line for heading in markdown.headings(text) if heading.level > 1]
+    if not sections:
+        return True
+    return any(link.target.startswith("#") and link.line < sections[0] for link in markdown.links(text))
