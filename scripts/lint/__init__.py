@@ -1,1 +1,1 @@
-"""The linter for code and advice about real-time mode; needs only Python."""
+"""Linter for code and advice about real-time mode; it needs only the standard library."""

@@ -1,8 +1,7 @@
 """
 Lint code and pages about real-time mode with the standard library alone.
 
-A problem is reported only in real-time queries and in text about real-time mode, and not where the file marks it as
-wrong.
+Rules about real-time mode apply only to real-time queries, and code that a file marks as wrong is not reported.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
     """
     Return the sorted findings in one text; the suffix of `path` determines its format.
 
-    Without `engine` the text is checked for the engine that it names, such as a Databricks notebook, or else for both.
-    A text that cannot be parsed gives one warning, `unreadable`, if it names `realTime`, and otherwise nothing.
+    Without `engine`, the text may reveal its engine, as a Databricks notebook does; otherwise both engines apply.
+    A text that cannot be parsed gives one warning, `unreadable`, if it contains `realTime`, and otherwise nothing.
     """
     if not RELEVANT.search(text):
         return []

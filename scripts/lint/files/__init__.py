@@ -1,1 +1,1 @@
-"""The file types that the linter reads: Markdown, notebooks, JSON and YAML definitions, Scala."""
+"""Checks for each file format: Markdown, notebooks, Scala, cluster definitions in JSON and YAML."""

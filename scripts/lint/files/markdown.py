@@ -36,7 +36,7 @@ def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleP
     for fence in markdown.fences(text):
         in_fence = _fence_problems(fence, is_spark=bool(SPARK.search(text)), min_batch_ms=min_batch_ms)
         if "raises" in fence.options:
-            # A wrong `realTime` value fails before the condition that the fence declares.
+            # The fence must fail with the declared condition, but a wrong `realTime` value would fail before it.
             if fence.options["raises"] not in TRIGGER_CONDITIONS:
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         elif not is_counterexample(text, titles, fence):

@@ -1,8 +1,8 @@
 """
 Check notebooks: `.ipynb` files and Databricks notebooks exported as Python.
 
-All Python cells form one module, because names of one cell are known in the next. The Markdown cells form one page, in
-which fences stand for the Python cells, because a heading in one cell can mark the code of the next as wrong.
+All Python cells form one module, because a cell can use names of earlier cells. The Markdown cells form one page, in
+which fences replace the Python cells, because a heading in one cell can mark the code of the next cell as wrong.
 """
 
 from __future__ import annotations

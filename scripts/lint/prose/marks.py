@@ -127,7 +127,11 @@ def _comments(code: str) -> list[tuple[int, str, bool]]:
 
 
 def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
-    """Return the lines below wrong comments: the paragraph, or in an excerpt all lines up to the next right comment."""
+    """
+    Return the lines that comments above them mark as wrong.
+
+    A comment covers its paragraph; in an excerpt it covers all lines up to the next comment that marks code as right.
+    """
     marked: set[int] = set()
     rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
     for number, text in comments.items():

@@ -59,7 +59,11 @@ def _announces_mistakes(title: str) -> bool:
 
 
 def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
-    """Return whether the lead-in sentence, or else the nearest heading that says right or wrong, says wrong."""
+    """
+    Return whether the lead-in sentence announces a mistake.
+
+    If it says neither right nor wrong, the nearest heading that says either decides.
+    """
     if lead and (is_right_comment(lead) or _announces_fix(lead)):
         return False
     if lead and is_wrong_lead(lead):

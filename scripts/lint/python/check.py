@@ -1,4 +1,4 @@
-"""Check Python code against the rules, and check a module that was read from any language."""
+"""Check Python code, and modules extracted from other languages, against the rules about code."""
 
 from __future__ import annotations
 

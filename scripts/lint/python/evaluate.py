@@ -1,8 +1,8 @@
 """
-Values of expressions.
+Evaluate expressions to abstract values.
 
-Constants, dictionaries, `**kwargs`, conditional expressions and functions of the same module are followed, because
-options and triggers of a query are often set through them.
+Code often sets the options and the trigger of a query through constants, dictionaries, `**kwargs`, conditional
+expressions and functions of the same module, so all of them are evaluated.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ class Evaluator(ABC):
     """Evaluates expressions; one `_value_*` method for each kind of syntax node."""
 
     def __init__(self) -> None:
-        """Start without queries."""
         self.spark = SparkCalls()
 
     @abstractmethod
@@ -195,12 +194,12 @@ class Evaluator(ABC):
 
     def _one_attribute(self, value: Value, name: str, line: int) -> Value:
         if isinstance(value, Instance | Class):
-            found = value.attributes.get(name)
-            if found is None and isinstance(value, Instance):
-                found = value.of.attributes.get(name)
-            if isinstance(found, Function) and isinstance(value, Instance):
-                return Function(found.node, found.scopes, value)
-            return Unknown() if found is None else found
+            attribute = value.attributes.get(name)
+            if attribute is None and isinstance(value, Instance):
+                attribute = value.of.attributes.get(name)
+            if isinstance(attribute, Function) and isinstance(value, Instance):
+                return Function(attribute.node, attribute.scopes, value)
+            return Unknown() if attribute is None else attribute
         return columns.attribute(value, name, line)
 
     def _value_call(self, node: ast.Call, state: State) -> Value:

@@ -1,7 +1,7 @@
 """
 Parse Python, or as much of an excerpt as can be parsed.
 
-Line numbers are kept. Documentation often shows a chain of calls without its beginning or without brackets.
+Line numbers do not change. Documentation often shows a chain of calls without its beginning or without brackets.
 """
 
 from __future__ import annotations

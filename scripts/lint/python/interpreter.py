@@ -1,7 +1,7 @@
 """
 Follow all paths through a module without running it, and collect imports, queries, triggers and settings.
 
-Every query is found with its own trigger, so rules do not report a micro-batch query in the same module.
+Each query keeps its own trigger, so rules about real-time mode do not report micro-batch queries in the same module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class Interpreter(Statements):
     """Follows the paths of one module."""
 
     def __init__(self) -> None:
-        """Start at the beginning of a module."""
         super().__init__()
         self.steps = 0
         self.calls: list[ast.AST] = []

@@ -35,7 +35,6 @@ class Statements(Evaluator):
     """Follows single statements; one `_follow_*` method for each kind of syntax node."""
 
     def __init__(self) -> None:
-        """Start without imports and definitions."""
         super().__init__()
         self.imports: list[tuple[str, int]] = []
         self.definitions: list[tuple[Function, State]] = []
@@ -128,10 +127,10 @@ class Statements(Evaluator):
         return [*after, state]
 
     def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> list[State]:
-        several = self.value(statement.iter, state)
-        is_known = isinstance(several, Items) and not several.is_open and len(several.values) <= MAX_LOOP_ITEMS
+        items = self.value(statement.iter, state)
+        is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_LOOP_ITEMS
         states = [state]
-        for value in several.values if is_known and isinstance(several, Items) else (Unknown(),):
+        for value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
             for each in states:
                 if not each.has_ended:
                     self._bind(statement.target, value, each)

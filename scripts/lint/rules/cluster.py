@@ -29,7 +29,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for autoscaling on clusters for real-time mode.
 
-    Why: A query holds its task slots for the whole batch, so the cluster cannot add or remove workers meanwhile.
+    Why: A query holds its task slots for the whole batch, so workers cannot be added or removed during a batch.
 
     Example:
         {"autoscale": {"min_workers": 1, "max_workers": 8},

@@ -87,12 +87,12 @@ class Rule:
 
     @property
     def what(self) -> str:
-        """Return what the rule checks for, in one sentence."""
+        """Return what the rule checks for."""
         return self._parts()["What"]
 
     @property
     def why(self) -> str:
-        """Return the reason for the rule, in one sentence."""
+        """Return the reason for the rule."""
         return self._parts()["Why"]
 
     @property
@@ -107,7 +107,7 @@ class Rule:
 
     @property
     def source(self) -> str:
-        """Return the address of the source and the date on which it was read."""
+        """Return the address of the source and its date."""
         return self._parts()["Source"]
 
     def section(self) -> str:

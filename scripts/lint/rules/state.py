@@ -139,7 +139,7 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
 @STATE_RULES.add("python-state")
 def python_state(module: Module) -> Iterator[Problem]:
     """
-    Checks for Python's `transformWithState` in real-time queries on open-source Spark, and its pandas form on both.
+    Checks for Python's `transformWithState` in real-time queries on open-source Spark, and for the pandas form.
 
     Why: Open-source Spark fails with STDS_FAILED_TO_READ_OPERATOR_METADATA. Databricks supports only the Row form.
 

@@ -42,7 +42,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
 @TRIGGER_RULES.add("trigger-form")
 def trigger_form(module: Module) -> Iterator[Problem]:
     """
-    Checks for triggers in a form that PySpark does not have: Scala objects, misspelled keywords, writer options.
+    Checks for trigger forms that PySpark does not have: Scala objects, misspelled keywords, writer options.
 
     Why: PySpark has only the keyword `realTime`. Other forms fail, or the query runs in micro-batch mode.
 

@@ -92,7 +92,6 @@ class SparkCalls:
     """Evaluates calls of PySpark's methods and collects queries, triggers and settings."""
 
     def __init__(self) -> None:
-        """Start without queries, triggers or settings."""
         self.queries: list[Query] = []
         self.triggers: list[tuple[Trigger, Value]] = []
         self.settings: list[tuple[str, Value, int, bool]] = []

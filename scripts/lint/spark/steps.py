@@ -1,4 +1,4 @@
-"""Queries about the operators of a stream."""
+"""Find the operators of a query, and tell which of them keep state or join streams."""
 
 from collections.abc import Iterator
 
