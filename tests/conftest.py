@@ -1,4 +1,4 @@
-"""Nouns that tests share: one broker and one Spark session per run, topics and checkpoints per test."""
+"""Fixtures that all tests share: one broker and one Spark session per run, separate topics and folders per test."""
 
 import contextlib
 import os
@@ -18,21 +18,21 @@ from examples.services.spark import build_session
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots
-# Tests start many JVMs for seconds each and measure nothing: quick compilation serves them better than a good one. It
-# would get 48 MB for its code, which five queries fill, and then the JVM interprets whatever is new.
+# Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) is enough. By default it
+# gets a code cache of 48 MB, which five queries fill; after that, the JVM interprets all new code.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which Spark runs, so that relative checkpoints of the pages stay out of the repository."""
+    """Return the folder in which Spark runs, which keeps relative checkpoints of pages out of the repository."""
     return tmp_path_factory.mktemp("workplace")
 
 
 @pytest.fixture(scope="session")
 def spark(workplace: Path) -> Iterator[SparkSession]:
     """Yield one session for all tests, with more slots than any query of a test needs."""
-    # Python workers start in the same folder and must find the repository's modules from there.
+    # Python workers start in the same folder and need the path to the repository's modules.
     os.environ["PYTHONPATH"] = str(ROOT)
     with contextlib.chdir(workplace):
         session = build_session("tests", slots=SLOTS, confs={"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
@@ -49,8 +49,8 @@ def _no_query_outlives_its_test() -> Iterator[None]:
 def _stop_queries() -> None:
     session = SparkSession.getActiveSession()
     if session:
-        # Those of every session of the context; a query that is left over would keep its slots.
-        active = session._jsparkSession.sharedState().activeStreamingQueries().values()  # noqa: SLF001 - has no public name
+        # The queries of every session of the context; a query that keeps running would hold its slots.
+        active = session._jsparkSession.sharedState().activeStreamingQueries().values()  # noqa: SLF001 - not public
         for query in list(active):
             query.stop()
 
@@ -64,11 +64,11 @@ def kafka() -> Iterator[str]:
 
 @pytest.fixture
 def settings(kafka: str) -> Iterator[Settings]:
-    """Settings of a run whose topics exist, are its own, and go away afterwards."""
-    own = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
-    create_topics(kafka, own.topic_prefix, own.partitions)
-    yield own
+    """Yield the settings of a run; create its topics first and delete them afterwards."""
+    run_settings = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
+    create_topics(kafka, run_settings.topic_prefix, run_settings.partitions)
+    yield run_settings
     _stop_queries()
     admin = AdminClient({"bootstrap.servers": kafka})
-    for outcome in admin.delete_topics([own.topic(name) for name in TOPICS]).values():
+    for outcome in admin.delete_topics([run_settings.topic(name) for name in TOPICS]).values():
         outcome.result(30)

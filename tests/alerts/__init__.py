@@ -1,1 +1,1 @@
-"""Tests of the operational jobs, on a real broker."""
+"""Tests of the alert jobs on a real broker."""

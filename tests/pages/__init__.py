@@ -1,1 +1,1 @@
-"""Tests of the pages: what they say runs, is refused or is found as they say."""
+"""Tests of the pages: their code and their statements hold on a real engine."""
