@@ -21,11 +21,11 @@ from rich.table import Table
 from examples.benchmarks.harness.cli import Lengths, is_chosen, parser_of, with_lengths
 from examples.benchmarks.harness.load_generator import Traffic
 from examples.benchmarks.harness.plan import interleaved, plain_console, run_plan
-from examples.benchmarks.harness.resources import machine
 from examples.benchmarks.harness.run import Trial
 from examples.benchmarks.results.charts import draw, short_name
 from examples.benchmarks.results.summary import summarise
 from examples.benchmarks.spark.variants import latency_cells
+from examples.measure.machine import describe_machine
 from examples.measure.percentiles import PERCENTILES
 
 BUILD, KEPT = Path("build/latency"), Path("references/measured")
@@ -80,7 +80,7 @@ def ended(measure: Callable[[], int]) -> int:
 def conditions(options: argparse.Namespace) -> dict[str, Any]:
     """Return what the numbers depend on besides the settings of each engine."""
     chosen = {name: value for name, value in vars(options).items() if name not in {"keep", "only"}}
-    return {**machine(), **chosen}
+    return {**describe_machine(), **chosen}
 
 
 def write(content: dict[str, Any], trials: Sequence[Trial], stem: str, console: Console, *, keep: bool) -> int:

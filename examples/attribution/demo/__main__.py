@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 
 from examples.attribution.demo.cli import DemoOptions, parse
 from examples.attribution.demo.live_view import View
+from examples.attribution.demo.publish import publish
 from examples.attribution.demo.report import Report, show_comparison, show_report
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import quiet_workers
@@ -35,13 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
         reports = _run_all(options)
+        for report in reports:
+            show_report(report)
+        if len(reports) > 1:
+            real_time, micro_batch = reports
+            show_comparison(real_time, micro_batch)
+            if options.publish:
+                publish(options, real_time, micro_batch)
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    for report in reports:
-        show_report(report)
-    if len(reports) > 1:
-        show_comparison(*reports)
     return exit_status(reports)
 
 

@@ -6,24 +6,36 @@ from dataclasses import dataclass
 from examples.attribution.settings import Settings
 from examples.command_line import arguments_of
 
+PROGRAM = "python -m examples.attribution.demo"
+
 
 @dataclass(frozen=True)
 class DemoOptions(Settings):
-    """The settings of the pipeline, and two options of the demonstration."""
+    """The settings of the pipeline, and the options that only the demonstration has."""
 
     compare: bool = False
     """Run the same traffic in micro-batch mode afterwards, and print the ratios."""
+    publish: bool = False
+    """Write the latencies of a --compare run to references/measured/demo.json."""
     cluster: bool = False
     """Start a standalone cluster of two workers and run on it."""
+
+    def __post_init__(self) -> None:
+        """Reject impossible settings and combinations with ValueError."""
+        super().__post_init__()
+        if self.publish and not (self.compare and self.trigger == "real-time"):
+            raise ValueError(
+                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but demo.json compares "
+                f"two modes; use --publish with --compare and --trigger real-time"
+            )
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:
     """Return the options of a command line; a wrong one ends the program with status 2."""
-    program = "python -m examples.attribution.demo"
     return arguments_of(
         DemoOptions,
         arguments,
-        program=program,
+        program=PROGRAM,
         description="Send ad traffic through the pipeline (Kafka, Spark, Kafka, PostgreSQL) and reconcile all results.",
-        example=f"{program} --duration 60 --rate 200 --compare",
+        example=f"{PROGRAM} --duration 60 --rate 200 --compare",
     )

@@ -6,23 +6,16 @@ On a machine that is full, latency is the length of a queue, so a run in which o
 """
 
 import os
-import platform
-import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import psutil
 
 from examples.benchmarks.harness.engine import Engine
-from examples.services import connector, java_home
-from examples.services.packages import broker_jars
 
 PERIOD_SECONDS = 1.0
 LOOK_AROUND_EVERY = 5
@@ -78,30 +71,6 @@ def sampling(engine: Engine) -> Iterator[Samples]:
     finally:
         stop.set()
         thread.join()
-
-
-def machine() -> dict[str, Any]:
-    """Return what was measured on what, and with which versions."""
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "cores": psutil.cpu_count(),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30),
-        "system": f"{platform.system()} {platform.machine()}",
-        "java": _java_version(),
-        "java_options": os.environ.get("JDK_JAVA_OPTIONS", ""),
-        "python": platform.python_version(),
-        "pyspark": version("pyspark"),
-        "kafka_connector": connector().version,
-        "kafka_broker_and_clients": next(
-            jar.stem.removeprefix("kafka-clients-") for jar in broker_jars() if jar.stem.startswith("kafka-clients-")
-        ),
-    }
-
-
-def _java_version() -> str:
-    command = [str(java_home() / "bin" / "java"), "-version"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    return next(line.split('"')[1] for line in answer.stderr.splitlines() if "version" in line)
 
 
 def _processes(pids: Iterable[int]) -> Iterator[psutil.Process]:

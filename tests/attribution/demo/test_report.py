@@ -1,51 +1,12 @@
 """The last screen: counts, money, campaigns, latencies, CPU, and the comparison of two runs."""
 
-from collections import Counter, deque
 from dataclasses import replace
-from typing import Literal
 
 import pytest
 
-from examples.attribution.audit.credit import CreditCheck
-from examples.attribution.audit.latency import Latency
-from examples.attribution.audit.pacing import Standing
-from examples.attribution.audit.reconciliation import Reconciliation
-from examples.attribution.audit.run_log import Books
-from examples.attribution.demo.report import Report, show_comparison, show_report
-from examples.attribution.pacing.rule import Goal, pacing
-from examples.attribution.pacing.throttle import Notice
-from examples.attribution.settings import Settings
-from examples.attribution.traffic.producer import Sent
+from examples.attribution.demo.report import show_comparison, show_report
 from examples.measure.cpu import Cpu
-from examples.sinks.metrics import Metrics
-
-IDLE = Cpu(60, 2, {"Spark": 0.8, "Kafka": 0.1}, 1.2)
-
-
-def report(
-    trigger: Literal["real-time", "micro-batch"], milliseconds: int, differences: list[str], delivered: int = 11
-) -> Report:
-    """Return a report with one latency in every column, of a campaign with a goal of 10."""
-    sink = Metrics(flushed=4, flushes=3, oldest_ms=deque([2.0, 5.0]))
-    goal = Goal("1f-campaign-0", 10, 0, 60_000)
-    orders = Counter({"in": 3, "attributed": 2, "duplicate": 1})
-    credit = CreditCheck(orders, 2, 1, 4, value_micros=5_000_001, credited_micros=5_000_001, differences=[])
-    counts = {"slots": Counter({"in": 2, "filled": 1, "unfilled": 1}), "conversions": orders}
-    campaigns = [Standing(goal, pacing(delivered, 0, goal, goal.ends_at))]
-    return Report(
-        Settings(trigger=trigger),
-        Reconciliation(counts, differences, 2, credit, campaigns),
-        [Latency("end to end", 1, *(milliseconds,) * 4)],
-        {"kafka_to_events": [250, 90]},
-        Sent(started_at=0),
-        Books(),
-        sink,
-        [
-            Notice(40_000, "cap_reached", "1f-campaign-0", 9, 1, 0),
-            Notice(41_000, "cap_reopened", "1f-campaign-0", 9, 0, 1),
-        ],
-        IDLE,
-    )
+from tests.attribution.demo.reports import report
 
 
 def test_the_report_shows_counts_verdict_latencies_and_pauses(capsys: pytest.CaptureFixture[str]) -> None:

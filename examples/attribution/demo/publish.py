@@ -1,0 +1,85 @@
+"""Write the latencies of two runs, one per execution mode, as the JSON that README.md is generated from."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from examples.attribution.demo.cli import PROGRAM, DemoOptions
+from examples.attribution.demo.report import Report
+from examples.measure.machine import describe_machine
+
+PUBLISHED_FILE = Path("references/measured/demo.json")
+MIN_MEASURED_SHARE = 0.95
+"""Of the duration; an interrupted run is shorter."""
+MAKE_VARIABLES = ("duration", "rate", "trigger", "compare", "publish", "master", "cluster")
+"""Options that `make demo` has a variable for."""
+
+
+def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:
+    """Write conditions, latencies, over-delivery and CPU of both runs to `path`; raise ValueError for invalid runs."""
+    for report in (real_time, micro_batch):
+        differences, measured_seconds = len(report.reconciliation.differences), report.sent.measured_seconds
+        if differences or measured_seconds < MIN_MEASURED_SHARE * options.duration:
+            raise ValueError(
+                f"the {report.settings.trigger} run has {differences} differences and was measured for "
+                f"{measured_seconds:.0f} of {options.duration:g} s, so {path} was not written; run it again"
+            )
+    path.write_text(json.dumps(comparison(options, real_time, micro_batch), indent=1) + "\n", encoding="utf-8")
+
+
+def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> dict[str, Any]:
+    """Return the content of `demo.json`."""
+    reports = {"real_time": real_time, "micro_batch": micro_batch}
+    campaigns = real_time.reconciliation.campaigns
+    return {
+        "conditions": _conditions(options),
+        "rows": [row for report in reports.values() for row in _rows(report)],
+        "over_delivered": {
+            "goal": sum(campaign.goal.impressions for campaign in campaigns),
+            **{mode: report.reconciliation.over_delivered for mode, report in reports.items()},
+        },
+        "cpu": {mode: round(report.cpu.own, 2) if report.cpu else None for mode, report in reports.items()},
+    }
+
+
+def command_of(options: DemoOptions) -> str:
+    """Return the shortest command that runs the demonstration with `options`."""
+    changed = {
+        field.name: getattr(options, field.name)
+        for field in fields(options)
+        if getattr(options, field.name) != field.default
+    }
+    if changed.keys() <= set(MAKE_VARIABLES):
+        return " ".join(["make demo", *(f"{name.upper()}={_text(value)}" for name, value in changed.items())])
+    flags = {name: f"--{name.replace('_', '-')}" for name in changed}
+    return " ".join([PROGRAM, *(flags[k] if v is True else f"{flags[k]} {_text(v)}" for k, v in changed.items())])
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _conditions(options: DemoOptions) -> dict[str, Any]:
+    machine = describe_machine()
+    return {
+        "command": command_of(options),
+        "date": machine["date"],
+        "cores": machine["cores"],
+        "memory_gib": machine["memory_gb"],
+        "pyspark": machine["pyspark"],
+        "kafka_connector": machine["kafka_connector"],
+        "kafka_broker": machine["kafka_broker_and_clients"],
+        "java": machine["java"],
+        "rate": options.rate,
+        "duration_seconds": options.duration,
+        "warm_up_seconds": options.warm_up_seconds,
+        "interval_seconds": options.interval_seconds,
+    }
+
+
+def _rows(report: Report) -> Iterator[dict[str, Any]]:
+    for row in report.latencies:
+        latencies_ms = {"p50_ms": row.p50, "p90_ms": row.p90, "p99_ms": row.p99, "max_ms": row.max}
+        yield {"mode": report.settings.trigger, "hop": row.hop, "records": row.records, **latencies_ms}

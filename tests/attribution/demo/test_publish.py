@@ -1,0 +1,73 @@
+"""The published comparison: conditions, one row per mode and hop, and no file for an invalid run."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from examples.attribution.demo.cli import DemoOptions
+from examples.attribution.demo.publish import command_of, publish
+from examples.attribution.demo.report import Report
+from examples.attribution.traffic.producer import Sent
+from tests.attribution.demo.reports import report
+
+OPTIONS = DemoOptions(compare=True, publish=True)
+
+
+def test_publish_writes_conditions_rows_over_delivery_and_cpu(tmp_path: Path) -> None:
+    """The file has everything that the README shows, under names with units."""
+    path = tmp_path / "demo.json"
+
+    publish(OPTIONS, report("real-time", 5, []), replace(report("micro-batch", 450, [], 70), cpu=None), path)
+
+    content = json.loads(path.read_text(encoding="utf-8"))
+    numbers = {"records": 1, "p50_ms": 5, "p90_ms": 5, "p99_ms": 5, "max_ms": 5}
+    assert [
+        {"mode": "real-time", "hop": "end to end", **numbers},
+        {"mode": "micro-batch", "hop": "end to end", **{name: n and 450 for name, n in numbers.items()}, "records": 1},
+    ] == content["rows"]
+    assert {"goal": 10, "real_time": 1, "micro_batch": 60} == content["over_delivered"]
+    assert {"real_time": 0.9, "micro_batch": None} == content["cpu"]
+    conditions = content["conditions"]
+    measured = {"rate": 150, "duration_seconds": 60, "warm_up_seconds": 25, "interval_seconds": 15}
+    assert {"command": "make demo COMPARE=1 PUBLISH=1", **measured}.items() <= conditions.items()
+    versions = {"date", "cores", "memory_gib", "pyspark", "kafka_connector", "kafka_broker", "java"}
+    assert {"command", *measured, *versions} == conditions.keys()
+
+
+@pytest.mark.parametrize(
+    ("faulty", "fault"),
+    [
+        (report("micro-batch", 5, ["result x is missing"]), "1 differences and was measured for 60 of 60 s"),
+        (
+            replace(report("micro-batch", 5, []), sent=Sent(started_at=0, measured_seconds=56)),
+            "0 differences and was measured for 56 of 60 s",
+        ),
+    ],
+    ids=["differences", "interrupted"],
+)
+def test_publish_writes_nothing_for_an_invalid_run(tmp_path: Path, faulty: Report, fault: str) -> None:
+    """A run with differences, or an interrupted one, leaves the published file alone."""
+    path = tmp_path / "demo.json"
+
+    with pytest.raises(ValueError, match=rf"the micro-batch run has {fault}, so .*demo\.json was not written"):
+        publish(OPTIONS, report("real-time", 5, []), faulty, path)
+
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "command"),
+    [
+        (OPTIONS, "make demo COMPARE=1 PUBLISH=1"),
+        (replace(OPTIONS, duration=20, rate=0.5), "make demo DURATION=20 RATE=0.5 COMPARE=1 PUBLISH=1"),
+        (
+            replace(OPTIONS, time_scale=30, master="local[8]"),
+            "python -m examples.attribution.demo --time-scale 30 --master local[8] --compare --publish",
+        ),
+    ],
+)
+def test_command_names_only_options_that_differ_from_defaults(options: DemoOptions, command: str) -> None:
+    """The command beside the numbers repeats the run."""
+    assert command == command_of(options)
