@@ -13,28 +13,40 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Return a time with two digits or more, so that rows of a table can be compared at a glance."""
+    """Return a time with at least two significant digits."""
     # 9.96 would be rounded to 10.0.
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 
-def latencies(cell: Mapping[str, Any]) -> list[str]:
-    """Return the percentiles of a cell as a table shows them."""
-    return [milliseconds(cell[f"{name}_ms"]) for name in PERCENTILES]
+def latencies(row: Mapping[str, Any]) -> list[str]:
+    """Return the percentiles of a benchmark row, formatted for a table."""
+    return [milliseconds(row[f"{name}_ms"]) for name in PERCENTILES]
 
 
-def conditions(content: Mapping[str, Any], command: str, clients: str) -> str:
-    """Return the sentence above a table: which command, when, on what, how long; `clients` are those of the broker."""
+def factor(value: float | None) -> str:
+    """Return a ratio with two significant digits, such as `55x`, or `-` for None; more digits would be noise."""
+    return "-" if value is None else f"{float(f'{value:.2g}'):,g}x"
+
+
+def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str = "") -> str:
+    """Return the sentences above a table: command and date, machine, load, runs, and the unit."""
     known = content["conditions"]
     java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
-    foreign = [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]
-    others = f"; other programs took at most {max(foreign):.2f} cores" if foreign else ""
-    again = len(content.get("late", ()))
-    others += f"; runs done again because records were sent late: {again}" if again else ""
-    return (
-        f"`make {command} KEEP=1`, {known['date']}: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, "
-        f"{clients}, broker {known['kafka_broker_and_clients']}, {known['partitions']} partitions{rate}, "
-        f"trigger interval {known['interval_seconds']:g} s, {known['measured_seconds']:g} s measured after "
-        f"{known['warm_up_seconds']:g} s, runs of each: {known['repeats']}{others}.\n"
-    )
+    sentences = [
+        f"Measured with `make {command} KEEP=1` on {known['date']}.",
+        (
+            f"Machine: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, {clients}, "
+            f"broker {known['kafka_broker_and_clients']}."
+        ),
+        f"Load: {known['partitions']} partitions{rate}, trigger interval {known['interval_seconds']:g} s.",
+        (
+            f"Runs: {known['repeats']} of each, {known['measured_seconds']:g} s "
+            f"after {known['warm_up_seconds']:g} s of warm-up."
+        ),
+    ]
+    if foreign_cores := [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]:
+        sentences.append(f"Other programs used at most {max(foreign_cores):.2f} cores.")
+    if late := len(content.get("late", ())):
+        sentences.append(f"Runs repeated because records were sent late: {late}.")
+    return " ".join(filter(None, [*sentences, unit])) + "\n"

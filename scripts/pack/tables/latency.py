@@ -1,174 +1,223 @@
 """
-Turn the JSON of the latency benchmarks into the tables of the pages.
+Render the JSON of the latency, tuning, throughput and engine-only benchmarks as Markdown tables.
 
-The root folder and what a page asks for arrive; Markdown leaves.
-Every number is one of the JSON's, rounded only in its tail, so that a reader finds it there again.
+Numbers are rounded but never recomputed, so a reader can find each one in the JSON.
+The exceptions are ratios between runs, which the tables of two copies and of throughput state.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import PERCENTILES, conditions, latencies, milliseconds, table
+from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, milliseconds, table
 
 FOLDER = "references/measured"
+LATENCY = "Latency is in ms, from scheduled send to receipt."
 RATIOS = {
-    "times_floor": "p50 times the floor",
-    "below_micro_batch": "p50 below micro-batch",
-    "below_untuned": "p50 below micro-batch, untuned",
+    "times_floor": "p50 / baseline",
+    "below_micro_batch": "p50 speed-up over micro-batch",
+    "below_untuned": "p50 speed-up over micro-batch, untuned",
 }
 PHASES = {
-    "latestOffset": "offsets asked",
-    "queryPlanning": "planning",
-    "walCommit": "offset log",
-    "addBatch": "tasks beyond the interval",
-    "commitOffsets": "commit log",
-    "triggerExecution": "all beyond the interval",
-    "state commit, all partitions": "state commit, all partitions",
-    "state load, all partitions": "state load, all partitions",
+    "latestOffset": "read latest offsets",
+    "queryPlanning": "plan the query",
+    "walCommit": "write offset log",
+    "addBatch": "tasks, beyond the interval",
+    "commitOffsets": "write commit log",
+    "triggerExecution": "whole batch, beyond the interval",
+    "state commit, all partitions": "commit state, sum of partitions",
+    "state load, all partitions": "load state, sum of partitions",
 }
+WORKLOADS = (
+    "Workloads: *stateless* decodes, validates and routes each record. *Stateful* aggregates the records of each "
+    "transaction. *Two hops* runs both as two queries with a topic in between. The *baseline* copies each record with "
+    "a Kafka client, without an engine. *Untuned* rows use Spark's default settings.\n"
+)
 
 
-def modes(root: Path, work: str) -> str:
-    """Return what `make bench KEEP=1` measured last for `stateless` or `stateful`, the floor first."""
+def modes(root: Path, workload: str) -> str:
+    """Return a row per execution mode of `make bench` for workload `stateless` or `stateful`, the baseline first."""
     content = _content(root, "latency")
     rows = []
-    for cell in _cells(content, work):
-        in_engine = "-" if cell["work"] == "echo" else f"{cell['engine_p50_ms']} / {cell['engine_p99_ms']}"
-        ratios = [_times(cell[name]) for name in RATIOS]
+    for cell in _cells(content, workload):
+        in_engine = "-" if _is_baseline(cell) else f"{cell['engine_p50_ms']} / {cell['engine_p99_ms']}"
+        ratios = [factor(cell[name]) for name in RATIOS]
         rows.append((_engine(cell), *latencies(cell), in_engine, *ratios, f"{cell['cpu_s_per_million']:,.0f}"))
-    header = ("from due to received, ms", *PERCENTILES, "append to append p50 / p99", *RATIOS.values())
-    notes = [_conditions(content, "bench"), table((*header, "CPU s per million"), rows)]
-    merged = [cell for cell in _cells(content, work) if cell["outputs_per_record"] < 0.995]
-    notes += [
-        f"{_engine(cell)} merges: {cell['outputs_per_record']:.2f} outputs per record; a record counts as answered by "
-        "the first output that contains it.\n"
-        for cell in merged
-    ]
+    header = (f"{workload}: mode", *PERCENTILES, "broker append to append, p50 / p99", *RATIOS.values())
+    notes = [_conditions(content, "bench", LATENCY), table((*header, "CPU s per million records"), rows)]
+    merged = [cell for cell in _cells(content, workload) if cell["outputs_per_record"] < 0.995]
+    if merged:
+        shares = ", ".join(f"*{_engine(cell)}* writes {cell['outputs_per_record']:.2f}" for cell in merged)
+        notes.append(
+            f"One output can answer several records. Outputs per record: {shares}. "
+            "A record counts as answered when the first output that contains it is received.\n"
+        )
     return "\n".join(notes)
 
 
 def overview(root: Path, _: str) -> str:
-    """Return the ends of each distribution of `make bench KEEP=1`, all works below each other."""
+    """Return p50, p99 and maximum of every row of `make bench`, all workloads in one table."""
     content = _content(root, "latency")
     rows = [
         (
             *(cell["work"], _engine(cell), *(milliseconds(cell[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
-            *(_times(cell[name]) for name in RATIOS),
+            *(factor(cell[name]) for name in RATIOS),
         )
         for cell in content["cells"]
     ]
-    header = ("work", "from due to received, ms", "p50", "p99", "max", *RATIOS.values())
-    return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
+    header = ("workload", "mode", "p50", "p99", "max", *RATIOS.values())
+    return f"{_conditions(content, 'bench', LATENCY)}\n{WORKLOADS}\n{table(header, rows)}"
 
 
 def boundaries(root: Path, _: str) -> str:
-    """Return what the batch boundaries of `make bench KEEP=1` cost, and in which phases."""
+    """Return a row per real-time query of `make bench`: how long its batch boundaries take, by phase."""
     content = _content(root, "latency")
     cells = {(cell["work"], cell["engine"]): cell for cell in content["cells"]}
     rows = []
     for phase in content["phases"]:
         cell = cells[phase["work"], phase["engine"]]
-        gaps = (f"{cell['boundaries']}", f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}")
-        rows.append((f"{phase['work']}, {phase['engine']}", *gaps, *(_phase(phase.get(name)) for name in PHASES)))
-    header = ("batch boundary, ms", "boundaries", "slowest record: median / most", *PHASES.values())
-    return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
+        pauses = (f"{cell['boundaries']}", f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}")
+        rows.append((f"{phase['work']}, {phase['engine']}", *pauses, *(_phase(phase.get(name)) for name in PHASES)))
+    header = ("workload, mode", "boundaries", "longest wait of a record: median / max", *PHASES.values())
+    return f"{_conditions(content, 'bench', 'Times are in ms.')}\n{table(header, rows)}"
 
 
 def costs(root: Path, _: str) -> str:
-    """Return what a million records cost in real-time mode, by `make bench KEEP=1`."""
+    """Return a row per real-time query of `make bench`: CPU seconds per million records."""
     content = _content(root, "latency")
-    found = [cell for cell in content["cells"] if cell["engine"].startswith("real-time")]
-    rows = [(cell["work"], _engine(cell), f"{cell['cpu_s_per_million']:,.0f}") for cell in found]
-    header = ("work", "engine", "CPU s per million records")
+    real_time = [cell for cell in content["cells"] if cell["engine"].startswith("real-time")]
+    rows = [(cell["work"], _engine(cell), f"{cell['cpu_s_per_million']:,.0f}") for cell in real_time]
+    header = ("workload", "mode", "CPU s per million records")
     return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
 
 
-def knobs(root: Path, work: str) -> str:
-    """Return what one knob at a time does around the recommended settings, by `make bench-tuning KEEP=1`."""
+def two_copies(root: Path, _: str) -> str:
+    """Return a row per repeat of `make bench`: the tail of one copy of the stateful query and of two copies."""
+    content = _content(root, "latency")
+    pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
+    rows = [
+        (
+            str(number),
+            *(milliseconds(run["p99.9_ms"]) for run in (one, two)),
+            factor(one["p99.9_ms"] / two["p99.9_ms"]),
+            *(milliseconds(run["max_ms"]) for run in (one, two)),
+            factor(one["max_ms"] / two["max_ms"]),
+        )
+        for number, (one, two) in enumerate(pairs, 1)
+    ]
+    header = ("run", "p99.9 in ms, one copy", "p99.9 in ms, two copies", "ratio")
+    maxima = ("max in ms, one copy", "max in ms, two copies", "ratio")
+    [baseline] = [cell for cell in content["cells"] if _is_baseline(cell)]
+    note = f"For comparison: the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
+    return f"{_conditions(content, 'bench')}\n{table((*header, *maxima), rows)}\n{note}"
+
+
+def tuning(root: Path, _: str) -> str:
+    """Return a row per changed setting of `make bench-tuning`; all other settings are the recommended ones."""
     content = _content(root, "tuning")
     rows = []
-    for cell in _cells(content, work):
-        gap = "-" if cell["gap_median_ms"] is None else f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}"
-        knob, _, value = cell["engine"].partition(" = ")
-        name = f"`{knob}`" if "." in knob else knob
-        apart = f"{milliseconds(cell['p99_least_ms'])} / {milliseconds(cell['p99_most_ms'])}"
-        rows.append((name, value, *latencies(cell), apart, gap, f"{cell['engine_cores']:.2f}"))
-    header = (
-        f"{work}: knob",
-        "value",
-        *PERCENTILES,
-        "p99 of runs: least / most",
-        "gap: median / most",
-        "engine, cores",
-    )
-    return f"{_conditions(content, 'bench-tuning')}\n{table(header, rows)}"
+    for cell in content["cells"]:
+        pause = "-" if cell["gap_median_ms"] is None else f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}"
+        setting, _, value = cell["engine"].partition(" = ")
+        name = f"`{setting}`" if "." in setting else setting
+        spread = f"{milliseconds(cell['p99_least_ms'])} / {milliseconds(cell['p99_most_ms'])}"
+        rows.append((cell["work"], name, value, *latencies(cell), spread, pause, f"{cell['engine_cores']:.2f}"))
+    header = ("workload", "changed setting", "value", *PERCENTILES)
+    more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
+    spreads = [cell["p99_most_ms"] / cell["p99_least_ms"] for cell in content["cells"]]
+    note = f"The p99 of two runs with the same setting differs by up to {factor(max(spreads))}.\n"
+    return f"{_conditions(content, 'bench-tuning', LATENCY)}\n{table((*header, *more), rows)}\n{note}"
 
 
-def load(root: Path, _: str) -> str:
-    """Return the rate that each mode sustains, with latency and CPU cost at fractions of that rate."""
+def throughput(root: Path, _: str) -> str:
+    """Return a row per mode: the rate that it sustains, with latency and CPU cost at fractions of that rate."""
     content = _content(root, "throughput")
     percents = content["conditions"]["shares"]
     rows = []
     for limit in content["limits"]:
-        shares, steps = (
-            [entry for entry in content[kind] if (entry["work"], entry["engine"]) == (limit["work"], limit["engine"])]
-            for kind in ("cells", "steps")
-        )
+        shares, steps = (_of_limit(content[name], limit) for name in ("cells", "steps"))
         by_rate = sorted(shares, key=lambda cell: float(cell["rate"]))
-        numbers = [
+        costs_by_rate = [
             f"{milliseconds(cell['p50_ms'])} / {milliseconds(cell['p99_ms'])} / {cell['cpu_s_per_million']:,.0f}"
             for cell in by_rate
         ]
-        # An engine that keeps up no rate at all has no shares of one.
-        numbers += ["-"] * (len(percents) - len(numbers))
-        # Who never fell behind might have kept up more than was tried.
+        # An engine that sustains no rate has no measurements at fractions of it.
+        costs_by_rate += ["-"] * (len(percents) - len(costs_by_rate))
+        # An engine that sustained every rate might have sustained more than was tried.
         bound = "" if any(not step["sustained"] for step in steps) else "at least "
-        rows.append((f"{limit['work']}, {limit['engine']}", f"{bound}{limit['sustained']:,g}", *numbers))
+        rows.append((f"{limit['work']}, {limit['engine']}", f"{bound}{limit['sustained']:,g}", *costs_by_rate))
     header = (
-        "p50 ms / p99 ms / CPU s per million",
-        "records/s sustained",
-        *(f"at {percent:g} % of that" for percent in percents),
+        "workload, mode",
+        "max. sustained records/s",
+        *(f"at {percent:g} % of that rate" for percent in percents),
     )
-    return f"{_conditions(content, 'bench-throughput')}\n{table(header, rows)}"
+    unit = "Cells are p50 in ms / p99 in ms / CPU s per million records."
+    return f"{_conditions(content, 'bench-throughput', unit)}\n{table(header, rows)}"
 
 
-def rate_to_stat(root: Path, _: str) -> str:
-    """Return what the engine takes without Kafka, by `make bench-engine-only KEEP=1`."""
+def limits(root: Path, _: str) -> str:
+    """Return one sentence per workload: the rate that real-time mode sustains, and how micro-batch compares."""
+    content = _content(root, "throughput")
+    rates = {(limit["work"], limit["engine"]): limit["sustained"] for limit in content["limits"]}
+    lines = []
+    for workload in ("stateless", "stateful"):
+        real_time, micro_batch = ({"work": workload, "engine": name} for name in ("real-time", "micro-batch"))
+        rate, other_rate = (rates[limit["work"], limit["engine"]] for limit in (real_time, micro_batch))
+        pairs = zip(*(_of_limit(content["cells"], limit) for limit in (micro_batch, real_time)), strict=True)
+        slower = [other["p50_ms"] / one["p50_ms"] for other, one in pairs]
+        lines.append(
+            f"With the {workload} workload, real-time mode sustains {rate:,g} records/s and micro-batch mode "
+            f"{other_rate:,g}.\nAt the same fractions of these rates, p50 in micro-batch mode is "
+            f"{factor(min(slower))} to {factor(max(slower))} that in real-time mode.\n"
+        )
+    return "".join(lines)
+
+
+def engine_only(root: Path, _: str) -> str:
+    """Return a row per mode of `make bench-engine-only`: latency without Kafka."""
     content = _content(root, "engine_only")
     rows = [(cell["engine"], *latencies(cell), f"{cell['outputs_per_record']:g}") for cell in content["cells"]]
-    header = ("from due to counted, ms", *PERCENTILES, "statistics per record")
-    return f"{_conditions(content, 'bench-engine-only')}\n{table(header, rows)}"
+    header = ("mode", *PERCENTILES, "output rows per record")
+    unit = "Latency is in ms, from scheduled send to the row that counts the record."
+    return f"{_conditions(content, 'bench-engine-only', unit)}\n{table(header, rows)}"
 
 
 def _content(root: Path, stem: str) -> dict[str, Any]:
     path = root / FOLDER / f"{stem}.json"
     if not path.is_file():
-        raise ValueError(f"{FOLDER}/{stem}.json does not exist; write it with `make bench KEEP=1` or its like")
+        command = "bench" if stem == "latency" else f"bench-{stem.replace('_', '-')}"
+        raise ValueError(f"{FOLDER}/{stem}.json does not exist; write it with `make {command} KEEP=1`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
-def _cells(content: dict[str, Any], work: str) -> list[dict[str, Any]]:
-    found = [cell for cell in content["cells"] if cell["work"] in {"echo", work}]
-    if not found:
-        raise ValueError(
-            f"nothing was measured for {work!r}; name one of {sorted({c['work'] for c in content['cells']})}"
-        )
-    return found
+def _cells(content: dict[str, Any], workload: str) -> list[dict[str, Any]]:
+    cells = [cell for cell in content["cells"] if _is_baseline(cell) or cell["work"] == workload]
+    if not cells:
+        known = sorted({cell["work"] for cell in content["cells"]})
+        raise ValueError(f"workload {workload!r} was not measured; name one of {known}")
+    return cells
+
+
+def _runs(content: dict[str, Any], engine: str) -> list[dict[str, Any]]:
+    return [run for run in content["runs"] if (run["work"], run["engine"]) == ("stateful", engine)]
+
+
+def _of_limit(rows: list[dict[str, Any]], limit: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in rows if (row["work"], row["engine"]) == (limit["work"], limit["engine"])]
+
+
+def _is_baseline(cell: dict[str, Any]) -> bool:
+    return bool(cell["work"] == "echo")
 
 
 def _engine(cell: dict[str, Any]) -> str:
     return f"{cell['engine']}{'' if cell['arrivals'] == 'constant' else ', Poisson arrivals'}"
 
 
-def _times(value: float | None) -> str:
-    return "-" if value is None else f"{value:,g}"
-
-
 def _phase(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def _conditions(content: dict[str, Any], command: str) -> str:
-    return conditions(content, command, f"Kafka connector {content['conditions']['kafka_connector']}")
+def _conditions(content: dict[str, Any], command: str, unit: str = "") -> str:
+    return conditions(content, command, f"Kafka connector {content['conditions']['kafka_connector']}", unit)

@@ -1,56 +1,56 @@
 """
-Turn the JSON of `make bench-other-engines` into the table that compares real-time mode with other engines.
+Render the JSON of `make bench-other-engines` as Markdown tables.
 
-The root folder and the work that a page asks for arrive; Markdown leaves.
-An engine that was not measured is named with the reason: a table that leaves it out in silence would say too much.
+Below the table a sentence names each engine that was not measured, and why.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import PERCENTILES, conditions, latencies, table
+from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, table
 
-PEERS = "references/measured/other_engines.json"
+OTHER_ENGINES = "references/measured/other_engines.json"
 
 
-def peers(root: Path, work: str) -> str:
-    """Return what `make bench-other-engines KEEP=1` measured last for `stateless` or `stateful`, the floor first."""
-    path = root / PEERS
+def other_engines(root: Path, workload: str) -> str:
+    """Return a row per engine for workload `stateless` or `stateful`, the baseline first."""
+    path = root / OTHER_ENGINES
     if not path.is_file():
-        raise ValueError(f"{PEERS} does not exist; write it with `make bench-other-engines KEEP=1`")
+        raise ValueError(f"{OTHER_ENGINES} does not exist; write it with `make bench-other-engines KEEP=1`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    cells = [cell for cell in content["cells"] if cell["work"] in {"echo", work}]
+    cells = [cell for cell in content["cells"] if cell["work"] in {"echo", workload}]
     if all(cell["work"] == "echo" for cell in cells):
-        works = sorted({cell["work"] for cell in content["cells"]} - {"echo"})
-        raise ValueError(f"nothing was measured for {work!r}; name one of {works}")
-    header = (f"{work}: from due to received, ms", "records/s", *PERCENTILES, "p50 times the floor")
+        known = sorted({cell["work"] for cell in content["cells"]} - {"echo"})
+        raise ValueError(f"workload {workload!r} was not measured; name one of {known}")
+    header = (f"{workload}: engine", "records/s", *PERCENTILES, "p50 / baseline")
     rows = [_row(cell) for cell in cells]
     missing = [
-        f"{peer['engine']} was not measured: {peer['not_measured']}.\n"
-        for peer in content["peers"]
-        if peer["not_measured"]
+        f"{engine['engine']} was not measured: {engine['not_measured']}.\n"
+        for engine in content["peers"]
+        if engine["not_measured"]
     ]
     return "\n".join(
-        [_conditions(content), table((*header, "batch boundaries", "cores of the engine"), rows), *missing]
+        [_conditions(content), table((*header, "batch boundaries", "CPU cores of the engine"), rows), *missing]
     )
 
 
 def _row(cell: dict[str, Any]) -> tuple[str, ...]:
-    # Spark is the one engine here with several modes, so its mode alone would not name it.
+    # The stored name is that of the mode, which does not name the engine.
     engine = "Spark, real-time mode" if cell["engine"] == "real-time" else cell["engine"]
-    times = "-" if cell["times_floor"] is None else f"{cell['times_floor']:,g}"
     return (
-        *(engine, f"{cell['rate']:,g}", *latencies(cell), times),
+        *(engine, f"{cell['rate']:,g}", *latencies(cell), factor(cell["times_floor"])),
         *(str(cell["boundaries"] or "-"), f"{cell['engine_cores']:.2f}"),
     )
 
 
 def _conditions(content: dict[str, Any]) -> str:
-    versions = ", ".join(f"{peer['engine']} {_version(peer)}" for peer in content["peers"] if not peer["not_measured"])
-    return conditions(content, "bench-other-engines", versions or "no other engine")
+    measured = [engine for engine in content["peers"] if not engine["not_measured"]]
+    versions = ", ".join(f"{engine['engine']} {_version(engine)}" for engine in measured)
+    unit = "Latency is in ms, from scheduled send to receipt."
+    return conditions(content, "bench-other-engines", versions or "no other engine", unit)
 
 
-def _version(peer: dict[str, Any]) -> str:
-    first: str = peer["packages"].split(", ")[0]
+def _version(engine: dict[str, Any]) -> str:
+    first: str = engine["packages"].split(", ")[0]
     return first.replace("==", ":").rpartition(":")[2]

@@ -1,47 +1,48 @@
-"""Render the published JSON of `make bench-postgres-sink` as Markdown tables."""
+"""Render the JSON of `make bench-postgres-sink` as Markdown tables."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import table
+from scripts.pack.tables.format import factor, table
 
 SINK = "references/measured/postgres_sink.json"
 
 
 def sink(root: Path, _: str) -> str:
-    """Return the published results of `make bench-postgres-sink`: flush ratios, paths from Kafka, a lone row."""
+    """Return three results of `make bench-postgres-sink`: speed-up of flushes, latency from Kafka, a single row."""
     content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
-    sentence = (
-        f"`make bench-postgres-sink KEEP=1 EFFORT={known['effort']:g}`, {known['date']}: {known['cores']} cores, "
-        f"load average {before} before and {after} after, "
-        f"PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}.\n"
+    conditions = (
+        f"Measured with `make bench-postgres-sink KEEP=1 EFFORT={known['effort']:g}` on {known['date']}. "
+        f"Machine: {known['cores']} cores, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}. "
+        f"The load average was {before} before and {after} after.\n"
     )
-    lone = _lone_row(content["lone_row_visible_ms"])
-    return "\n".join([sentence, _ratios(content["flushes"]), _paths(content["paths"]), lone])
+    single = _single_row(content["lone_row_visible_ms"])
+    return "\n".join([conditions, _speed_ups(content["flushes"]), _paths(content["paths"]), single])
 
 
-def _ratios(cells: list[dict[str, Any]]) -> str:
+def _speed_ups(cells: list[dict[str, Any]]) -> str:
     cold = [cell for cell in cells if cell["keys"] == "cold"]
-    places = list(dict.fromkeys((cell["network"], cell["rows"]) for cell in cold))
-    named = [f"{rows:,}" if network == "local" else f"{rows:,}, {network}" for network, rows in places]
-    ratios = {(cell["method"], cell["network"], cell["rows"]): f"{cell['times_executemany']:.2f}" for cell in cold}
+    columns = list(dict.fromkeys((cell["network"], cell["rows"]) for cell in cold))
+    header = [f"{rows:,}" if network == "local" else f"{rows:,}, {network}" for network, rows in columns]
+    speed_ups = {(cell["method"], cell["network"], cell["rows"]): cell["times_executemany"] for cell in cold}
     methods = [name for name in dict.fromkeys(cell["method"] for cell in cold) if name != "executemany"]
-    rows = [(name, *(ratios.get((name, *place), "-") for place in places)) for name in methods]
-    return table(("times as fast as `executemany`, cold keys, rows per flush", *named), rows)
+    rows = [(name, *(factor(speed_ups.get((name, *column))) for column in columns)) for name in methods]
+    return table(("speed-up over `executemany` with cold keys; columns: rows per flush", *header), rows)
 
 
 def _paths(paths: list[dict[str, Any]]) -> str:
     rates = list(dict.fromkeys(path["rate"] for path in paths))
     cells = {(path["path"], path["rate"]): f"{path['p50_ms']:,g} / {path['p99_ms']:,g}" for path in paths}
-    rows = [(way, *(cells.get((way, rate), "-") for rate in rates)) for way in dict.fromkeys(p["path"] for p in paths)]
-    return table(("append in Kafka to commit, ms: p50 / p99", *(f"{rate:g} results/s" for rate in rates)), rows)
+    names = dict.fromkeys(path["path"] for path in paths)
+    rows = [(name, *(cells.get((name, rate), "-") for rate in rates)) for name in names]
+    return table(("Kafka append to commit, p50 / p99 in ms", *(f"{rate:g} results/s" for rate in rates)), rows)
 
 
-def _lone_row(lone: dict[str, float]) -> str:
+def _single_row(visible_ms: dict[str, float]) -> str:
     return (
-        f"A lone row was visible to another connection after {lone['p50']} ms (p50), {lone['p99']} ms (p99), "
-        f"{lone['max']} ms (max), with `linger_ms` 2.\n"
+        f"With `linger_ms` 2, a single row became visible to another connection after {visible_ms['p50']} ms (p50), "
+        f"{visible_ms['p99']} ms (p99) and {visible_ms['max']} ms (max).\n"
     )

@@ -1,4 +1,4 @@
-"""Tables of the latency benchmarks hold the numbers of their JSON, and nothing else."""
+"""The tables of the latency benchmarks show the numbers of their JSON."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ CONDITIONS = {
 
 
 def cell(work: str, engine: str, times: int, **others: Any) -> dict[str, Any]:
-    """Return a cell whose numbers are all different."""
+    """Return a benchmark row whose numbers are all different."""
     latencies = {f"{name}_ms": times * (1.26 + number) for number, name in enumerate(PERCENTILES)}
     engine_latencies = {"engine_p50_ms": 100 * times, "engine_p99_ms": 200 * times}
     ratios = {"times_floor": times / 4, "below_micro_batch": None, "below_untuned": None}
@@ -39,7 +39,7 @@ def cell(work: str, engine: str, times: int, **others: Any) -> dict[str, Any]:
 
 
 def write(root: Path, stem: str, **content: Any) -> None:
-    """Write what a benchmark would have written."""
+    """Write the JSON file of a benchmark."""
     folder = root / latency.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     content = {"runs": [{"foreign_cores": 0.01}, {"foreign_cores": 0.07}], **content}
@@ -52,43 +52,42 @@ def rows(text: str) -> list[tuple[str, ...]]:
     return [cells for _, cells in table.rows]
 
 
-def test_modes_are_shown_with_the_floor_and_without_the_other_work(tmp_path: Path) -> None:
-    """A table compares what did the same work, and says on what it was measured."""
-    floor, fast = (
-        cell("echo", "raw echo", 1),
-        cell("stateful", "real-time", 2, below_micro_batch=120.5, below_untuned=300.5),
-    )
+def test_modes_table_shows_the_baseline_and_one_workload(tmp_path: Path) -> None:
+    """The table compares modes on one workload with the baseline, and states the conditions of the measurement."""
+    baseline = cell("echo", "raw echo", 1)
+    fast = cell("stateful", "real-time", 2, below_micro_batch=120.5, below_untuned=300.5)
     merged = cell("stateful", "micro-batch", 30, outputs_per_record=0.61)
-    write(tmp_path, "latency", cells=[floor, cell("stateless", "real-time", 9), fast, merged])
+    write(tmp_path, "latency", cells=[baseline, cell("stateless", "real-time", 9), fast, merged])
 
     text = latency.modes(tmp_path, "stateful")
 
     expected = [
-        ("raw echo", "1.3", "2.3", "3.3", "4.3", "5.3", "-", "0.25", "-", "-", "1,000"),
-        ("real-time", "2.5", "4.5", "6.5", "8.5", "11", "200 / 400", "0.5", "120.5", "300.5", "2,000"),
-        ("micro-batch", "38", "68", "98", "128", "158", "3000 / 6000", "7.5", "-", "-", "30,000"),
+        ("raw echo", "1.3", "2.3", "3.3", "4.3", "5.3", "-", "0.25x", "-", "-", "1,000"),
+        ("real-time", "2.5", "4.5", "6.5", "8.5", "11", "200 / 400", "0.5x", "120x", "300x", "2,000"),
+        ("micro-batch", "38", "68", "98", "128", "158", "3000 / 6000", "7.5x", "-", "-", "30,000"),
     ]
     assert expected == rows(text)
-    assert "micro-batch merges: 0.61 outputs per record" in text
-    assert text.startswith("`make bench KEEP=1`, 2026-11-21: 2 cores, Java 17.0.15 -XX:+UseZGC, PySpark 4.3.0,")
-    assert "1,000 records/s, trigger interval 30 s, 120 s measured after 45 s" in text
-    assert "other programs took at most 0.07 cores" in text
+    assert "Outputs per record: *micro-batch* writes 0.61. " in text
+    assert text.startswith("Measured with `make bench KEEP=1` on 2026-11-21. Machine: 2 cores, ")
+    assert "Java 17.0.15 -XX:+UseZGC, PySpark 4.3.0," in text
+    assert "2 partitions, 1,000 records/s, trigger interval 30 s. Runs: 3 of each, 120 s after 45 s of warm-up." in text
+    assert "Other programs used at most 0.07 cores." in text
 
 
-def test_overview_shows_all_works_and_no_ratio_that_was_not_made(tmp_path: Path) -> None:
-    """The README shows median, tail and worst of everything that was measured."""
+def test_overview_shows_all_workloads_and_a_dash_without_ratio(tmp_path: Path) -> None:
+    """The table of the README shows p50, p99 and maximum of every row of the benchmark."""
     fast = cell("stateless", "real-time", 2, below_micro_batch=120.5, below_untuned=300.5)
     write(tmp_path, "latency", cells=[cell("echo", "raw echo", 1), fast])
 
     expected = [
-        ("echo", "raw echo", "1.3", "3.3", "5.3", "0.25", "-", "-"),
-        ("stateless", "real-time", "2.5", "6.5", "11", "0.5", "120.5", "300.5"),
+        ("echo", "raw echo", "1.3", "3.3", "5.3", "0.25x", "-", "-"),
+        ("stateless", "real-time", "2.5", "6.5", "11", "0.5x", "120x", "300x"),
     ]
     assert expected == rows(latency.overview(tmp_path, ""))
 
 
-def test_boundaries_are_shown_by_phase(tmp_path: Path) -> None:
-    """Who tunes a boundary sees where its time goes."""
+def test_boundaries_table_shows_time_by_phase(tmp_path: Path) -> None:
+    """The table shows how long each phase of a batch boundary takes."""
     fast = cell("stateful", "real-time", 2, boundaries=12, gap_median_ms=180.4, gap_most_ms=1250.0)
     phases = [{"work": "stateful", "engine": "real-time", "walCommit": 22, "addBatch": 61, "triggerExecution": 110}]
     write(tmp_path, "latency", cells=[fast], phases=phases)
@@ -97,22 +96,27 @@ def test_boundaries_are_shown_by_phase(tmp_path: Path) -> None:
     assert [expected] == rows(latency.boundaries(tmp_path, ""))
 
 
-def test_knobs_are_shown_beside_the_recommended_settings(tmp_path: Path) -> None:
-    """Each row is one knob at one value."""
+def test_tuning_table_shows_one_changed_setting_per_row(tmp_path: Path) -> None:
+    """Each row of the table is one setting at one value, and the note states how far runs differ."""
     base = cell("stateful", "recommended", 1, gap_median_ms=180.0, gap_most_ms=200.0, p99_least_ms=3.0, p99_most_ms=3.5)
     noisy = {"p99_least_ms": 12.0, "p99_most_ms": 40.0}
-    turned = cell("stateful", "kafka.linger.ms = 5", 4, gap_median_ms=190.0, gap_most_ms=210.0, **noisy)
-    write(tmp_path, "tuning", cells=[base, turned, cell("stateless", "recommended", 3)])
+    changed = cell("stateful", "kafka.linger.ms = 5", 4, gap_median_ms=190.0, gap_most_ms=210.0, **noisy)
+    same = {"p99_least_ms": 10.0, "p99_most_ms": 10.0}
+    write(tmp_path, "tuning", cells=[base, changed, cell("stateless", "recommended", 3, **same)])
+
+    text = latency.tuning(tmp_path, "")
 
     expected = [
-        ("recommended", "", "1.3", "2.3", "3.3", "4.3", "5.3", "3.0 / 3.5", "180 / 200", "0.12"),
-        ("`kafka.linger.ms`", "5", "5.0", "9.0", "13", "17", "21", "12 / 40", "190 / 210", "0.50"),
+        ("stateful", "recommended", "", "1.3", "2.3", "3.3", "4.3", "5.3", "3.0 / 3.5", "180 / 200", "0.12"),
+        ("stateful", "`kafka.linger.ms`", "5", "5.0", "9.0", "13", "17", "21", "12 / 40", "190 / 210", "0.50"),
+        ("stateless", "recommended", "", "3.8", "6.8", "9.8", "13", "16", "10 / 10", "-", "0.38"),
     ]
-    assert expected == rows(latency.knobs(tmp_path, "stateful"))
+    assert expected == rows(text)
+    assert "The p99 of two runs with the same setting differs by up to 3.3x.\n" in text
 
 
-def test_costs_are_those_of_real_time_mode(tmp_path: Path) -> None:
-    """Micro-batch back to back takes what it gets, so its price says nothing."""
+def test_costs_table_shows_real_time_mode_only(tmp_path: Path) -> None:
+    """Micro-batch is left out: back to back it uses whatever cores it gets, at any rate."""
     merged = cell("stateful", "micro-batch", 30, outputs_per_record=0.61)
     write(tmp_path, "latency", cells=[merged, cell("stateful", "real-time, two copies", 8)])
 
@@ -120,16 +124,38 @@ def test_costs_are_those_of_real_time_mode(tmp_path: Path) -> None:
     assert [expected] == rows(latency.costs(tmp_path, ""))
 
 
-def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
-    """Shares stand in the order of their rates, and who was never too slow is known only from below."""
-    half, quarter = (cell("stateful", "real-time", times, rate=1000.0 * times) for times in (4, 2))
-    names = [
-        {"work": "stateful", "engine": "real-time"},
-        {"work": "stateful", "engine": "micro-batch"},
-        {"work": "stateless", "engine": "real-time"},
+def test_two_copies_are_compared_with_one_run_by_run(tmp_path: Path) -> None:
+    """The first run of two copies is compared with the first run of one copy, the second with the second."""
+    tails = {"real-time": [(180.0, 220.0), (150.0, 200.0)], "real-time, two copies": [(30.0, 55.0), (25.0, 29.0)]}
+    runs = [
+        {"work": "stateful", "engine": engine, "p99.9_ms": tail, "max_ms": longest}
+        for engine, pairs in tails.items()
+        for tail, longest in pairs
     ]
-    limits = [{**name, "sustained": highest} for name, highest in zip(names, (8000.0, 0.0, 64000.0), strict=True)]
-    steps = [{**name, "sustained": name == names[2]} for name in names]
+    other = {"work": "stateless", "engine": "real-time", "p99.9_ms": 1.0, "max_ms": 1.0}
+    write(tmp_path, "latency", cells=[cell("echo", "raw echo", 1)], runs=[other, *runs])
+
+    text = latency.two_copies(tmp_path, "")
+
+    expected = [("1", "180", "30", "6x", "220", "55", "4x"), ("2", "150", "25", "6x", "200", "29", "6.9x")]
+    assert expected == rows(text)
+    assert "the baseline without an engine has a p99.9 of 4.3 ms.\n" in text
+
+
+def limit(work: str, engine: str, sustained: float) -> dict[str, Any]:
+    """Return the highest rate that an engine sustained."""
+    return {"work": work, "engine": engine, "sustained": sustained}
+
+
+def test_throughput_table_shows_latency_below_each_limit(tmp_path: Path) -> None:
+    """Fractions are ordered by rate; an engine that sustained every rate is marked with `at least`."""
+    half, quarter = (cell("stateful", "real-time", times, rate=1000.0 * times) for times in (4, 2))
+    limits = [
+        limit("stateful", "real-time", 8000.0),
+        limit("stateful", "micro-batch", 0.0),
+        limit("stateless", "real-time", 64000.0),
+    ]
+    steps = [{**one, "sustained": one is limits[2]} for one in limits]
     write(tmp_path, "throughput", cells=[half, quarter], limits=limits, steps=steps)
 
     expected = [
@@ -137,37 +163,54 @@ def test_limits_are_shown_with_the_latency_below_them(tmp_path: Path) -> None:
         ("stateful, micro-batch", "0", "-", "-"),
         ("stateless, real-time", "at least 64,000", "-", "-"),
     ]
-    assert expected == rows(latency.load(tmp_path, ""))
+    assert expected == rows(latency.throughput(tmp_path, ""))
+
+
+def test_limits_compare_real_time_mode_with_micro_batch(tmp_path: Path) -> None:
+    """The sentences state both sustained rates, and the range of ratios of p50 at the same fractions."""
+    works = ("stateless", "stateful")
+    cells = [cell(work, engine, times) for work in works for engine, times in (("real-time", 2), ("micro-batch", 30))]
+    cells += [cell(work, engine, 3) for work in works for engine in ("real-time", "micro-batch")]
+    limits = [limit(work, engine, 6000) for work in works for engine in ("real-time", "micro-batch")]
+    write(tmp_path, "throughput", cells=cells, limits=limits, steps=[])
+
+    first, second, *others = latency.limits(tmp_path, "").splitlines()
+
+    assert first == ("With the stateless workload, real-time mode sustains 6,000 records/s and micro-batch mode 6,000.")
+    assert second.endswith("p50 in micro-batch mode is 1x to 15x that in real-time mode.")
+    assert 2 == len(others)
 
 
 @pytest.mark.parametrize("late", [[], [{}, {}]], ids=["none", "two"])
-def test_runs_that_were_done_again_are_told(tmp_path: Path, late: list[dict[str, Any]]) -> None:
-    """A reader must know that some runs were left out, and why."""
+def test_repeated_runs_are_counted_above_the_table(tmp_path: Path, late: list[dict[str, Any]]) -> None:
+    """The conditions state how many runs were repeated and why; without any they do not mention it."""
     write(tmp_path, "latency", cells=[cell("stateful", "real-time", 1)], late=late)
 
     text = latency.modes(tmp_path, "stateful")
 
-    assert ("runs done again because records were sent late: 2.\n" in text) == bool(late)
-    assert ("done again" in text) == bool(late)
+    assert ("Runs repeated because records were sent late: 2. " in text) == bool(late)
+    assert ("repeated" in text) == bool(late)
 
 
-def test_engine_alone_is_shown_without_a_broker(tmp_path: Path) -> None:
-    """Its runs say nothing of other programs, so the conditions do not either."""
+def test_engine_only_table_mentions_no_other_programs(tmp_path: Path) -> None:
+    """Runs without Kafka do not measure other programs, so the conditions do not mention them."""
     write(tmp_path, "engine_only", cells=[cell("", "real-time", 2)], runs=[{"missing": 0}])
 
-    text = latency.rate_to_stat(tmp_path, "")
+    text = latency.engine_only(tmp_path, "")
 
     assert [("real-time", "2.5", "4.5", "6.5", "8.5", "11", "1")] == rows(text)
-    assert "runs of each: 3.\n" in text
+    assert "Runs: 3 of each, 120 s after 45 s of warm-up. Latency is in ms," in text
 
 
-def test_table_of_what_was_not_measured_is_refused(tmp_path: Path) -> None:
-    """A page that asks for it learns which command measures it."""
+def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None:
+    """Without the JSON file the error names the command that writes it; an unknown workload lists the known ones."""
     with pytest.raises(
-        ValueError, match=r"references/measured/latency\.json does not exist; write it with `make bench"
+        ValueError, match=r"references/measured/latency\.json does not exist; write it with `make bench KEEP=1`"
     ):
         latency.modes(tmp_path, "stateful")
+    with pytest.raises(ValueError, match=r"engine_only\.json does not exist; write it with `make bench-engine-only "):
+        latency.engine_only(tmp_path, "")
 
     write(tmp_path, "latency", cells=[cell("stateless", "real-time", 1)])
-    with pytest.raises(ValueError, match=r"nothing was measured for 'statefull'; name one of \['stateless'\]"):
+    with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; name one of \['stateless'\]"):
         latency.modes(tmp_path, "statefull")

@@ -1,4 +1,4 @@
-"""The table of the peers says what the JSON says, and names what was not measured."""
+"""The table of other engines shows the numbers of its JSON, and names the engines that were not measured."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scripts.pack.tables.other_engines import PEERS, peers
+from scripts.pack.tables.other_engines import OTHER_ENGINES, other_engines
 
 CONDITIONS = {
     "date": "2026-11-21",
@@ -22,22 +22,23 @@ CONDITIONS = {
     "repeats": 2,
 }
 TABLE = """\
-`make bench-other-engines KEEP=1`, 2026-11-21: 2 cores, Java 17.0.15, PySpark 4.3.0, Flink 2.3.0, broker 4.4.0, \
-2 partitions, trigger interval 30 s, 120 s measured after 45 s, runs of each: 2; other programs took at most 0.07 cores.
+Measured with `make bench-other-engines KEEP=1` on 2026-11-21. Machine: 2 cores, Java 17.0.15, PySpark 4.3.0, \
+Flink 2.3.0, broker 4.4.0. Load: 2 partitions, trigger interval 30 s. Runs: 2 of each, 120 s after 45 s of warm-up. \
+Other programs used at most 0.07 cores. Latency is in ms, from scheduled send to receipt.
 
-| stateful: from due to received, ms | records/s | p50 | p90 | p99 | p99.9 | max | p50 times the floor \
-| batch boundaries | cores of the engine |
+| stateful: engine | records/s | p50 | p90 | p99 | p99.9 | max | p50 / baseline \
+| batch boundaries | CPU cores of the engine |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| raw echo | 1,000 | 0.8 | 1.6 | 4.0 | 8.0 | 1,234 | 1 | - | 0.12 |
-| Flink | 1,000 | 1.6 | 3.2 | 8.0 | 16 | 1,234 | 2 | - | 0.43 |
-| Spark, real-time mode | 1,000 | 2.4 | 4.8 | 12 | 24 | 1,234 | 3 | 6 | 0.55 |
+| raw echo | 1,000 | 0.8 | 1.6 | 4.0 | 8.0 | 1,234 | 1x | - | 0.12 |
+| Flink | 1,000 | 1.6 | 3.2 | 8.0 | 16 | 1,234 | 2x | - | 0.43 |
+| Spark, real-time mode | 1,000 | 2.4 | 4.8 | 12 | 24 | 1,234 | 3x | 6 | 0.55 |
 
 Quix Streams was not measured: pip cannot install it.
 """
 
 
 def cell(work: str, engine: str, times: float, cores: float, boundaries: int = 0) -> dict[str, Any]:
-    """Return a cell as the benchmark writes it, with latencies that are so many times those of the floor."""
+    """Return a benchmark row whose latencies are `times` those of the baseline."""
     latencies = {"p50_ms": 0.8, "p90_ms": 1.6, "p99_ms": 4.0, "p99.9_ms": 8.0}
     return {
         "work": work,
@@ -53,7 +54,7 @@ def cell(work: str, engine: str, times: float, cores: float, boundaries: int = 0
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository in which Flink was measured and Quix Streams could not be installed."""
+    """Return a repository where Flink was measured and Quix Streams could not be installed."""
     content = {
         "conditions": CONDITIONS,
         "peers": [
@@ -68,26 +69,26 @@ def root(tmp_path: Path) -> Path:
         ],
         "runs": [{"foreign_cores": 0.02}, {"foreign_cores": 0.07}],
     }
-    path = tmp_path / PEERS
+    path = tmp_path / OTHER_ENGINES
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(content))
     return tmp_path
 
 
-def test_table_of_peers_is_made_of_the_numbers_of_the_json(root: Path) -> None:
-    """A reader finds each number of the page in the file that the benchmark wrote."""
-    assert peers(root, "stateful") == TABLE
+def test_table_shows_the_numbers_of_the_json(root: Path) -> None:
+    """Each number of the table is in the JSON file, and a sentence names the engine that was not measured."""
+    assert other_engines(root, "stateful") == TABLE
 
 
-def test_work_that_was_not_measured_is_refused(root: Path) -> None:
-    """A mistyped work in a page is an error that lists the right ones."""
+def test_unknown_workload_is_refused_with_the_known_ones(root: Path) -> None:
+    """A mistyped workload in a page is an error that lists the measured workloads."""
     with pytest.raises(
-        ValueError, match=r"nothing was measured for 'statefull'; name one of \['stateful', 'stateless'\]"
+        ValueError, match=r"workload 'statefull' was not measured; name one of \['stateful', 'stateless'\]"
     ):
-        peers(root, "statefull")
+        other_engines(root, "statefull")
 
 
-def test_table_without_its_measurement_names_the_command(tmp_path: Path) -> None:
-    """Whoever asks for the table first learns how to make its numbers."""
+def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None:
+    """Without the JSON file the error names the command that writes it."""
     with pytest.raises(ValueError, match=r"other_engines\.json does not exist; write it with `make bench-"):
-        peers(tmp_path, "stateful")
+        other_engines(tmp_path, "stateful")
