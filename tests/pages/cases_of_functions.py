@@ -1,8 +1,7 @@
 """
-What real-time mode of OSS 4.3.0 does with functions.
+Cases for the table of functions: their outcome in real-time mode on OSS 4.3.0.
 
-Cases leave, one for each row of the table of functions.
-Real-time mode demands expressions that answer for every row: a bad one ends the query, and each restart reads it again.
+An expression that fails for one row ends the query, and each restart reads that row again.
 """
 
 import hashlib
@@ -12,40 +11,43 @@ from dataclasses import replace
 from pyspark.sql import functions as F
 
 from tests.helpers import eventually, new_topic
-from tests.pages.bench import LAST, Bench
+from tests.pages.operator_probe import LAST, OperatorProbe
 from tests.pages.outcomes import DEADLINE_SECONDS, Case, fails, runs, together
 
-MALFORMED = "later: `MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION`"
+MALFORMED = "while running: `MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION`"
 JSON = """'{"a": 7}'"""
 
 
-def _gives(expression: str, value: str) -> Case:
-    """Return the case of an expression that has this value in the last row."""
+def _returns(expression: str, value: str) -> Case:
+    """Return the case of an expression that returns this value for the last row."""
     return runs(
-        f"`{expression}`", lambda bench: bench.rows().where("k = 'z'").selectExpr("k", expression), f"{LAST} {value}"
+        f"`{expression}`", lambda probe: probe.rows().where("k = 'z'").selectExpr("k", expression), f"{LAST} {value}"
     )
 
 
-def _dies(expression: str, cell: str) -> Case:
-    return fails(f"`{expression}`", cell, lambda bench: bench.rows().selectExpr(expression))
+def _raises(expression: str, cell: str) -> Case:
+    """Return the case of an expression that ends the query."""
+    return fails(f"`{expression}`", cell, lambda probe: probe.rows().selectExpr(expression))
 
 
-def _observe_clock(expression: str) -> Callable[[Bench], str]:
-    def observe(bench: Bench) -> str:
-        own = replace(bench, topic=new_topic(bench.kafka, 1))
-        query = own.write(own.rows().select(F.expr(expression))).start()
+def _observe_clock(expression: str) -> Callable[[OperatorProbe], str]:
+    """Return a function that counts the values of an expression in three rows of one batch."""
+
+    def observe(probe: OperatorProbe) -> str:
+        empty = replace(probe, topic=new_topic(probe.kafka, 1))
+        query = empty.write(empty.rows().select(F.expr(expression))).start()
         for sent in range(3):
-            own.send(LAST, sent)
-            eventually(_holds(own, sent + 1), DEADLINE_SECONDS, "a row for each row sent")
+            empty.send(LAST, sent)
+            eventually(_has_rows(empty, sent + 1), DEADLINE_SECONDS, "one output row for each row sent")
         query.stop()
-        different = len(set(own.texts()))
-        return {1: "runs, stands still during a batch", 3: "runs, live in each row"}.get(different, f"{own.texts()}")
+        distinct = len(set(empty.texts()))
+        return {1: "runs, one value per batch", 3: "runs, a new value for each row"}.get(distinct, f"{empty.texts()}")
 
     return observe
 
 
-def _holds(bench: Bench, rows: int) -> Callable[[], bool]:
-    return lambda: len(bench.texts()) == rows
+def _has_rows(probe: OperatorProbe, rows: int) -> Callable[[], bool]:
+    return lambda: len(probe.texts()) == rows
 
 
 def _clock(expression: str, cell: str) -> Case:
@@ -54,33 +56,33 @@ def _clock(expression: str, cell: str) -> Case:
 
 FUNCTIONS = (
     together(
-        _gives(f"from_json({JSON}, 'a int').a + n", "16"),
-        _gives("to_json(struct(k, n))", '{"k":"z","n":9}'),
-        _gives("get_json_object(k, '$.a')", "-"),
+        _returns(f"from_json({JSON}, 'a int').a + n", "16"),
+        _returns("to_json(struct(k, n))", '{"k":"z","n":9}'),
+        _returns("get_json_object(k, '$.a')", "-"),
     ),
     together(
-        _gives("try_cast(k as int)", "-"),
-        _gives("try_to_timestamp(k)", "-"),
-        _gives("try_variant_get(try_parse_json(k), '$.a', 'int')", "-"),
-        _gives("is_valid_utf8(k)", "true"),
+        _returns("try_cast(k as int)", "-"),
+        _returns("try_to_timestamp(k)", "-"),
+        _returns("try_variant_get(try_parse_json(k), '$.a', 'int')", "-"),
+        _returns("is_valid_utf8(k)", "true"),
     ),
     together(
-        _gives("transform(sequence(1, 3), x -> x * n)", "[9, 18, 27]"),
-        _gives("sha2(k, 256)", hashlib.sha256(LAST.encode()).hexdigest()),
-        _gives("length(uuid())", "36"),
+        _returns("transform(sequence(1, 3), x -> x * n)", "[9, 18, 27]"),
+        _returns("sha2(k, 256)", hashlib.sha256(LAST.encode()).hexdigest()),
+        _returns("length(uuid())", "36"),
     ),
-    _clock("current_timestamp()", "runs, stands still during a batch"),
-    _clock("reflect('java.lang.System', 'nanoTime')", "runs, live in each row"),
+    _clock("current_timestamp()", "runs, one value per batch"),
+    _clock("reflect('java.lang.System', 'nanoTime')", "runs, a new value for each row"),
     together(
-        _dies("cast(k as int)", "later: `CAST_INVALID_INPUT`"),
-        _dies("to_timestamp(k)", "later: `CAST_INVALID_INPUT`"),
+        _raises("cast(k as int)", "while running: `CAST_INVALID_INPUT`"),
+        _raises("to_timestamp(k)", "while running: `CAST_INVALID_INPUT`"),
     ),
-    _dies("n / (n - 1)", "later: `DIVIDE_BY_ZERO`"),
-    _dies("array(n)[n]", "later: `INVALID_ARRAY_INDEX`"),
-    _dies("validate_utf8(concat(cast(unhex('FF') as string), k))", "later: `INVALID_UTF8_STRING`"),
+    _raises("n / (n - 1)", "while running: `DIVIDE_BY_ZERO`"),
+    _raises("array(n)[n]", "while running: `INVALID_ARRAY_INDEX`"),
+    _raises("validate_utf8(concat(cast(unhex('FF') as string), k))", "while running: `INVALID_UTF8_STRING`"),
     together(
-        _dies("parse_json(k)", MALFORMED),
-        _dies("from_json(k, 'a int', map('mode', 'FAILFAST'))", MALFORMED),
+        _raises("parse_json(k)", MALFORMED),
+        _raises("from_json(k, 'a int', map('mode', 'FAILFAST'))", MALFORMED),
     ),
-    _dies("from_json(k, 'a int', map('mode', 'DROPMALFORMED'))", "later: `PARSE_MODE_UNSUPPORTED`"),
+    _raises("from_json(k, 'a int', map('mode', 'DROPMALFORMED'))", "while running: `PARSE_MODE_UNSUPPORTED`"),
 )

@@ -1,53 +1,52 @@
 """
-What real-time mode of OSS 4.3.0 does with operators of streams, joins and state.
+Cases for the tables of operators and joins: their outcome in real-time mode on OSS 4.3.0.
 
-Cases leave, one for each row of the tables of operators.
-Real-time mode demands operators of its allowlist. It checks the physical plan, so the names are those of Spark's nodes.
+The allowlist applies to the physical plan, so refusals name the nodes of the plan.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.pages.bench import Bench
 from tests.pages.cases_of_sources import ALL
+from tests.pages.operator_probe import OperatorProbe
 from tests.pages.outcomes import fails, runs, together
 
-# Spark gives this name to most refusals that concern every mode of streaming; the message says which one it is.
+# The condition of most refusals that concern all streaming queries; only the message tells them apart.
 LEGACY = "at start: `_LEGACY_ERROR_TEMP_3102`"
 BEFORE_UNION = "at start: `STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED`"
 NAMED = ("a 1 Ann", "a 1 Ann", "a 4 Ann", "z 9 Zoe")
 COUNTS = ("a 1", "b 1", "a 2", "a 3", "z 1")
 DISTINCT = ("a 1", "b 2", "a 4", "z 9")
-NO_MERGE = "later: not allowed: `SortExec`, `SortMergeJoinExec`"
+NO_MERGE = "while running: not in allowlist: `SortExec`, `SortMergeJoinExec`"
 EXPLODED = "rows lateral view explode(array(n, 0)) as m"
 SUBQUERIES = "select k, (select max(name) from names) from rows where k in (select k from names) and n > 1"
 
 
-def _unknown_size(bench: Bench) -> DataFrame:
-    return bench.spark.createDataFrame([("a", "Ann"), ("z", "Zoe")], "k string, name string")
+def _unknown_size(probe: OperatorProbe) -> DataFrame:
+    return probe.spark.createDataFrame([("a", "Ann"), ("z", "Zoe")], "k string, name string")
 
 
-def _with_itself(bench: Bench) -> DataFrame:
-    rows = bench.rows()
+def _with_itself(probe: OperatorProbe) -> DataFrame:
+    rows = probe.rows()
     return rows.union(rows)
 
 
-def _joined_streams(bench: Bench, how: str) -> DataFrame:
-    left, right = bench.timed().alias("l"), bench.timed().alias("r")
+def _joined_streams(probe: OperatorProbe, how: str) -> DataFrame:
+    left, right = probe.timed().alias("l"), probe.timed().alias("r")
     return left.join(right, F.expr("l.k = r.k and l.at = r.at"), how).select("l.k")
 
 
-def _one_name(bench: Bench) -> DataFrame:
-    return bench.names().where("k = 'a'")
+def _one_name(probe: OperatorProbe) -> DataFrame:
+    return probe.names().where("k = 'a'")
 
 
-def _windows(bench: Bench, length: str, step: str) -> DataFrame:
-    counted = bench.timed().where("n > 3").groupBy("k", F.window("at", length, step)).count()
+def _windows(probe: OperatorProbe, length: str, step: str) -> DataFrame:
+    counted = probe.timed().where("n > 3").groupBy("k", F.window("at", length, step)).count()
     return counted.selectExpr("k", "minute(window.start)", "count")
 
 
-def _aggregates(bench: Bench, *expressions: str) -> DataFrame:
-    return bench.rows().groupBy("k").agg(*map(F.expr, expressions))
+def _aggregates(probe: OperatorProbe, *expressions: str) -> DataFrame:
+    return probe.rows().groupBy("k").agg(*map(F.expr, expressions))
 
 
 STATELESS = (
@@ -59,12 +58,12 @@ STATELESS = (
     runs("`observe`", lambda b: b.rows().observe("seen", F.count("*").alias("rows")), *ALL),
     runs("`union` of two sources", lambda b: b.rows().union(b.rows()), *ALL, *ALL),
     runs("`repartition(n)`, `repartition(n, column)`", lambda b: b.rows().repartition(2).repartition(1, "k"), *ALL),
-    fails("`union` of a stream with itself", "later: `IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED`", _with_itself),
+    fails("`union` of a stream with itself", "while running: `IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED`", _with_itself),
     fails("`union` with a static table", LEGACY, lambda b: b.rows().union(b.sql("select 'a', 1"))),
-    fails("`coalesce(n)`", "later: not allowed: `CoalesceExec`", lambda b: b.rows().coalesce(1)),
+    fails("`coalesce(n)`", "while running: not in allowlist: `CoalesceExec`", lambda b: b.rows().coalesce(1)),
     fails(
         "`repartitionByRange`",
-        "later: not allowed: `ShuffleExchangeExec`",
+        "while running: not in allowlist: `ShuffleExchangeExec`",
         lambda b: b.rows().repartitionByRange(2, "k"),
     ),
     together(
@@ -82,44 +81,46 @@ STATELESS = (
 JOINS = (
     runs("`join(broadcast(static))`", lambda b: b.rows().join(F.broadcast(b.names()), "k"), *NAMED),
     together(
-        runs("the same, `left`", lambda b: b.rows().join(F.broadcast(b.names()), "k", "left"), *NAMED, "b 2 -"),
+        runs("broadcast join, `left`", lambda b: b.rows().join(F.broadcast(b.names()), "k", "left"), *NAMED, "b 2 -"),
         runs(
             "`left_semi`", lambda b: b.rows().join(F.broadcast(b.names()), "k", "left_semi"), "a 1", "a 1", "a 4", "z 9"
         ),
         runs("`left_anti`", lambda b: b.rows().join(F.broadcast(_one_name(b)), "k", "left_anti"), "b 2", "z 9"),
     ),
     runs(
-        "the same, static side on the left, `right`",
+        "broadcast join, `right`, static side on the left",
         lambda b: F.broadcast(_one_name(b)).join(b.rows().where("n > 1"), "k", "right"),
         *("b - 2", "a Ann 4", "z - 9"),
     ),
-    runs("without hint, static side known to be small", lambda b: b.rows().join(b.names(), "k"), *NAMED),
+    runs("no broadcast hint, static side known to be small", lambda b: b.rows().join(b.names(), "k"), *NAMED),
     runs("static table in a subquery: scalar, `in`", lambda b: b.sql(SUBQUERIES), "a Zoe", "z Zoe"),
     together(
-        fails("without hint, static side of unknown size", NO_MERGE, lambda b: b.rows().join(_unknown_size(b), "k")),
+        fails(
+            "no broadcast hint, static side of unknown size", NO_MERGE, lambda b: b.rows().join(_unknown_size(b), "k")
+        ),
         fails("hint `merge`", NO_MERGE, lambda b: b.rows().join(b.names().hint("merge"), "k")),
     ),
     fails(
         "hint `shuffle_hash`",
-        "later: not allowed: `ShuffledHashJoinExec`",
+        "while running: not in allowlist: `ShuffledHashJoinExec`",
         lambda b: b.rows().join(b.names().hint("shuffle_hash"), "k"),
     ),
     fails(
         "`crossJoin`, broadcast join without an equality",
-        "later: not allowed: `BroadcastNestedLoopJoinExec`",
+        "while running: not in allowlist: `BroadcastNestedLoopJoinExec`",
         lambda b: b.rows().crossJoin(b.names()),
     ),
-    fails("`full` with a static table", LEGACY, lambda b: b.rows().join(F.broadcast(b.names()), "k", "full")),
+    fails("`full` join with a static table", LEGACY, lambda b: b.rows().join(F.broadcast(b.names()), "k", "full")),
     fails(
-        "stream-stream join, inner",
-        "later: not allowed: `StreamingSymmetricHashJoinExec`",
+        "stream-stream inner join",
+        "while running: not in allowlist: `StreamingSymmetricHashJoinExec`",
         lambda b: _joined_streams(b, "inner"),
     ),
-    fails("stream-stream join, outer", LEGACY, lambda b: _joined_streams(b, "left")),
+    fails("stream-stream outer join", LEGACY, lambda b: _joined_streams(b, "left")),
 )
 
 STATEFUL = (
-    runs("`groupBy(k).count()`, a result after each row", lambda b: b.rows().groupBy("k").count(), *COUNTS),
+    runs("`groupBy(k).count()`, one result per row", lambda b: b.rows().groupBy("k").count(), *COUNTS),
     together(
         runs(
             "`sum`, `avg`, `min`, `max`",
@@ -149,7 +150,7 @@ STATEFUL = (
     ),
     together(
         runs("`window`, tumbling", lambda b: _windows(b, "5 minutes", "5 minutes"), "a 0 1", "z 5 1"),
-        runs("sliding", lambda b: _windows(b, "4 minutes", "2 minutes"), "a 2 1", "a 4 1", "z 6 1", "z 8 1"),
+        runs("`window`, sliding", lambda b: _windows(b, "4 minutes", "2 minutes"), "a 2 1", "a 4 1", "z 6 1", "z 8 1"),
     ),
     runs("`dropDuplicates(columns)`", lambda b: b.rows().dropDuplicates(["k", "n"]), *DISTINCT),
     runs(
@@ -171,7 +172,7 @@ STATEFUL = (
     ),
     fails(
         "`dropDuplicatesWithinWatermark`",
-        "later: not allowed: `StreamingDeduplicateWithinWatermarkExec`",
+        "while running: not in allowlist: `StreamingDeduplicateWithinWatermarkExec`",
         lambda b: b.timed().dropDuplicatesWithinWatermark(["k"]),
     ),
     together(

@@ -1,8 +1,8 @@
 """
-What real-time mode of OSS 4.3.0 does with options of the Kafka source, the Kafka sink and the session.
+Cases for the table of options: their outcome in real-time mode on OSS 4.3.0.
 
-Cases leave, one for each row of the table of options.
-Real-time mode demands one task for each topic partition and batches without limit, and refuses what says otherwise.
+Real-time mode runs one task for each topic partition and does not limit the size of a batch, so it refuses options that
+would change either.
 """
 
 import json
@@ -13,122 +13,131 @@ from dataclasses import replace
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tests.pages.bench import Bench, Options, create_input
 from tests.pages.cases_of_sources import ALL
+from tests.pages.operator_probe import OperatorProbe, Options, create_input
 from tests.pages.outcomes import Case, fails, outcome, refused, runs, together, writes
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 NO_CONF = "at start: `SQL_CONFIGURATION_NOT_SUPPORTED`"
 NO_TOPIC = (
-    "later: \"topic option required when no 'topic' attribute is present. Use the topic option for setting a topic.\""
+    "while running: \"topic option required when no 'topic' attribute is present. "
+    'Use the topic option for setting a topic."'
 )
 NO_SERIALIZER = (
-    "later: \"Kafka option 'key.serializer' is not supported as keys are serialized with ByteArraySerializer.\""
+    "while running: \"Kafka option 'key.serializer' is not supported as keys are serialized with ByteArraySerializer.\""
 )
-NO_ASYNC = 'later: "Stateful streaming queries does not support async progress tracking at this moment."'
-LIMIT = 'later: "... is not compatible with real time mode"'
-ILLEGAL = "at start: `IllegalArgumentException`"
+NO_ASYNC = 'while running: "Stateful streaming queries does not support async progress tracking at this moment."'
+INCOMPATIBLE = 'while running: "... is not compatible with real time mode"'
+ILLEGAL_ARGUMENT = "at start: `IllegalArgumentException`"
 
 
-def _read(what: str, options: Options | Callable[[Bench], Options], *rows: str) -> Case:
-    return runs(what, lambda bench: bench.rows(options(bench) if callable(options) else options), *(rows or ALL))
+def _accepted_source_option(what: str, options: Options | Callable[[OperatorProbe], Options], *rows: str) -> Case:
+    return runs(what, lambda probe: probe.rows(options(probe) if callable(options) else options), *(rows or ALL))
 
 
-def _unread(option: str, value: str, cell: str) -> Case:
-    return fails(f"`{option}`", cell, lambda bench: bench.rows({option: value}))
+def _refused_source_option(option: str, value: str, cell: str) -> Case:
+    return fails(f"`{option}`", cell, lambda probe: probe.rows({option: value}))
 
 
-def _unlimited(option: str) -> Case:
-    """Return the case of an option that the message names in one spelling or another."""
-    case = _unread(option, "1s" if "Delay" in option else "2", LIMIT)
+def _incompatible(option: str) -> Case:
+    """Return the case of an option whose spelling in the message varies."""
+    case = _refused_source_option(option, "1s" if "Delay" in option else "2", INCOMPATIBLE)
     return replace(case, observe=lambda b: re.sub(option, "...", case.observe(b), flags=re.IGNORECASE))
 
 
-def _ignored(option: str, value: str, *rows: str) -> Case:
-    """Return the case of an option that neither splits nor joins the tasks of a topic with two partitions."""
+def _without_effect(option: str, value: str, *rows: str) -> Case:
+    """Return the case of an option that leaves one task for each of the two partitions of a topic."""
 
-    def start(bench: Bench) -> StreamingQuery:
-        wide = replace(bench, topic=create_input(bench.kafka, 2))
-        ends = wide.rows({option: value}).where("k = 'z'")
-        return wide.write(ends.select("k", F.spark_partition_id())).start()
+    def start(probe: OperatorProbe) -> StreamingQuery:
+        two_partitions = replace(probe, topic=create_input(probe.kafka, 2))
+        last_rows = two_partitions.rows({option: value}).where("k = 'z'")
+        return two_partitions.write(last_rows.select("k", F.spark_partition_id())).start()
 
-    cell = "runs, without effect"
-    return Case(f"`{option}`", cell, lambda bench: outcome(start, bench, list(rows)).replace("runs", cell))
-
-
-def _written(what: str, options: Options) -> Case:
-    return writes(what, lambda bench: bench.write(bench.rows(), options).start(), *ALL)
+    cell = "runs, has no effect"
+    return Case(f"`{option}`", cell, lambda probe: outcome(start, probe, list(rows)).replace("runs", cell))
 
 
-def _unwritten(what: str, cell: str, options: Options) -> Case:
-    return refused(what, cell, lambda bench: bench.write(bench.rows(), options).start())
+def _accepted_sink_option(what: str, options: Options) -> Case:
+    return writes(what, lambda probe: probe.write(probe.rows(), options).start(), *ALL)
 
 
-def _with_conf(bench: Bench, key: str, value: str) -> StreamingQuery:
-    own = replace(bench, spark=bench.spark.newSession())
-    own.spark.conf.set(key, value)
-    return own.write(own.rows()).start()
+def _refused_sink_option(what: str, cell: str, options: Options) -> Case:
+    return refused(what, cell, lambda probe: probe.write(probe.rows(), options).start())
 
 
-def _conf(key: str, value: str) -> Case:
-    return writes(f"`{key}={value}`", lambda bench: _with_conf(bench, key, value), *ALL)
+def _with_conf(probe: OperatorProbe, key: str, value: str) -> StreamingQuery:
+    configured = replace(probe, spark=probe.spark.newSession())
+    configured.spark.conf.set(key, value)
+    return configured.write(configured.rows()).start()
 
 
-def _no_conf(key: str, value: str) -> Case:
-    shown = value.rpartition(".")[2]
-    return refused(f"`{key}={shown}`", NO_CONF, lambda bench: _with_conf(bench, key, value))
+def _accepted_conf(key: str, value: str) -> Case:
+    return writes(f"`{key}={value}`", lambda probe: _with_conf(probe, key, value), *ALL)
+
+
+def _refused_conf(key: str, value: str) -> Case:
+    short_value = value.rpartition(".")[2]
+    return refused(f"`{key}={short_value}`", NO_CONF, lambda probe: _with_conf(probe, key, value))
 
 
 SOURCE_OPTIONS = (
     together(
-        _read("`subscribe`", {}),
-        _read("`subscribePattern`", lambda bench: {"subscribe": None, "subscribePattern": f"{bench.topic}.*"}),
-        _read("`assign`", lambda bench: {"subscribe": None, "assign": json.dumps({bench.topic: [0]})}),
+        _accepted_source_option("`subscribe`", {}),
+        _accepted_source_option(
+            "`subscribePattern`", lambda probe: {"subscribe": None, "subscribePattern": f"{probe.topic}.*"}
+        ),
+        _accepted_source_option(
+            "`assign`", lambda probe: {"subscribe": None, "assign": json.dumps({probe.topic: [0]})}
+        ),
     ),
     together(
-        _read("`startingOffsets` as JSON", lambda b: {"startingOffsets": json.dumps({b.topic: {"0": 4}})}, ALL[-1]),
-        _read("`startingTimestamp`", {"startingTimestamp": "0"}),
+        _accepted_source_option(
+            "`startingOffsets` as JSON", lambda b: {"startingOffsets": json.dumps({b.topic: {"0": 4}})}, ALL[-1]
+        ),
+        _accepted_source_option("`startingTimestamp`", {"startingTimestamp": "0"}),
     ),
     together(
-        _read("`kafka.group.id`", {"kafka.group.id": "cases"}),
-        _read("`kafka.fetch.max.wait.ms`", {"kafka.fetch.max.wait.ms": "50"}),
-        _read("`kafka.isolation.level`", {"kafka.isolation.level": "read_committed"}),
+        _accepted_source_option("`kafka.group.id`", {"kafka.group.id": "cases"}),
+        _accepted_source_option("`kafka.fetch.max.wait.ms`", {"kafka.fetch.max.wait.ms": "50"}),
+        _accepted_source_option("`kafka.isolation.level`", {"kafka.isolation.level": "read_committed"}),
     ),
-    _ignored("maxRecordsPerPartition", "2", "z 0", "z 1"),
-    _ignored("maxPartitions", "1", "z 0", "z 1"),
-    _unlimited("maxOffsetsPerTrigger"),
-    together(*map(_unlimited, ("minPartitions", "minOffsetsPerTrigger", "maxTriggerDelay"))),
+    _without_effect("maxRecordsPerPartition", "2", "z 0", "z 1"),
+    _without_effect("maxPartitions", "1", "z 0", "z 1"),
+    _incompatible("maxOffsetsPerTrigger"),
+    together(*map(_incompatible, ("minPartitions", "minOffsetsPerTrigger", "maxTriggerDelay"))),
     together(
-        _unread("endingOffsets", "latest", ILLEGAL),
-        _unread("kafka.enable.auto.commit", "true", ILLEGAL),
-        _unread("kafka.auto.offset.reset", "earliest", ILLEGAL),
+        _refused_source_option("endingOffsets", "latest", ILLEGAL_ARGUMENT),
+        _refused_source_option("kafka.enable.auto.commit", "true", ILLEGAL_ARGUMENT),
+        _refused_source_option("kafka.auto.offset.reset", "earliest", ILLEGAL_ARGUMENT),
     ),
 )
 
 SINK_OPTIONS = (
-    _written("`kafka.acks`, `kafka.linger.ms`", {"kafka.acks": "all", "kafka.linger.ms": "0"}),
-    _written("an unknown option, such as `kafka.bogus`", {"kafka.bogus": "1"}),
+    _accepted_sink_option("`kafka.acks`, `kafka.linger.ms`", {"kafka.acks": "all", "kafka.linger.ms": "0"}),
+    _accepted_sink_option("an unknown option, such as `kafka.bogus`", {"kafka.bogus": "1"}),
     writes(
-        "column `topic` in place of the option",
+        "column `topic` instead of the option",
         lambda b: b.write_columns(
             b.rows().select(F.expr("k value"), F.lit(b.target).alias("topic")), {"topic": None}
         ).start(),
         *(row.partition(" ")[0] for row in ALL),
     ),
-    _unwritten("neither column nor option `topic`", NO_TOPIC, {"topic": None}),
-    _unwritten("`kafka.transactional.id`", "later: `IllegalStateException`", {"kafka.transactional.id": "one"}),
-    _unwritten("`kafka.key.serializer`", NO_SERIALIZER, {"kafka.key.serializer": "any"}),
-    _unwritten(
-        "no `checkpointLocation`, sink Kafka", "at start: `_LEGACY_ERROR_TEMP_1298`", {"checkpointLocation": None}
+    _refused_sink_option("neither column nor option `topic`", NO_TOPIC, {"topic": None}),
+    _refused_sink_option(
+        "`kafka.transactional.id`", "while running: `IllegalStateException`", {"kafka.transactional.id": "one"}
     ),
-    _written("`asyncProgressTrackingEnabled=true`, stateless", {"asyncProgressTrackingEnabled": "true"}),
+    _refused_sink_option("`kafka.key.serializer`", NO_SERIALIZER, {"kafka.key.serializer": "any"}),
+    _refused_sink_option(
+        "no `checkpointLocation`, Kafka sink", "at start: `_LEGACY_ERROR_TEMP_1298`", {"checkpointLocation": None}
+    ),
+    _accepted_sink_option("`asyncProgressTrackingEnabled=true`, stateless", {"asyncProgressTrackingEnabled": "true"}),
     refused(
         "`asyncProgressTrackingEnabled=true`, stateful",
         NO_ASYNC,
         lambda b: b.write(b.rows().groupBy("k").count(), {"asyncProgressTrackingEnabled": "true"}).start(),
     ),
-    _unwritten(
+    _refused_sink_option(
         "`asyncProgressTrackingCheckpointIntervalMs` other than 0",
         "at start: `ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO`",
         {"asyncProgressTrackingCheckpointIntervalMs": "1000"},
@@ -137,12 +146,12 @@ SINK_OPTIONS = (
 
 SESSION_OPTIONS = (
     together(
-        _no_conf(f"{STATE_STORE}.checkpointFormatVersion", "1"),
-        _no_conf(f"{STATE_STORE}.providerClass", HDFS),
+        _refused_conf(f"{STATE_STORE}.checkpointFormatVersion", "1"),
+        _refused_conf(f"{STATE_STORE}.providerClass", HDFS),
     ),
-    _no_conf("spark.sql.execution.sortBeforeRepartition", "true"),
+    _refused_conf("spark.sql.execution.sortBeforeRepartition", "true"),
     together(
-        _conf(f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled", "false"),
-        _conf("spark.sql.adaptive.enabled", "true"),
+        _accepted_conf(f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled", "false"),
+        _accepted_conf("spark.sql.adaptive.enabled", "true"),
     ),
 )

@@ -1,9 +1,4 @@
-"""
-What real-time mode of OSS 4.3.0 does with Python code on the path of the rows.
-
-Cases leave, one for each row of the table of Python code.
-Real-time mode demands that rows stay in the JVM: it refuses all of it.
-"""
+"""Cases for the table of Python code: its outcome in real-time mode on OSS 4.3.0, which refuses all of it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,74 +9,82 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from tests.pages.bench import Bench
+from tests.pages.operator_probe import OperatorProbe
 from tests.pages.outcomes import fails
 
-NO_ARROW = "later: not allowed: `ArrowEvalPythonExec`"
-NO_PROCESSOR = "later: `STDS_FAILED_TO_READ_OPERATOR_METADATA`"
+NO_ARROW = "while running: not in allowlist: `ArrowEvalPythonExec`"
+NO_PROCESSOR = "while running: `STDS_FAILED_TO_READ_OPERATOR_METADATA`"
 COLUMNS = "k string, n int"
-# Its hints know no name of a type.
+# Its type hints do not accept the name of a type.
 _pandas_function: Any = pandas_udf
 
 
 class _Silent(StatefulProcessor):
-    """A processor that keeps and says nothing."""
+    """A processor without state and without output."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Need no state."""
+        """Create no state."""
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
-        """Drop all rows."""
+        """Discard all rows."""
         return iter(())
 
 
-class _Twice:
+class _Double:
     def eval(self, n: int) -> Iterator[tuple[int]]:
         yield (2 * n,)
 
 
-def _same(frames: Iterator[Any]) -> Iterator[Any]:
+def _identity(frames: Iterator[Any]) -> Iterator[Any]:
     return frames
 
 
-def _same_numbers(numbers: pd.Series) -> pd.Series:
+def _identity_series(numbers: pd.Series) -> pd.Series:
     return numbers
 
 
-def _table_function(bench: Bench) -> DataFrame:
-    function: Any = F.udtf(_Twice, returnType="m int")
-    bench.spark.udtf.register("twice", function)
-    return bench.sql("select k, m from rows, lateral twice(n)")
+def _table_function(probe: OperatorProbe) -> DataFrame:
+    function: Any = F.udtf(_Double, returnType="m int")
+    probe.spark.udtf.register("double", function)
+    return probe.sql("select k, m from rows, lateral double(n)")
 
 
-def _pandas_state(bench: Bench) -> DataFrame:
+def _pandas_state(probe: OperatorProbe) -> DataFrame:
     def count(key: Any, frames: Any, state: Any) -> Iterator[pd.DataFrame]:
         return iter(())
 
-    return bench.rows().groupBy("k").applyInPandasWithState(count, COLUMNS, "n int", "update", "NoTimeout")
+    return probe.rows().groupBy("k").applyInPandasWithState(count, COLUMNS, "n int", "update", "NoTimeout")
 
 
 PYTHON = (
     fails("`udf`", NO_ARROW, lambda b: b.rows().select(F.udf(str.upper)("k"))),
     fails(
         "`udf(useArrow=False)`",
-        "later: not allowed: `BatchEvalPythonExec`",
+        "while running: not in allowlist: `BatchEvalPythonExec`",
         lambda b: b.rows().select(F.udf(str.upper, useArrow=False)("k")),
     ),
     fails(
-        "`pandas_udf`, `arrow_udf`", NO_ARROW, lambda b: b.rows().select(_pandas_function(_same_numbers, "int")("n"))
+        "`pandas_udf`, `arrow_udf`", NO_ARROW, lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))
     ),
-    fails("`udtf`", "later: not allowed: `ArrowEvalPythonUDTFExec`", _table_function),
-    fails("`mapInPandas`", "later: not allowed: `MapInPandasExec`", lambda b: b.rows().mapInPandas(_same, COLUMNS)),
-    fails("`mapInArrow`", "later: not allowed: `MapInArrowExec`", lambda b: b.rows().mapInArrow(_same, COLUMNS)),
+    fails("`udtf`", "while running: not in allowlist: `ArrowEvalPythonUDTFExec`", _table_function),
+    fails(
+        "`mapInPandas`",
+        "while running: not in allowlist: `MapInPandasExec`",
+        lambda b: b.rows().mapInPandas(_identity, COLUMNS),
+    ),
+    fails(
+        "`mapInArrow`",
+        "while running: not in allowlist: `MapInArrowExec`",
+        lambda b: b.rows().mapInArrow(_identity, COLUMNS),
+    ),
     fails(
         "`groupBy(k).applyInPandas`",
-        "later: not allowed: `SortExec`, `FlatMapGroupsInPandasExec`",
+        "while running: not in allowlist: `SortExec`, `FlatMapGroupsInPandasExec`",
         lambda b: b.rows().groupBy("k").applyInPandas(lambda frame: frame, COLUMNS),
     ),
     fails(
         "`applyInPandasWithState`",
-        "later: not allowed: `SortExec`, `FlatMapGroupsInPandasWithStateExec`",
+        "while running: not in allowlist: `SortExec`, `FlatMapGroupsInPandasWithStateExec`",
         _pandas_state,
     ),
     fails(

@@ -1,8 +1,7 @@
 """
-What real-time mode of OSS 4.3.0 does with sources.
+Cases for the table of sources: their outcome in real-time mode on OSS 4.3.0.
 
-Cases leave, one for each row of the table of sources.
-Real-time mode demands a source that can be read while the batch runs: Kafka, or one in Scala that says so.
+A source must support reading while the batch runs, as Kafka and `LowLatencyMemoryStream` do.
 """
 
 from collections.abc import Iterator
@@ -11,17 +10,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from tests.pages.bench import INPUT, LAST, Bench
+from tests.pages.operator_probe import INPUT, LAST, OperatorProbe
 from tests.pages.outcomes import Case, fails, runs, together
 
 NOT_FOUND = "at start: `DATA_SOURCE_NOT_FOUND`"
-NO_INPUT = "later: `INPUT_STREAM_NOT_SUPPORTED`"
+NO_INPUT = "while running: `INPUT_STREAM_NOT_SUPPORTED`"
 ALL = tuple(f"{key} {number}" for key, number in INPUT)
 
 Offset = dict[str, int]
 
 
-class _Nothing(SimpleDataSourceStreamReader):
+class _EmptyReader(SimpleDataSourceStreamReader):
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {"next": 0}
 
@@ -33,7 +32,7 @@ class _Nothing(SimpleDataSourceStreamReader):
 
 
 class PythonSource(DataSource):
-    """The smallest source in Python."""
+    """A minimal source in Python."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,47 +40,47 @@ class PythonSource(DataSource):
         return "python_source"
 
     def schema(self) -> str:
-        """Return the columns."""
+        """Return the schema."""
         return "k string"
 
-    def simpleStreamReader(self, schema: StructType) -> _Nothing:  # noqa: ARG002, N802 - Spark's signature
-        """Return a reader that has no rows."""
-        return _Nothing()
+    def simpleStreamReader(self, schema: StructType) -> _EmptyReader:  # noqa: ARG002, N802 - Spark's signature
+        """Return a reader without rows."""
+        return _EmptyReader()
 
 
 def _source(name: str, cell: str, **options: str) -> Case:
     return fails(
-        f'`format("{name}")`', cell, lambda bench: bench.spark.readStream.format(name).options(**options).load()
+        f'`format("{name}")`', cell, lambda probe: probe.spark.readStream.format(name).options(**options).load()
     )
 
 
-def _files(bench: Bench) -> DataFrame:
-    return bench.spark.readStream.text(str(bench.folder))
+def _files(probe: OperatorProbe) -> DataFrame:
+    return probe.spark.readStream.text(str(probe.folder))
 
 
-def _table(bench: Bench) -> DataFrame:
-    path, name = bench.new_folder(), bench.target.replace("-", "_")
-    bench.spark.range(1).write.parquet(path)
-    bench.spark.sql(f"create table {name} using parquet location '{path}'")
-    return bench.spark.readStream.table(name)
+def _table(probe: OperatorProbe) -> DataFrame:
+    path, name = probe.new_folder(), probe.target.replace("-", "_")
+    probe.spark.range(1).write.parquet(path)
+    probe.spark.sql(f"create table {name} using parquet location '{path}'")
+    return probe.spark.readStream.table(name)
 
 
-def _python(bench: Bench) -> DataFrame:
-    bench.spark.dataSource.register(PythonSource)
-    return bench.spark.readStream.format("python_source").load()
+def _python(probe: OperatorProbe) -> DataFrame:
+    probe.spark.dataSource.register(PythonSource)
+    return probe.spark.readStream.format("python_source").load()
 
 
-def _low_latency_memory(bench: Bench) -> DataFrame:
-    jvm, session = bench.spark._jvm, bench.spark._jsparkSession  # noqa: SLF001 - the class has no Python form
+def _low_latency_memory(probe: OperatorProbe) -> DataFrame:
+    jvm, session = probe.spark._jvm, probe.spark._jsparkSession  # noqa: SLF001 - the class has no Python API
     assert jvm is not None
     streams = jvm.org.apache.spark.sql.execution.streaming.sources
     source = streams.LowLatencyMemoryStream.apply(session, 1, jvm.org.apache.spark.sql.Encoders.STRING())
     source.addData(jvm.PythonUtils.toSeq([LAST]))
-    return DataFrame(source.toDF(), bench.spark)
+    return DataFrame(source.toDF(), probe.spark)
 
 
 SOURCES = (
-    runs('`format("kafka")`', Bench.rows, *ALL),
+    runs('`format("kafka")`', OperatorProbe.rows, *ALL),
     runs("`LowLatencyMemoryStream`, for tests in Scala", _low_latency_memory, LAST),
     _source("rate", NO_INPUT),
     together(

@@ -1,9 +1,4 @@
-"""
-Start the same query in each execution mode, and tell what it has written and committed.
-
-A job arrives; a started query, records and positions leave.
-Real-time mode is one of four here, so that tests can hold them side by side.
-"""
+"""Start the same query in each execution mode, and read what it has written and committed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import stop_completely, wait_until
+from examples.realtime.queries import stop_completely, wait_until
 from tests.helpers import end_offset, eventually, produce
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -22,13 +17,14 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")
-# How many more commits than the next one cover a record that is out: an epoch may have ended while it travelled.
-COMMITS_LATER = {"continuous": 1, "real-time": 0}
+# Commits to wait for after the next one until a written record is committed: an epoch can end while the record is on
+# its way.
+ADDITIONAL_COMMITS = {"continuous": 1, "real-time": 0}
 
 
 @dataclass(frozen=True)
-class Job:
-    """A query that can be started in every mode: where it reads, writes and keeps its position."""
+class ModeJob:
+    """A query that can start in every execution mode, with its topics and its checkpoint."""
 
     spark: SparkSession
     kafka: str
@@ -40,8 +36,8 @@ class Job:
     starting_offsets: str = "earliest"
 
 
-def shaped(job: Job) -> DataFrame:
-    """Return the stream of a job, with key and value for the sink."""
+def stream_of(job: ModeJob) -> DataFrame:
+    """Return the streaming DataFrame of a job, with the columns `key` and `value` for the sink."""
     source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
     records = source.option("subscribe", job.source).option("startingOffsets", job.starting_offsets).load()
     stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
@@ -53,7 +49,7 @@ def shaped(job: Job) -> DataFrame:
         case "timed":
             return stream.withColumn("value", F.current_timestamp().cast("string"))
         case "slow for b":
-            # A computation of seconds, which no interrupt ends.
+            # A computation that takes seconds and ignores interrupts.
             numbers = F.sequence(F.lit(1), F.lit(30_000_000))
             odd = F.aggregate(numbers, F.lit(0), lambda count, number: count + number % 2)
             return stream.withColumn("value", F.when(stream.value != "b", "a").when(odd > 1, "b"))
@@ -63,9 +59,9 @@ def shaped(job: Job) -> DataFrame:
             return stream
 
 
-def start(job: Job, mode: Mode, interval: str = "2 seconds") -> StreamingQuery:
-    """Start a job in a mode; `interval` is how often the two long-running modes and async progress commit."""
-    writer = shaped(job).writeStream.outputMode(job.output_mode).option("checkpointLocation", str(job.checkpoint))
+def start(job: ModeJob, mode: Mode, interval: str = "2 seconds") -> StreamingQuery:
+    """Start a job; `interval` is the commit interval of continuous mode, real-time mode and async progress tracking."""
+    writer = stream_of(job).writeStream.outputMode(job.output_mode).option("checkpointLocation", str(job.checkpoint))
     writer = writer.queryName(f"{mode} {job.shape}")
     if job.shape == "foreachBatch":
         writer = writer.foreachBatch(lambda rows, _: rows.foreach(print))
@@ -84,13 +80,13 @@ def start(job: Job, mode: Mode, interval: str = "2 seconds") -> StreamingQuery:
     return writer.trigger(processingTime="0 seconds").start()
 
 
-def send(job: Job, *values: str) -> None:
-    """Send values to the source of a job."""
+def send(job: ModeJob, *values: str) -> None:
+    """Send values to the source topic of a job."""
     produce(job.kafka, job.source, [(0, value.encode()) for value in values])
 
 
-def written(job: Job) -> list[str]:
-    """Return what the target of a job holds, in its order."""
+def written(job: ModeJob) -> list[str]:
+    """Return the values in the target topic of a job, in their order."""
     count = eventually(lambda: end_offset(job.kafka, job.target) + 1, 10, "the end of the target") - 1
     consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
     consumer.assign([TopicPartition(job.target, 0, 0)])
@@ -99,18 +95,18 @@ def written(job: Job) -> list[str]:
     return [(record.value() or b"").decode() for record in records]
 
 
-def run_until(job: Job, mode: Mode, count: int, interval: str = "2 seconds") -> list[str]:
-    """Run a job until its target holds `count` records and a commit covers them, stop it, and return the records."""
-    committed = newest(job.checkpoint / "commits")
+def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds") -> list[str]:
+    """Run a job until it has written and committed `count` records, stop it, and return the values in its target."""
+    committed = newest_entry(job.checkpoint / "commits")
     query = start(job, mode, interval)
     wait_until(lambda: len(written(job)) >= count, 60, f"{count} records", [query])
-    if mode in COMMITS_LATER:
-        committed = newest(job.checkpoint / "commits") + COMMITS_LATER[mode]
-    wait_until(lambda: newest(job.checkpoint / "commits") > committed, 60, "a commit", [query])
+    if mode in ADDITIONAL_COMMITS:
+        committed = newest_entry(job.checkpoint / "commits") + ADDITIONAL_COMMITS[mode]
+    wait_until(lambda: newest_entry(job.checkpoint / "commits") > committed, 60, "a commit", [query])
     stop_completely(job.spark, query)
     return written(job)
 
 
-def newest(log: Path) -> int:
-    """Return the number of the newest entry of an offset or commit log, or -1."""
+def newest_entry(log: Path) -> int:
+    """Return the number of the newest entry of an offset or commit log, or -1 if it is empty."""
     return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)

@@ -1,29 +1,27 @@
 """
-Run Spark sessions that cannot stand beside the session of the tests, each in a process of its own.
+Run Spark sessions that need a separate process, because they lack the connector or use dynamic allocation.
 
-The name of a session and the address of a broker arrive as arguments; the error that the session gives is printed.
-Real-time mode depends on what a session starts with: its connector, and a cluster of fixed size.
+Arguments are the name of a session and the address of a broker; the program prints the resulting error.
 """
 
 import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from examples.attribution.settings import Settings
-from examples.realtime.slots import QueryFailedError, build_session, wait_until
+from examples.realtime.queries import QueryFailedError, wait_until
 from examples.services import java_home
+from examples.services.spark import build_session
 
-TWO_SECONDS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
-ELASTIC = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "1"}
+SHORT_BATCHES = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
+DYNAMIC_ALLOCATION = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "1"}
 
 
 def without_connector(servers: str) -> str:
-    """Read Kafka in a plain session and return the condition."""
+    """Read Kafka in a session without the connector and return the error condition."""
     os.environ["JAVA_HOME"] = str(java_home())
     session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     try:
@@ -34,17 +32,17 @@ def without_connector(servers: str) -> str:
 
 
 def dynamic_allocation(servers: str) -> str:
-    """Run a stateless and a stateful query on a cluster that grows and shrinks, and return what became of each."""
+    """Run a stateless and a stateful query with dynamic allocation, and return the outcome of each."""
     small = {"spark.executor.memory": "1g", "spark.driver.memory": "1g"}
     # One executor with six slots.
-    elastic = replace(Settings(), master="local-cluster[1,6,1024]")
-    session = build_session(elastic, {**ELASTIC, **TWO_SECONDS, **small})
+    confs = {**DYNAMIC_ALLOCATION, **SHORT_BATCHES, **small}
+    session = build_session("elastic", master="local-cluster[1,6,1024]", confs=confs)
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     rows = source.option("subscribe", "clicks").load()
-    return f"stateless: {_fate(rows)}\nstateful: {_fate(rows.groupBy('key').count())}"
+    return f"stateless: {_outcome(rows)}\nstateful: {_outcome(rows.groupBy('key').count())}"
 
 
-def _fate(stream: DataFrame) -> str:
+def _outcome(stream: DataFrame) -> str:
     writer = stream.writeStream.format("console").outputMode("update")
     query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
     try:

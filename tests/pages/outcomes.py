@@ -1,8 +1,8 @@
 """
-Try a construct in real-time mode and say what became of it, in the words of the pages' tables.
+Run a construct in real-time mode and return its outcome as a cell of the pages' tables.
 
-A function that starts a query arrives; a cell leaves: `runs`, or the moment of the refusal and its name.
-Real-time mode demands both moments: some refusals come from the call, others only when the query plans its first batch.
+The outcome is `runs`, or the moment and the condition of the refusal. `start()` raises some refusals; others end the
+query when it plans its first batch.
 """
 
 import re
@@ -14,9 +14,10 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import QueryFailedError, assert_real_time, raise_if_failed
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import QueryFailedError, raise_if_failed
 from tests.helpers import eventually
-from tests.pages.bench import LAST, Bench
+from tests.pages.operator_probe import LAST, OperatorProbe
 from tests.pages.running import name_of
 
 DEADLINE_SECONDS = 60.0
@@ -27,55 +28,55 @@ CLASSES = re.compile(r"The (?:operator|sink)\(s\): (.*?) (?:is|are) not in the (
 
 @dataclass(frozen=True)
 class Case:
-    """A row of a table: its first cell, the cell of OSS 4.3.0, and how to find out what that cell must be."""
+    """A row of a table: its first cell, its cell for OSS 4.3.0, and a function that observes the outcome."""
 
     what: str
     cell: str
-    observe: Callable[[Bench], str]
+    observe: Callable[[OperatorProbe], str]
 
 
-def runs(what: str, build: Callable[[Bench], DataFrame], *rows: str) -> Case:
-    """Return the case of a stream that writes exactly these rows to Kafka."""
-    return writes(what, lambda bench: bench.write(build(bench)).start(), *rows)
+def runs(what: str, build: Callable[[OperatorProbe], DataFrame], *rows: str) -> Case:
+    """Return the case of a DataFrame whose query writes exactly these rows to Kafka."""
+    return writes(what, lambda probe: probe.write(build(probe)).start(), *rows)
 
 
-def writes(what: str, start: Callable[[Bench], StreamingQuery], *rows: str) -> Case:
+def writes(what: str, start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Case:
     """Return the case of a query that writes exactly these rows."""
-    return Case(what, "runs", lambda bench: outcome(start, bench, list(rows)))
+    return Case(what, "runs", lambda probe: outcome(start, probe, list(rows)))
 
 
-def fails(what: str, cell: str, build: Callable[[Bench], DataFrame]) -> Case:
-    """Return the case of a stream to Kafka that is refused."""
-    return refused(what, cell, lambda bench: bench.write(build(bench)).start())
+def fails(what: str, cell: str, build: Callable[[OperatorProbe], DataFrame]) -> Case:
+    """Return the case of a DataFrame that is refused with Kafka as the sink."""
+    return refused(what, cell, lambda probe: probe.write(build(probe)).start())
 
 
-def refused(what: str, cell: str, start: Callable[[Bench], StreamingQuery]) -> Case:
+def refused(what: str, cell: str, start: Callable[[OperatorProbe], StreamingQuery]) -> Case:
     """Return the case of a query that is refused."""
-    return Case(what, cell, lambda bench: outcome(start, bench, []))
+    return Case(what, cell, lambda probe: outcome(start, probe, []))
 
 
 def together(*cases: Case) -> Case:
-    """Return one row for cases of the same outcome."""
+    """Return one row for several cases that have the same outcome."""
 
-    def observe(bench: Bench) -> str:
-        return " or ".join(dict.fromkeys(case.observe(bench.with_empty_target()) for case in cases))
+    def observe(probe: OperatorProbe) -> str:
+        return " or ".join(dict.fromkeys(case.observe(probe.with_empty_target()) for case in cases))
 
     return Case("; ".join(case.what for case in cases), cases[0].cell, observe)
 
 
-def outcome(start: Callable[[Bench], StreamingQuery], bench: Bench, expected: list[str]) -> str:
-    """Start a query and say what became of it; `expected` must be written, long before the batch ends."""
+def outcome(start: Callable[[OperatorProbe], StreamingQuery], probe: OperatorProbe, expected: list[str]) -> str:
+    """Start a query and return its outcome; it must write the `expected` rows long before the batch ends."""
     query = None
     try:
-        query = running = start(bench)
+        query = running = start(probe)
         last = sum(text.startswith(LAST) for text in expected) or 1
-        eventually(lambda: running.exception() or _ended(bench, last), DEADLINE_SECONDS, f"{expected} or a failure")
+        eventually(lambda: running.exception() or _ended(probe, last), DEADLINE_SECONDS, f"{expected} or a failure")
         raise_if_failed([running])
         assert_real_time(running)
-        written = bench.texts()
+        written = probe.texts()
         return "runs" if sorted(expected) == sorted(written) else f"runs and writes {written}"
     except QueryFailedError as error:
-        return f"later: {refusal(error.__cause__ or error)}"
+        return f"while running: {refusal(error.__cause__ or error)}"
     except (PySparkException, Py4JJavaError, TypeError) as error:
         return f"at start: {refusal(error)}"
     finally:
@@ -84,13 +85,13 @@ def outcome(start: Callable[[Bench], StreamingQuery], bench: Bench, expected: li
 
 
 def refusal(error: BaseException) -> str:
-    """Return the classes that are not in the allowlist, or the name without its family, or else the message."""
+    """Return the classes that are not in the allowlist, else the condition without its family, else the message."""
     name, message = name_of(error), str(error).partition("\n")[0]
     listed = CLASSES.search(message)
     if name == NOT_ALLOWED and listed:
-        return "not allowed: " + ", ".join(f"`{part.rpartition('.')[2]}`" for part in listed[1].split(", "))
+        return "not in allowlist: " + ", ".join(f"`{part.rpartition('.')[2]}`" for part in listed[1].split(", "))
     return f'"{message}"' if name == StreamingQueryException.__name__ else f"`{name.removeprefix(FAMILY)}`"
 
 
-def _ended(bench: Bench, last: int) -> bool:
-    return sum(text.startswith(LAST) for text in bench.texts()) >= last
+def _ended(probe: OperatorProbe, last: int) -> bool:
+    return sum(text.startswith(LAST) for text in probe.texts()) >= last

@@ -1,5 +1,4 @@
-/* Processors that show what the page on state says: state with TTL, event-time timers, initial state.
- * Rows of a key arrive, lines of text leave. */
+/* Processors for the tests of the page on state: state with a TTL, event-time timers, initial state. */
 package processors
 
 import java.sql.Timestamp
@@ -8,7 +7,7 @@ import java.time.Duration
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.sql.streaming._
 
-/** Counts the rows of a key in three kinds of state that end by themselves. */
+/** Counts the rows of a key in value, list and map state with a TTL. */
 class Fading(ttlMs: Int) extends StatefulProcessor[String, String, String] {
   @transient private var value: ValueState[Long] = _
   @transient private var list: ListState[Long] = _
@@ -30,7 +29,7 @@ class Fading(ttlMs: Int) extends StatefulProcessor[String, String, String] {
     }
 }
 
-/** Sets a timer one minute of event time after a row, and says the watermark. */
+/** Sets an event-time timer one minute after each row, and emits the watermark. */
 class Overdue extends StatefulProcessor[String, (String, Timestamp), String] {
   override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = ()
 
@@ -45,7 +44,7 @@ class Overdue extends StatefulProcessor[String, (String, Timestamp), String] {
     Iterator(s"$key ${timers.getCurrentWatermarkInMs()} due ${timer.getExpiryTimeInMs()}")
 }
 
-/** Counts the rows of a key, and goes on from a number that is there before the first row. */
+/** Counts the rows of a key, starting from its initial state. */
 class Continued extends StatefulProcessorWithInitialState[String, String, String, (String, Long)] {
   @transient private var count: ValueState[Long] = _
 

@@ -1,8 +1,7 @@
 """
-Topics that the pages use, and records to feed to those that a fence reads.
+Topics that the pages use, and sample records for the topics that a code block reads.
 
-Pages name topics as a reader would; these exist on the broker of the tests.
-What is not listed does not exist, so that a page can also show what an unknown topic does.
+Other topics do not exist on the broker of the tests, so a page can also show what happens with an unknown topic.
 """
 
 import itertools
@@ -13,11 +12,12 @@ from dataclasses import replace
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.attribution.settings import SOURCE_TOPICS, TOPICS, Settings
+from examples.attribution.settings import Settings
+from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import Traffic
 
 PARTITIONS = 2
-# Nobody feeds these: what arrives in one of them was written by a query.
+# Tests send no records to these topics, so every record in them was written by a query.
 TARGETS = (
     "alerts",
     "payments-checked",
@@ -70,7 +70,7 @@ ALL_TOPICS = tuple(dict.fromkeys([*SOURCES, *TOPICS, *TARGETS]))
 
 
 def create_page_topics(kafka: str) -> None:
-    """Create all topics of the pages."""
+    """Create all topics that the pages use."""
     wanted = [NewTopic(name, PARTITIONS, config=APPEND_TIME) for name in ALL_TOPICS]
     admin = AdminClient({"bootstrap.servers": kafka})
     for created in admin.create_topics(wanted).values():
@@ -78,7 +78,7 @@ def create_page_topics(kafka: str) -> None:
 
 
 def feed(kafka: str, topics: list[str]) -> None:
-    """Send the samples of some topics once, spread over their partitions."""
+    """Send the samples of some topics once, distributed over their partitions."""
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
     for topic in topics:
         for number, (key, value) in enumerate(SAMPLES[topic]):

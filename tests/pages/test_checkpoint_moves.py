@@ -1,12 +1,12 @@
-"""The page on execution modes: which checkpoint moves to which mode, and how a position moves where none can."""
+"""Checkpoints that move from one execution mode to another, and positions that move without their checkpoint."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from examples.realtime.slots import QueryFailedError
-from tests.pages.jobs import FORMAT, PROVIDER, Job, Mode, run_until, send, written
+from examples.realtime.queries import QueryFailedError
+from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, run_until, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
@@ -15,25 +15,25 @@ PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 
 MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]] = {
-    "stateless, as it comes": ("stateless", {}, [("micro-batch", ["a"]), ("real-time", REFUSED_V1)]),
-    "stateless, prepared": (
+    "stateless, default settings": ("stateless", {}, [("micro-batch", ["a"]), ("real-time", REFUSED_V1)]),
+    "stateless, format 2": (
         "stateless",
         {FORMAT: "2"},
         [("micro-batch", ["a"]), ("real-time", ["b", "b"]), ("async progress", ["c"]), ("real-time", ["d", "d"])],
     ),
-    "async, as it comes": ("stateless", {}, [("async progress", ["a"]), ("real-time", REFUSED_V1)]),
-    "async, prepared": ("stateless", {FORMAT: "2"}, [("async progress", ["a"]), ("real-time", ["b", "b"])]),
-    "continuous, prepared in vain": ("stateless", PREPARED, [("continuous", ["a"]), ("real-time", REFUSED_V1)]),
+    "async, default settings": ("stateless", {}, [("async progress", ["a"]), ("real-time", REFUSED_V1)]),
+    "async, format 2": ("stateless", {FORMAT: "2"}, [("async progress", ["a"]), ("real-time", ["b", "b"])]),
+    "continuous, RocksDB and format 2": ("stateless", PREPARED, [("continuous", ["a"]), ("real-time", REFUSED_V1)]),
     "continuous, to micro-batch": ("stateless", {}, [("continuous", ["a"]), ("micro-batch", "WatermarkTracker")]),
     "real-time, to continuous": (
         "stateless",
         {},
         [("real-time", ["a"]), ("continuous", ["b"]), ("real-time", REFUSED_V1)],
     ),
-    "stateful, as it comes": ("counted", {}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
+    "stateful, default settings": ("counted", {}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
     "stateful, RocksDB only": ("counted", {PROVIDER: ROCKSDB}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
     "stateful, format only": ("counted", {FORMAT: "2"}, [("micro-batch", "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED")]),
-    "stateful, prepared": (
+    "stateful, RocksDB and format 2": (
         "counted",
         PREPARED,
         [("micro-batch", ["2"]), ("real-time", ["3", "4"]), ("micro-batch", ["6"]), ("real-time", ["7", "8"])],
@@ -43,17 +43,17 @@ MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]]
 
 
 def committed_position(checkpoint: Path) -> str:
-    """Return where the only source of a query stood at its newest commit, as JSON for `startingOffsets`."""
+    """Return the newest committed offsets of a query with one source, as JSON for `startingOffsets`."""
     logs = [{int(file.name) for file in (checkpoint / log).glob("[0-9]*")} for log in ("commits", "offsets")]
     newest_commit = max(set.intersection(*logs))
     return (checkpoint / "offsets" / str(newest_commit)).read_text().splitlines()[-1]
 
 
 @pytest.mark.parametrize(("shape", "confs", "steps"), MOVES.values(), ids=MOVES)
-def test_checkpoint_moves_only_where_its_format_allows(
-    job: Job, shape: str, confs: dict[str, str], steps: list[tuple[Mode, str | list[str]]]
+def test_checkpoint_moves_only_if_its_format_allows(
+    job: ModeJob, shape: str, confs: dict[str, str], steps: list[tuple[Mode, str | list[str]]]
 ) -> None:
-    """A move loses and repeats nothing and keeps the counts, or it is refused; two records arrive before each step."""
+    """A move is refused, or it loses and repeats no record and keeps the counts."""
     job = replace(job, shape=shape)
     for key, value in confs.items():
         job.spark.conf.set(key, value)
@@ -66,13 +66,13 @@ def test_checkpoint_moves_only_where_its_format_allows(
         else:
             values = run_until(job, mode, before + (2 if shape == "stateless" else len(expected)))
             assert (expected * 2)[:2] if shape == "stateless" else expected == values[before:]
-        # Only the first query creates the checkpoint; what comes later has the settings of anybody.
+        # Only the first query creates the checkpoint; later queries use default settings.
         for key in confs:
             job.spark.conf.unset(key)
 
 
-def test_override_takes_a_checkpoint_of_the_old_format(job: Job) -> None:
-    """Whoever accepts the risk of losing data on a failure goes on with the old state."""
+def test_override_accepts_checkpoint_of_old_format(job: ModeJob) -> None:
+    """With the override, the query continues with the old state."""
     job = replace(job, shape="counted")
     send(job, "a", "a")
     run_until(job, "micro-batch", 1)
@@ -83,8 +83,8 @@ def test_override_takes_a_checkpoint_of_the_old_format(job: Job) -> None:
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous"])
-def test_position_handed_to_a_new_checkpoint_neither_loses_nor_repeats(job: Job, mode: Mode) -> None:
-    """Where a checkpoint cannot move, its last committed position can: the new query goes on behind it."""
+def test_new_checkpoint_continues_at_committed_position(job: ModeJob, mode: Mode) -> None:
+    """A new query that starts at the last committed position loses and repeats no record."""
     send(job, "a", "b")
     run_until(job, mode, 2)
     send(job, "c")

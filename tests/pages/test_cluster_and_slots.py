@@ -1,4 +1,4 @@
-"""The page on clusters and slots: its numbers, the engine's own count, starvation as it shows, a task's throughput."""
+"""Claims of the page on clusters and slots: slot counts, starved partitions, rows per second of a task."""
 
 import json
 import math
@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import QueryFailedError, slots_needed, wait_until
+from examples.realtime.queries import QueryFailedError, wait_until
+from examples.realtime.slots import slots_needed
 from scripts.pack import files
 from scripts.text import markdown
 from tests.conftest import SLOTS
@@ -21,13 +22,13 @@ from tests.helpers import end_offset, eventually, new_topic, produce
 
 PAGE = files.ROOT / "references" / "cluster_and_slots.md"
 NO_BROKER = "127.0.0.1:1"
-# Records per second and source task, which the sizing table of the page assumes.
+# Records per second and source task that the sizing table of the page assumes.
 STATELESS_RATE, STATEFUL_RATE = 1_000, 250
 
 
 @dataclass(frozen=True)
 class Case:
-    """A query of the page's table, as the file of cases describes it."""
+    """A query of the page's table, as described in `slot_cases.json`."""
 
     query: str
     source_partitions: int
@@ -38,24 +39,24 @@ class Case:
     slots_needed: int
 
     def __str__(self) -> str:
-        """Name the case in a report."""
+        """Return the id of the case in test reports."""
         return self.query
 
 
 CASES = [Case(**fields) for fields in json.loads(Path(__file__).with_name("slot_cases.json").read_text())]
 
-# Of a query without a shuffle Spark checks nothing.
-TOO_LARGE = [case for case in CASES if case.slots_needed > max(SLOTS, case.source_partitions)]
+# Spark checks no slots for a query without a shuffle.
+REFUSED_CASES = [case for case in CASES if case.slots_needed > max(SLOTS, case.source_partitions)]
 
 
 def read(session: SparkSession, kafka: str, topic: str, **options: str) -> DataFrame:
-    """Return keys and values of a topic."""
+    """Return a stream of the keys and values of a topic."""
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
     return source.option("startingOffsets", "earliest").options(**options).load().select("key", "value")
 
 
-def planned(spark: SparkSession, case: Case, kafka: str = NO_BROKER, topic: str = "any") -> DataFrame:
-    """Build the query of a case in a session of its own, where its number of shuffle partitions stays."""
+def stream_of(spark: SparkSession, case: Case, kafka: str = NO_BROKER, topic: str = "any") -> DataFrame:
+    """Build the query of a case in a separate session with the shuffle partitions of the case."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", case.shuffle_partitions)
     stream = read(session, kafka, topic)
@@ -82,19 +83,19 @@ def rows(title: str) -> list[tuple[str, ...]]:
     return [cells for _, cells in table.rows]
 
 
-def function_of_the_page(name: str) -> Callable[..., Any]:
-    """Return a function that a code block of the page defines."""
+def function_of_page(name: str) -> Callable[..., Any]:
+    """Return a function that is defined in a code block of the page."""
     code = next(
         fence.code for fence in markdown.fences(PAGE.read_text(encoding="utf-8")) if f"def {name}(" in fence.code
     )
     names: dict[str, Any] = {}
     exec(code, names)
-    found: Callable[..., Any] = names[name]
-    return found
+    function: Callable[..., Any] = names[name]
+    return function
 
 
-def test_table_of_slots_is_the_file_of_cases() -> None:
-    """A reader and a calculator see the same examples."""
+def test_slot_table_equals_the_case_file() -> None:
+    """The table of the page and the slot calculator use the same cases."""
     expected = []
     for case in CASES:
         counts = (case.source_partitions, sum(case.repartitions) or "-", case.shuffle_partitions, case.stateful_stages)
@@ -104,8 +105,8 @@ def test_table_of_slots_is_the_file_of_cases() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_formula_of_the_page_gives_the_number_of_the_table(case: Case) -> None:
-    """Source partitions, repartitions and shuffle partitions of each stateful stage, for each query."""
+def test_slot_formula_gives_the_number_in_the_table(case: Case) -> None:
+    """The formula adds source partitions, repartitions and shuffle partitions per stateful stage, for each query."""
     stateful = case.shuffle_partitions * case.stateful_stages
 
     assert case.slots_needed == case.queries * (case.source_partitions + sum(case.repartitions) + stateful)
@@ -113,19 +114,19 @@ def test_formula_of_the_page_gives_the_number_of_the_table(case: Case) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_plan_needs_the_slots_of_the_table(spark: SparkSession, case: Case) -> None:
-    """The preflight counts in the plan what the table says."""
-    assert case.slots_needed == case.queries * slots_needed(planned(spark, case), case.source_partitions)
+def test_slots_needed_equals_the_number_in_the_table(spark: SparkSession, case: Case) -> None:
+    """The preflight check derives the number in the table from the plan."""
+    assert case.slots_needed == case.queries * slots_needed(stream_of(spark, case), case.source_partitions)
 
 
 @pytest.mark.spark
 @pytest.mark.services
-@pytest.mark.parametrize("case", TOO_LARGE, ids=str)
-def test_engine_asks_for_the_slots_of_the_table(spark: SparkSession, kafka: str, tmp_path: Path, case: Case) -> None:
-    """What does not fit is refused by Spark, which names the same number."""
+@pytest.mark.parametrize("case", REFUSED_CASES, ids=str)
+def test_spark_requires_the_slots_in_the_table(spark: SparkSession, kafka: str, tmp_path: Path, case: Case) -> None:
+    """Spark refuses a query that needs too many slots, and its message has the number in the table."""
     topic = new_topic(kafka, case.source_partitions)
 
-    query = start(planned(spark, case, kafka, topic), kafka, new_topic(kafka, 1), tmp_path / "large")
+    query = start(stream_of(spark, case, kafka, topic), kafka, new_topic(kafka, 1), tmp_path / "large")
 
     with pytest.raises(QueryFailedError, match=f"it needs {case.slots_needed} concurrent task slots") as refused:
         wait_until(lambda: False, 60, "the refusal", [query])
@@ -134,8 +135,8 @@ def test_engine_asks_for_the_slots_of_the_table(spark: SparkSession, kafka: str,
 
 @pytest.mark.spark
 @pytest.mark.services
-def test_max_partitions_has_no_effect_on_open_source(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The option that packs partitions on Databricks is accepted, and every partition still takes a slot."""
+def test_max_partitions_has_no_effect_on_oss(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """OSS accepts `maxPartitions`, and each partition still needs one slot."""
     packed = read(spark, kafka, new_topic(kafka, SLOTS), maxPartitions="1")
 
     query = start(packed.groupBy("value").count().select("value"), kafka, new_topic(kafka, 1), tmp_path / "packed")
@@ -146,8 +147,8 @@ def test_max_partitions_has_no_effect_on_open_source(spark: SparkSession, kafka:
 
 @pytest.mark.spark
 @pytest.mark.services
-def test_starved_partitions_are_found_by_the_code_of_the_page(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """With two partitions more than slots two stay silent without an error, and two progress events tell which."""
+def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """With two partitions too many, two are never read without an error, and two progress events show which ones."""
     partitions = SLOTS + 2
     source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
     one_each = [(partition, b"value") for partition in range(partitions)]
@@ -157,7 +158,7 @@ def test_starved_partitions_are_found_by_the_code_of_the_page(spark: SparkSessio
     eventually(lambda: end_offset(kafka, target) == SLOTS and query.lastProgress, 60, "a record of each slot")
     before = query.recentProgress[-1].sources[0].endOffset
     produce(kafka, source, one_each)
-    eventually(lambda: end_offset(kafka, target) == 2 * SLOTS, 60, "another one")
+    eventually(lambda: end_offset(kafka, target) == 2 * SLOTS, 60, "a second record of each slot")
     batches = len(query.recentProgress)
     eventually(lambda: len(query.recentProgress) > batches, 60, "the end of its batch")
     after = query.recentProgress[-1].sources[0].endOffset
@@ -165,7 +166,7 @@ def test_starved_partitions_are_found_by_the_code_of_the_page(spark: SparkSessio
     newest = json.dumps({source: dict.fromkeys(map(str, range(partitions)), 2)})
     silent = [f"{source}-{partition}" for partition, end in json.loads(after)[source].items() if end == 0]
     assert 2 == len(silent)
-    assert sorted(silent) == sorted(function_of_the_page("starved")(before, after, newest))
+    assert sorted(silent) == sorted(function_of_page("starved")(before, after, newest))
     assert query.isActive
     assert query.exception() is None
 
@@ -175,10 +176,10 @@ def test_starved_partitions_are_found_by_the_code_of_the_page(spark: SparkSessio
 @pytest.mark.parametrize(
     ("stateful", "rate"), [(False, STATELESS_RATE), (True, STATEFUL_RATE)], ids=["stateless", "stateful"]
 )
-def test_source_task_carries_the_rate_of_the_sizing_table(
+def test_source_task_handles_the_rate_of_the_sizing_table(
     spark: SparkSession, kafka: str, tmp_path: Path, stateful: bool, rate: int
 ) -> None:
-    """A backlog over two partitions leaves faster than the table assumes, on whatever machine runs this."""
+    """Two tasks process a backlog faster than the sizing table assumes."""
     count, tasks = 16_000, 2
     source, target = new_topic(kafka, tasks), new_topic(kafka, 1)
     stream = read(spark, kafka, source).select("value")
@@ -194,9 +195,9 @@ def test_source_task_carries_the_rate_of_the_sizing_table(
     assert rate <= count / tasks / (time.monotonic() - began)
 
 
-def test_sizing_table_follows_from_its_basis() -> None:
-    """Tasks are the rate divided by what one carries; state partitions double the slots."""
-    for rate, *cells, _ in rows("From rate to cluster"):
+def test_sizing_table_follows_from_its_rates() -> None:
+    """The number of tasks is the rate divided by the rate per task; state partitions double the slots."""
+    for rate, *cells, _ in rows("Cluster size for a record rate"):
         records = int(rate.replace(",", ""))
         stateless, tasks = math.ceil(records / STATELESS_RATE), math.ceil(records / STATEFUL_RATE)
 

@@ -1,4 +1,4 @@
-"""The page on execution modes: what shows in the plan, what each mode accepts, and what a stop repeats."""
+"""Claims of the page on execution modes: plans, accepted operations, duplicates after a stop."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 from pyspark.errors import PySparkException
 
-from examples.realtime.slots import CONDITION, QueryFailedError, stop_completely, wait_until
-from tests.pages.jobs import MODES, Job, Mode, run_until, send, start, written
+from examples.realtime.queries import CONDITION, QueryFailedError, stop_completely, wait_until
+from tests.pages.jobs import MODES, Mode, ModeJob, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
-LEAVES = {
+SCAN_NODES = {
     "micro-batch": "MicroBatchScan",
     "async progress": "MicroBatchScan",
     "continuous": "ContinuousScan",
@@ -19,13 +19,13 @@ LEAVES = {
 }
 
 
-def is_last(job: Job, value: str) -> bool:
-    """Tell whether a value is the newest in the target of a job."""
+def is_last(job: ModeJob, value: str) -> bool:
+    """Return whether a value is the last one in the target topic of a job."""
     return written(job)[-1:] == [value]
 
 
-def refusal(job: Job, mode: Mode) -> str | None:
-    """Return why a job does not run in a mode: the condition or the first words; None if a record comes out."""
+def refusal(job: ModeJob, mode: Mode) -> str | None:
+    """Return why a job does not run in a mode, as condition or message; None if it writes a record."""
     send(job, "a")
     try:
         query = start(job, mode)
@@ -38,8 +38,8 @@ def refusal(job: Job, mode: Mode) -> str | None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_mode_shows_in_the_plan(job: Job, mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
-    """The leaf of the physical plan names the mode, whatever the trigger was meant to be."""
+def test_physical_plan_shows_the_execution_mode(job: ModeJob, mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
+    """The scan node of the physical plan identifies the execution mode."""
     send(job, "a")
     query = start(job, mode)
     wait_until(lambda: written(job), 60, "a record", [query])
@@ -47,7 +47,7 @@ def test_mode_shows_in_the_plan(job: Job, mode: Mode, capsys: pytest.CaptureFixt
 
     query.explain()
 
-    assert LEAVES[mode] in capsys.readouterr().out
+    assert SCAN_NODES[mode] in capsys.readouterr().out
 
 
 ACCEPTED = {
@@ -69,27 +69,27 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("shape", "output_mode"), ACCEPTED, ids=lambda value: value)
-def test_mode_accepts_or_refuses_a_shape(job: Job, shape: str, output_mode: str, mode: Mode) -> None:
-    """What a mode cannot run it refuses with words of its own; all else puts a record into the target."""
+def test_mode_runs_or_refuses_a_query(job: ModeJob, shape: str, output_mode: str, mode: Mode) -> None:
+    """A mode either refuses a query with the expected message or writes a record to the target."""
     expected = ACCEPTED[shape, output_mode][MODES.index(mode)]
 
-    found = refusal(replace(job, shape=shape, output_mode=output_mode), mode)
+    reason = refusal(replace(job, shape=shape, output_mode=output_mode), mode)
 
-    assert (expected is None) == (found is None), found
-    assert (expected or "") in (found or "")
+    assert (expected is None) == (reason is None), reason
+    assert (expected or "") in (reason or "")
 
 
 REPEATED: dict[Mode, list[str]] = {
     "micro-batch": [],
-    "async progress": ["b"],  # its first batch after a start is always committed
+    "async progress": ["b"],  # the first batch after a start is always committed
     "continuous": ["a", "b"],
     "real-time": ["a", "b"],
 }
 
 
 @pytest.mark.parametrize(("mode", "repeated"), REPEATED.items(), ids=REPEATED)
-def test_stopped_query_repeats_what_it_had_not_committed(job: Job, mode: Mode, repeated: list[str]) -> None:
-    """Rows leave at once and commits come later, except in micro-batch mode: a stop in between repeats the rows."""
+def test_restart_after_stop_repeats_uncommitted_rows(job: ModeJob, mode: Mode, repeated: list[str]) -> None:
+    """Except in micro-batch mode, a stop between the write and the commit of a row repeats the row after a restart."""
     send(job, "first")
     run_until(job, mode, 1)
     query = start(job, mode, "3600 seconds")
@@ -101,20 +101,20 @@ def test_stopped_query_repeats_what_it_had_not_committed(job: Job, mode: Mode, r
     stop_completely(job.spark, query)
     send(job, "c")
 
-    again = start(job, mode, "3600 seconds")
+    restarted = start(job, mode, "3600 seconds")
 
-    wait_until(partial(is_last, job, "c"), 60, "'c' in the target", [again])
+    wait_until(partial(is_last, job, "c"), 60, "'c' in the target", [restarted])
     assert ["first", "a", "b", *repeated, "c"] == written(job)
 
 
-def test_log_is_purged_in_the_background_unless_told_otherwise(job: Job) -> None:
-    """Old entries of the logs are removed by a thread of its own: there is nothing to set."""
+def test_log_is_purged_in_the_background_by_default(job: ModeJob) -> None:
+    """A background thread removes old log entries without any setting."""
     assert "true" == job.spark.conf.get("spark.sql.streaming.asyncLogPurge.enabled")
     assert "100" == job.spark.conf.get("spark.sql.streaming.minBatchesToRetain")
 
 
-def test_row_may_come_out_after_stop_has_returned(job: Job) -> None:
-    """A task ends after its row, `stop()` does not wait for it, and `stop_completely` does."""
+def test_row_can_be_written_after_stop_has_returned(job: ModeJob) -> None:
+    """A task finishes its row after `stop()` has returned; `stop_completely` waits for the task."""
     query = start(replace(job, shape="slow for b"), "real-time", "3600 seconds")
     send(job, "a", "b")
     wait_until(partial(is_last, job, "a"), 60, "'a' in the target", [query])

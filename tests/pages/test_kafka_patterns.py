@@ -1,4 +1,4 @@
-"""What the page on Kafka patterns says and no fence of it can show."""
+"""Claims of the page on Kafka patterns that its code blocks do not show."""
 
 import json
 from collections import Counter
@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import assert_real_time, stop_completely
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import stop_completely
 from tests.helpers import end_offset, eventually, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -24,7 +25,7 @@ Record = tuple[str, dict[str, str]]
 
 
 def read(spark: SparkSession, kafka: str, **options: str) -> DataFrame:
-    """Return the rows of a Kafka source from the beginning of its topics."""
+    """Return a stream that reads topics from their beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
     return source.option("startingOffsets", "earliest").options(**options).load()
 
@@ -32,14 +33,14 @@ def read(spark: SparkSession, kafka: str, **options: str) -> DataFrame:
 def start(
     stream: DataFrame, kafka: str, checkpoint: Path, interval: str = "5 minutes", **options: str
 ) -> StreamingQuery:
-    """Start a query that routes by its topic column."""
+    """Start a query that routes rows by their column `topic`."""
     writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
     writer = writer.option("checkpointLocation", str(checkpoint)).options(**options)
     return writer.trigger(realTime=interval).start()  # type: ignore[call-overload, no-any-return]
 
 
 def written(kafka: str, topic: str, count: int) -> list[Record]:
-    """Wait for `count` records of partition 0 and return values with headers, in their order."""
+    """Wait for `count` records in partition 0 and return their values and headers in order."""
     eventually(lambda: end_offset(kafka, topic) >= count, 40, f"{count} records in {topic}")
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
     consumer.assign([TopicPartition(topic, 0, 0)])
@@ -47,22 +48,22 @@ def written(kafka: str, topic: str, count: int) -> list[Record]:
         messages = consumer.consume(count, 20)
     finally:
         consumer.close()
-    found: list[Record] = []
+    records: list[Record] = []
     for message in messages:
         headers: Any = message.headers() or []
-        found.append(((message.value() or b"").decode(), {name: value.decode() for name, value in headers}))
-    return found
+        records.append(((message.value() or b"").decode(), {name: value.decode() for name, value in headers}))
+    return records
 
 
 def committed_after(query: StreamingQuery, batches: int) -> Any:
-    """Wait until `batches` more have been committed, and return the last one's progress."""
+    """Wait until `batches` more batches are committed, and return the progress of the last one."""
     first = query.lastProgress.batchId if query.lastProgress else -1
     eventually(lambda: query.lastProgress and query.lastProgress.batchId >= first + batches, 40, "the next commit")
     return query.lastProgress
 
 
-def numbers(start: int, end: int, partition: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield numbered records."""
+def numbered_records(start: int, end: int, partition: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield records whose values are consecutive numbers."""
     return ((partition, str(n).encode()) for n in range(start, end))
 
 
@@ -76,22 +77,22 @@ LENIENT = {
 
 
 @pytest.mark.parametrize(("text", "accepted"), LENIENT.values(), ids=LENIENT)
-def test_what_from_json_lets_pass_is_not_one_strict_object(spark: SparkSession, text: str, accepted: str) -> None:
-    """The corrupt-record column stays null, and the field has a value that nobody sent."""
+def test_from_json_accepts_text_that_is_not_strict_json(spark: SparkSession, text: str, accepted: str) -> None:
+    """The corrupt-record column stays null, and the field has a value that the producer did not send."""
     row = spark.range(1).select(
         F.from_json(F.lit(text), "id string, corrupt string", {"columnNameOfCorruptRecord": "corrupt"}).alias("j")
     )
 
-    found = row.select("j.id", "j.corrupt").collect()
+    parsed = row.select("j.id", "j.corrupt").collect()
 
-    assert [(accepted, None)] == [tuple(r) for r in found]
+    assert [(accepted, None)] == [tuple(r) for r in parsed]
 
 
-def test_a_stopped_query_repeats_what_it_had_not_committed(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Nothing is lost, each row of the open batch comes twice, and its source position tells the copies."""
+def test_restart_after_stop_repeats_uncommitted_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """No row is lost, each row of the open batch is written twice, and duplicates have the same source position."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
-    produce(kafka, source, numbers(0, 20))
+    produce(kafka, source, numbered_records(0, 20))
     query = start(rows, kafka, tmp_path)
     written(kafka, target, 20)
     assert_real_time(query)
@@ -103,14 +104,16 @@ def test_a_stopped_query_repeats_what_it_had_not_committed(spark: SparkSession, 
     assert {f"{source}:0:{n}": 2 for n in range(20)} == Counter(headers["src"] for _, headers in found)
 
 
-def test_one_row_without_a_topic_ends_the_query_for_all_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A restart meets it again; with a total expression the whole open batch is written again."""
+def test_row_without_topic_ends_query_for_all_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Each restart fails on the same row; a total expression then writes the whole open batch again."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    produce(kafka, source, numbers(0, 10))
-    partial = read(spark, kafka, subscribe=source).selectExpr("value", f"if(value = '5', null, '{target}') as topic")
+    produce(kafka, source, numbered_records(0, 10))
+    with_null_topic = read(spark, kafka, subscribe=source).selectExpr(
+        "value", f"if(value = '5', null, '{target}') as topic"
+    )
 
     for _ in range(2):
-        query = start(partial, kafka, tmp_path)
+        query = start(with_null_topic, kafka, tmp_path)
         eventually(query.exception, 40, "the failure")
         assert "null topic" in str(query.exception())
 
@@ -120,44 +123,40 @@ def test_one_row_without_a_topic_ends_the_query_for_all_rows(spark: SparkSession
     assert [str(n) for n in range(10)] == [value for value, _ in found]
 
 
-def test_two_copies_of_a_query_write_each_row_twice_and_one_may_end(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """A reader that keeps the first row per source position misses nothing while one copy is down."""
+def test_second_copy_continues_when_first_copy_ends(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A consumer that keeps the first row per source position misses no row when one of two copies ends."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
     first, second = (start(rows, kafka, tmp_path / name) for name in ("first", "second"))
-    produce(kafka, source, numbers(0, 10))
+    produce(kafka, source, numbered_records(0, 10))
     found = written(kafka, target, 20)
     assert {2} == set(Counter(headers["src"] for _, headers in found).values())
 
     stop_completely(spark, first)
-    produce(kafka, source, numbers(10, 20))
+    produce(kafka, source, numbered_records(10, 20))
 
     found = written(kafka, target, 30)
     assert_real_time(second)
     assert {f"{source}:0:{n}" for n in range(20)} == {headers["src"] for _, headers in found}
 
 
-def test_new_partitions_and_topics_are_read_from_the_next_batch_on(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """Both start at their first record, whatever was sent before the query noticed them; headers and keys pass."""
+def test_new_partitions_and_topics_are_read_in_the_next_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The query reads both from their first record, including records sent before it discovered them."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     pattern = read(spark, kafka, subscribePattern=f"{source}.*", includeHeaders="true")
     rows = pattern.selectExpr(
         "concat(topic, ':', partition) as value", "headers", "0 as partition", f"'{target}' as topic"
     )
     query = start(rows, kafka, tmp_path, "2 seconds")
-    produce(kafka, source, numbers(0, 1))
+    produce(kafka, source, numbered_records(0, 1))
     written(kafka, target, 1)
 
     admin, later = AdminClient({"bootstrap.servers": kafka}), f"{source}-later"
     admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
     admin.create_topics([NewTopic(later, 1)])[later].result(30)
     eventually(lambda: len(admin.list_topics(timeout=10).topics[source].partitions) == 2, 30, "the new partition")
-    produce(kafka, source, numbers(0, 3, partition=1))
-    produce(kafka, later, numbers(0, 3))
+    produce(kafka, source, numbered_records(0, 3, partition=1))
+    produce(kafka, later, numbered_records(0, 3))
 
     found = written(kafka, target, 7)
     progress = committed_after(query, 1)
@@ -165,26 +164,24 @@ def test_new_partitions_and_topics_are_read_from_the_next_batch_on(
     assert {source: {"0": 1, "1": 3}, later: {"0": 3}} == json.loads(progress.sources[0].endOffset)
 
 
-def test_one_topic_loaded_twice_is_read_twice(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A union of two loads is no union with itself for the engine; and the option `topic` wins over the column."""
+def test_topic_loaded_twice_is_read_twice(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Spark accepts a union of two loads of one topic, and the option `topic` overrides the column."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     both = read(spark, kafka, subscribe=source).union(read(spark, kafka, subscribe=source))
-    produce(kafka, source, numbers(0, 3))
+    produce(kafka, source, numbered_records(0, 3))
 
     start(both.selectExpr("value", "'nowhere' as topic"), kafka, tmp_path, topic=target)
 
     assert {"0": 2, "1": 2, "2": 2} == Counter(value for value, _ in written(kafka, target, 6))
 
 
-def test_progress_tells_the_lag_at_a_commit_by_its_metrics_only(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """`latestOffset` is where the batch began; the metrics hold what is behind, and no consumer group is visible."""
+def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """`latestOffset` is the start of the batch, the metrics contain the lag, and no consumer group commits offsets."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     rows = read(spark, kafka, subscribe=source, **{"kafka.group.id": f"{source}-group"})
     query = start(rows.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "5 seconds")
     assert_real_time(query)
-    produce(kafka, source, numbers(0, 50))
+    produce(kafka, source, numbered_records(0, 50))
     written(kafka, target, 50)
 
     (progress,) = committed_after(query, 1).sources
@@ -214,18 +211,18 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
-def test_client_defaults_are_those_of_the_table(spark: SparkSession, name: str) -> None:
-    """The connector's own Kafka client says so."""
+def test_kafka_client_defaults_equal_the_table(spark: SparkSession, name: str) -> None:
+    """The Kafka client of the connector has the defaults that the page states."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
-    described = loader.loadClass(f"org.apache.kafka.clients.{name}").getMethod("configDef", None).invoke(None, None)
+    definition = loader.loadClass(f"org.apache.kafka.clients.{name}").getMethod("configDef", None).invoke(None, None)
 
-    found = described.defaultValues()
+    defaults = definition.defaultValues()
 
-    assert DEFAULTS[name] == {key: str(found.get(key)).lower() for key in DEFAULTS[name]}
+    assert DEFAULTS[name] == {key: str(defaults.get(key)).lower() for key in DEFAULTS[name]}
 
 
-def test_avro_is_not_part_of_pyspark(spark: SparkSession) -> None:
-    """The function is there and says which package it lacks."""
+def test_avro_function_fails_without_its_package(spark: SparkSession) -> None:
+    """`from_avro` exists, and its error names the missing package."""
     with pytest.raises(AnalysisException) as refused:
         spark.sql("select from_avro(x'00', '{}', map())")
 

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.audit.latency import boundary_gaps_ms
-from examples.realtime.slots import raise_if_failed, wait_until
+from examples.realtime.queries import raise_if_failed, wait_until
 from tests.helpers import end_offset, eventually, new_topic
-from tests.pages.jobs import Job, send, start, written
+from tests.pages.jobs import ModeJob, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
@@ -25,12 +25,12 @@ UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 
 @pytest.fixture
-def job(spark: SparkSession, kafka: str, tmp_path: Path) -> Job:
+def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
     """Return a job with two topics and a checkpoint of its own."""
-    return Job(spark, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
+    return ModeJob(spark, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
 
 
-def start_values(job: Job, values: DataFrame, interval: str = "2 seconds") -> StreamingQuery:
+def start_values(job: ModeJob, values: DataFrame, interval: str = "2 seconds") -> StreamingQuery:
     """Start a real-time query that writes the column `value`."""
     writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", job.kafka).option("topic", job.target)
     writer = writer.option("checkpointLocation", str(job.checkpoint)).outputMode("update")
@@ -38,18 +38,18 @@ def start_values(job: Job, values: DataFrame, interval: str = "2 seconds") -> St
     return query
 
 
-def records(job: Job) -> DataFrame:
+def records(job: ModeJob) -> DataFrame:
     """Return the source of a job as it comes."""
     source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
     return source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
 
 
-def has_written(job: Job, count: int) -> bool:
+def has_written(job: ModeJob, count: int) -> bool:
     """Tell whether the target of a job holds `count` records."""
     return end_offset(job.kafka, job.target) >= count
 
 
-def test_progress_comes_after_the_rows_and_holds_no_latency(job: Job) -> None:
+def test_progress_comes_after_the_rows_and_holds_no_latency(job: ModeJob) -> None:
     """Rows are out before the batch ends; its event tells durations of the batch, and nothing about a row."""
     send(job, "a")
     query = start(job, "real-time", "5 seconds")
@@ -66,7 +66,7 @@ def test_progress_comes_after_the_rows_and_holds_no_latency(job: Job) -> None:
     assert {"avgOffsetsBehindLatest", "maxOffsetsBehindLatest"} <= set(progress["sources"][0]["metrics"])
 
 
-def test_clock_of_the_batch_stands_still_and_the_clock_of_the_machine_runs(job: Job) -> None:
+def test_clock_of_the_batch_stands_still_and_the_clock_of_the_machine_runs(job: ModeJob) -> None:
     """Two rows of one batch have the same current_timestamp, so it cannot measure either of them."""
     clocks = (
         "concat_ws(' ', unix_millis(current_timestamp()), reflect('java.lang.System', 'currentTimeMillis')) as value"
@@ -90,7 +90,7 @@ def test_records_tell_whose_clock_their_time_is(
     source = new_topic(kafka, 1) + clock
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(source, 1, config={"message.timestamp.type": clock})])[source].result(30)
-    job = Job(spark, kafka, source, new_topic(kafka, 1), tmp_path / "checkpoint")
+    job = ModeJob(spark, kafka, source, new_topic(kafka, 1), tmp_path / "checkpoint")
     send(job, "a")
 
     query = start_values(job, records(job).selectExpr("cast(timestampType as string) as value"))
@@ -99,7 +99,7 @@ def test_records_tell_whose_clock_their_time_is(
     assert [str(kind)] == written(job)
 
 
-def test_row_that_comes_between_two_batches_waits_for_the_next_one(job: Job) -> None:
+def test_row_that_comes_between_two_batches_waits_for_the_next_one(job: ModeJob) -> None:
     """The boundary is the tail: what is appended after a batch has ended leaves when the next one runs."""
     newest = records(job).groupBy(F.lit("all").alias("key")).agg(F.max(F.unix_millis("timestamp")).alias("at"))
     query = start_values(job, newest.selectExpr("cast(at as string) as value"))
@@ -118,7 +118,7 @@ def test_row_that_comes_between_two_batches_waits_for_the_next_one(job: Job) -> 
     assert all(gap > 0 for gap in boundary_gaps_ms(executions, INTERVAL_SECONDS))
 
 
-def between_batches(job: Job, query: StreamingQuery) -> list[tuple[int, float]]:
+def between_batches(job: ModeJob, query: StreamingQuery) -> list[tuple[int, float]]:
     """Return, for rows appended after the tasks of a batch, when they came out and when the next batch began."""
     batches = [(datetime.fromisoformat(p.timestamp).timestamp() * 1000, p.durationMs) for p in query.recentProgress]
     results = times(job) if len(batches) > 2 else []
@@ -130,7 +130,7 @@ def between_batches(job: Job, query: StreamingQuery) -> list[tuple[int, float]]:
     ]
 
 
-def times(job: Job) -> list[tuple[int, int]]:
+def times(job: ModeJob) -> list[tuple[int, int]]:
     """Return, for each result, when its input and when itself was appended."""
     consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
     consumer.assign([TopicPartition(job.target, 0, 0)])

@@ -1,4 +1,4 @@
-"""Every row for OSS is tried: what runs must write the right rows, what is refused must say so by the row's name."""
+"""Every OSS cell of the page is observed: accepted constructs write the expected rows, others fail as stated."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from examples.realtime.slots import wait_until
+from examples.realtime.queries import wait_until
 from scripts.pack import files
 from scripts.text import markdown
-from tests.pages.bench import INPUT, create_input, in_real_time, open_bench
 from tests.pages.cases_of_functions import FUNCTIONS
 from tests.pages.cases_of_operators import JOINS, STATEFUL, STATELESS
 from tests.pages.cases_of_options import SESSION_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS
 from tests.pages.cases_of_python import PYTHON
 from tests.pages.cases_of_sinks import SINKS
 from tests.pages.cases_of_sources import SOURCES
+from tests.pages.operator_probe import INPUT, create_input, in_real_time, open_probe
 from tests.pages.outcomes import Case, runs
 
 PAGE = files.ROOT / "references" / "sources_sinks_operators.md"
@@ -26,7 +26,7 @@ TABLES = {
     "Operators without state": STATELESS,
     "Joins": JOINS,
     "Operators with state": STATEFUL,
-    "Python code on the path of rows": PYTHON,
+    "Python code in a query": PYTHON,
     "Functions": FUNCTIONS,
     "Options and settings": (*SOURCE_OPTIONS, *SINK_OPTIONS, *SESSION_OPTIONS),
 }
@@ -35,29 +35,29 @@ CASES = [case for cases in TABLES.values() for case in cases]
 
 @pytest.fixture(scope="session")
 def five_rows(kafka: str) -> str:
-    """Return a topic with the input rows, which all cases read and none changes."""
+    """Return a topic with the input rows; all cases read it, and none writes to it."""
     return create_input(kafka)
 
 
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
-def test_construct_does_what_the_page_says(
+def test_construct_has_the_outcome_of_its_row(
     case: Case, spark: SparkSession, kafka: str, five_rows: str, tmp_path: Path
 ) -> None:
-    """The engine's own answer is the word of the table."""
-    assert case.cell == case.observe(open_bench(spark, kafka, five_rows, tmp_path))
+    """The outcome on Spark equals the cell of the table."""
+    assert case.cell == case.observe(open_probe(spark, kafka, five_rows, tmp_path))
 
 
 @pytest.mark.spark
 @pytest.mark.services
-def test_construct_with_other_rows_than_expected_is_noticed(
+def test_construct_that_writes_wrong_rows_is_reported(
     spark: SparkSession, kafka: str, five_rows: str, tmp_path: Path
 ) -> None:
-    """A construct that runs and gives wrong rows does not count as one that runs."""
-    case = runs("wrong", lambda bench: bench.rows().where("k = 'z'"), "z 8")
+    """A construct that writes wrong rows does not have the outcome `runs`."""
+    case = runs("wrong", lambda probe: probe.rows().where("k = 'z'"), "z 8")
 
-    assert "runs and writes ['z 9']" == case.observe(open_bench(spark, kafka, five_rows, tmp_path))
+    assert "runs and writes ['z 9']" == case.observe(open_probe(spark, kafka, five_rows, tmp_path))
 
 
 @pytest.mark.spark
@@ -67,13 +67,13 @@ def test_construct_with_other_rows_than_expected_is_noticed(
     [(lambda rows: rows.coalesce(1), len(INPUT)), (lambda rows: rows.repartitionByRange(2, "k"), 0)],
     ids=["coalesce", "repartitionByRange"],
 )
-def test_operator_let_through_by_an_open_allowlist_withholds_rows(
+def test_operator_outside_the_allowlist_withholds_rows(
     withhold: Callable[[DataFrame], DataFrame], delivered: int, spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """With the check off these run without an error, and rows of the two partitions are missing batch after batch."""
-    bench = open_bench(spark, kafka, create_input(kafka, partitions=2), tmp_path)
-    bench.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
-    query = in_real_time(bench.write(withhold(bench.rows())), "2 seconds").start()
+    """Without the allowlist check these operators run without an error, and rows are missing in every batch."""
+    probe = open_probe(spark, kafka, create_input(kafka, partitions=2), tmp_path)
+    probe.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+    query = in_real_time(probe.write(withhold(probe.rows())), "2 seconds").start()
 
     wait_until(
         lambda: len([p for p in query.recentProgress if p.numInputRows]) and len(query.recentProgress) > 2,
@@ -82,24 +82,24 @@ def test_operator_let_through_by_an_open_allowlist_withholds_rows(
         [query],
     )
 
-    assert delivered == len(bench.texts())
+    assert delivered == len(probe.texts())
     assert query.isActive
 
 
-def test_page_has_exactly_the_rows_that_are_tried() -> None:
-    """Each table of the page says word for word what the cases prove, in their order, and nothing else."""
+def test_tables_of_page_equal_the_cases() -> None:
+    """The tables of the page have the texts of the cases, in the same order, and no other rows."""
     assert {name: _rows(cases) for name, cases in TABLES.items()} == rows_of(PAGE.read_text(encoding="utf-8"))
 
 
-def test_wrong_word_in_the_page_is_noticed() -> None:
-    """A row that says `runs` of what is refused differs from the cases."""
-    text = PAGE.read_text(encoding="utf-8").replace("not allowed: `MemorySink`", "runs")
+def test_wrong_cell_in_the_page_is_reported() -> None:
+    """A row that states `runs` for a refused construct differs from its case."""
+    text = PAGE.read_text(encoding="utf-8").replace("not in allowlist: `MemorySink`", "runs")
 
     assert {"Sinks and output modes"} == {name for name, rows in rows_of(text).items() if _rows(TABLES[name]) != rows}
 
 
 def rows_of(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Return the first cell and the cell of OSS of each row, by the heading above the table."""
+    """Return the first cell and the OSS cell of each row, by the heading above the table."""
     headings = markdown.headings(text)
     return {
         [heading.title for heading in headings if heading.line < table.line][-1]: [

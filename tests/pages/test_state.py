@@ -1,4 +1,4 @@
-"""The page on state: what removes state and when, when a row is late, when a timer fires."""
+"""Claims of the page on state: removal of state, late rows, timers, state partitions."""
 
 import time
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.slots import raise_if_failed, wait_until
+from examples.realtime.queries import raise_if_failed, wait_until
 from examples.services.scala import scala_object
 from scripts.pack import files
 from scripts.text import markdown
 from tests.helpers import new_topic
-from tests.pages.bench import Bench, in_real_time, open_bench, send
+from tests.pages.operator_probe import OperatorProbe, in_real_time, open_probe, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -24,19 +24,19 @@ PROCESSORS = Path(__file__).with_name("processors.scala")
 TTL_MS = 5_000
 MINUTE_MS = 60_000
 DEADLINE_SECONDS = 90.0
-# Long enough that what follows a commit at once is in the next batch.
-WATCHED = "6 seconds"
+# Long enough for rows that are sent directly after a commit to reach the next batch.
+LONG_INTERVAL = "6 seconds"
 
 
 @pytest.fixture
-def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
-    """Return a bench whose source topic is empty."""
-    return open_bench(spark, kafka, new_topic(kafka, 1), tmp_path)
+def probe(spark: SparkSession, kafka: str, tmp_path: Path) -> OperatorProbe:
+    """Return a probe with an empty source topic."""
+    return open_probe(spark, kafka, new_topic(kafka, 1), tmp_path)
 
 
 @pytest.fixture(scope="session")
 def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[DataFrame], DataFrame]:
-    """Return the processor of the page, compiled from its own text."""
+    """Return the Scala processor of the page, compiled from its code block."""
     source = tmp_path_factory.mktemp("scala") / "silence.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
     return in_python(scala_object(spark, source, "state.Silence").of)
@@ -44,178 +44,180 @@ def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 @pytest.fixture(scope="session")
 def processors(spark: SparkSession) -> Any:
-    """Return the processors of these tests."""
+    """Return the Scala object that creates the processors of these tests."""
     return scala_object(spark, PROCESSORS, "processors.Processors")
 
 
 def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
-    """Return a Scala function of DataFrames as one that Python can call."""
+    """Wrap a Scala function of DataFrames for calls from Python."""
 
     def applied(rows: DataFrame, *arguments: Any) -> DataFrame:
-        plain = (a._jdf if isinstance(a, DataFrame) else a for a in (rows, *arguments))  # noqa: SLF001 - for Scala
-        return DataFrame(method(*plain), rows.sparkSession)
+        java_arguments = (a._jdf if isinstance(a, DataFrame) else a for a in (rows, *arguments))  # noqa: SLF001 - for Scala
+        return DataFrame(method(*java_arguments), rows.sparkSession)
 
     return applied
 
 
-def counted(bench: Bench) -> DataFrame:
-    """Return the rows counted per key and minute of event time."""
-    return bench.timed().groupBy("k", F.window("at", "1 minute")).count().select("k", "count")
+def counted(probe: OperatorProbe) -> DataFrame:
+    """Return counts per key and minute of event time."""
+    return probe.timed().groupBy("k", F.window("at", "1 minute")).count().select("k", "count")
 
 
-def start(bench: Bench, stream: DataFrame, interval: str) -> StreamingQuery:
-    """Start a stream in real-time mode with this interval."""
-    return in_real_time(bench.write(stream), interval).start()
+def start(probe: OperatorProbe, stream: DataFrame, interval: str) -> StreamingQuery:
+    """Start a stream in real-time mode."""
+    return in_real_time(probe.write(stream), interval).start()
 
 
-def wait_for(query: StreamingQuery, fact: Callable[[], object], what: str) -> None:
-    """Wait for a fact; a failure of the query ends the wait."""
-    wait_until(fact, DEADLINE_SECONDS, what, [query])
+def wait_for(query: StreamingQuery, is_true: Callable[[], object], what: str) -> None:
+    """Wait until `is_true` returns a true value; a failure of the query ends the wait."""
+    wait_until(is_true, DEADLINE_SECONDS, what, [query])
 
 
-def wait_for_text(bench: Bench, query: StreamingQuery, *texts: str) -> None:
-    """Wait until the target holds exactly these texts."""
-    wait_for(query, lambda: list(texts) == bench.texts(), f"{texts}, and not {bench.texts()}")
+def wait_for_text(probe: OperatorProbe, query: StreamingQuery, *texts: str) -> None:
+    """Wait until the target topic contains exactly these texts."""
+    wait_for(query, lambda: list(texts) == probe.texts(), f"{texts} instead of {probe.texts()}")
 
 
 def wait_for_commit(query: StreamingQuery, rows: int) -> None:
-    """Wait until the committed batches hold this many rows."""
+    """Wait until the committed batches contain this many rows."""
     wait_for(query, lambda: rows <= sum(p.numInputRows for p in query.recentProgress), f"a commit of {rows} rows")
 
 
-def state(query: StreamingQuery, name: str) -> list[int]:
-    """Return a number of the stateful operator for each committed batch."""
+def state_metric(query: StreamingQuery, name: str) -> list[int]:
+    """Return a metric of the stateful operator for each committed batch."""
     return [getattr(p.stateOperators[0], name) for p in query.recentProgress if p.stateOperators]
 
 
-def test_row_behind_the_watermark_counts_until_the_batch_after_next(bench: Bench) -> None:
-    """The watermark moves between batches, the filter of late rows one batch later, and then state goes."""
-    query = start(bench, counted(bench), WATCHED)
-    send(bench.kafka, bench.topic, [("a", 1), ("a", 100), ("a", 1)])
-    wait_for_text(bench, query, "a 1", "a 1", "a 2")
+def test_row_behind_watermark_counts_until_two_batches_later(probe: OperatorProbe) -> None:
+    """The watermark advances between batches; one batch later Spark drops late rows and removes state."""
+    query = start(probe, counted(probe), LONG_INTERVAL)
+    send(probe.kafka, probe.topic, [("a", 1), ("a", 100), ("a", 1)])
+    wait_for_text(probe, query, "a 1", "a 1", "a 2")
 
     wait_for_commit(query, 3)
-    bench.send("a", 1)
-    wait_for_text(bench, query, "a 1", "a 1", "a 2", "a 3")
+    probe.send("a", 1)
+    wait_for_text(probe, query, "a 1", "a 1", "a 2", "a 3")
     wait_for_commit(query, 4)
-    bench.send("a", 1)
-    wait_for(query, lambda: 1 == sum(state(query, "numRowsDroppedByWatermark")), "a dropped row")
+    probe.send("a", 1)
+    wait_for(query, lambda: 1 == sum(state_metric(query, "numRowsDroppedByWatermark")), "a dropped row")
 
-    assert ["a 1", "a 1", "a 2", "a 3"] == bench.texts()
-    assert 1 == sum(state(query, "numRowsRemoved"))
-    assert 1 == state(query, "numRowsTotal")[-1]
+    assert ["a 1", "a 1", "a 2", "a 3"] == probe.texts()
+    assert 1 == sum(state_metric(query, "numRowsRemoved"))
+    assert 1 == state_metric(query, "numRowsTotal")[-1]
 
 
-def test_keys_without_event_time_stay_for_ever(bench: Bench) -> None:
-    """With the event time among its columns `dropDuplicates` forgets; without it, it keeps each key."""
-    lasting = bench.with_empty_target()
-    forgetting = start(bench, bench.timed().dropDuplicates(["k", "at"]).select("k", "n"), "2 seconds")
-    keeping = start(lasting, lasting.timed().dropDuplicates(["k"]).select("k", "n"), "2 seconds")
-    send(bench.kafka, bench.topic, [("a", 1), ("b", 2), ("a", 1), ("c", 100)])
+def test_keys_without_event_time_stay_forever(probe: OperatorProbe) -> None:
+    """`dropDuplicates` removes old keys if its columns include the event time, and otherwise keeps every key."""
+    second_probe = probe.with_empty_target()
+    forgetting = start(probe, probe.timed().dropDuplicates(["k", "at"]).select("k", "n"), "2 seconds")
+    keeping = start(second_probe, second_probe.timed().dropDuplicates(["k"]).select("k", "n"), "2 seconds")
+    send(probe.kafka, probe.topic, [("a", 1), ("b", 2), ("a", 1), ("c", 100)])
 
-    wait_for(forgetting, lambda: state(forgetting, "numRowsTotal")[-1:] == [1], "state of the newest row only")
+    wait_for(forgetting, lambda: state_metric(forgetting, "numRowsTotal")[-1:] == [1], "state of the newest row only")
     wait_for_commit(keeping, 4)
     for batch in range(3):
-        bench.send("d", 200 + batch)
+        probe.send("d", 200 + batch)
         wait_for_commit(keeping, 5 + batch)
 
-    assert ["a 1", "b 2", "c 100"] == bench.texts()[:3]
-    assert (4, 0) == (state(keeping, "numRowsTotal")[-1], sum(state(keeping, "numRowsRemoved")))
+    assert ["a 1", "b 2", "c 100"] == probe.texts()[:3]
+    assert (4, 0) == (state_metric(keeping, "numRowsTotal")[-1], sum(state_metric(keeping, "numRowsRemoved")))
 
 
-def test_counts_leave_in_the_order_of_their_rows(bench: Bench) -> None:
-    """Each row makes one result, and the results of a key are in the order of its rows."""
-    query = start(bench, bench.rows().groupBy("k").count(), "10 minutes")
+def test_counts_are_written_in_input_order(probe: OperatorProbe) -> None:
+    """Each row gives one result, and the results of a key are in the order of its rows."""
+    query = start(probe, probe.rows().groupBy("k").count(), "10 minutes")
 
-    send(bench.kafka, bench.topic, [("abc"[number % 3], number) for number in range(30)])
+    send(probe.kafka, probe.topic, [("abc"[number % 3], number) for number in range(30)])
 
-    wait_for(query, lambda: 30 == len(bench.texts()), "30 results")
+    wait_for(query, lambda: 30 == len(probe.texts()), "30 results")
     expected = {key: [f"{key} {count}" for count in range(1, 11)] for key in "abc"}
-    assert expected == {key: [text for text in bench.texts() if text[0] == key] for key in "abc"}
+    assert expected == {key: [text for text in probe.texts() if text[0] == key] for key in "abc"}
 
 
-def test_state_partitions_of_a_checkpoint_stay(bench: Bench) -> None:
-    """A restart with another number of shuffle partitions keeps the number that the checkpoint began with."""
-    checkpoint = bench.new_folder()
-    numbers = []
+def test_checkpoint_keeps_its_number_of_state_partitions(probe: OperatorProbe) -> None:
+    """A restart with another number of shuffle partitions keeps the number from the first start."""
+    checkpoint = probe.new_folder()
+    partition_counts = []
     for rows, partitions in enumerate(("1", "3"), 1):
-        bench.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        stream = bench.rows().groupBy("k").count()
-        query = in_real_time(bench.write(stream, {"checkpointLocation": checkpoint}), "2 seconds").start()
-        bench.send("a", rows)
+        probe.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        stream = probe.rows().groupBy("k").count()
+        query = in_real_time(probe.write(stream, {"checkpointLocation": checkpoint}), "2 seconds").start()
+        probe.send("a", rows)
         wait_for_commit(query, 1)
-        numbers.append(state(query, "numShufflePartitions")[-1])
+        partition_counts.append(state_metric(query, "numShufflePartitions")[-1])
         query.stop()
 
-    assert [1, 1] == numbers
-    assert "a 2" == bench.texts()[-1]
+    assert [1, 1] == partition_counts
+    assert "a 2" == probe.texts()[-1]
 
 
-def test_due_timer_waits_for_the_next_row(bench: Bench, silence: Callable[[DataFrame], DataFrame]) -> None:
-    """Each call gets one row; a due timer fires with the next row of its partition, whatever its key."""
-    query = start(bench, silence(bench.rows().select("k")), "10 minutes")
-    send(bench.kafka, bench.topic, [("a", 1), ("a", 2), ("a", 3)])
-    wait_for_text(bench, query, "a 1 1", "a 2 1", "a 3 1")
+def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]) -> None:
+    """Each call receives one row; a due timer fires with the next row of its state partition, whatever the key."""
+    query = start(probe, silence(probe.rows().select("k")), "10 minutes")
+    send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
+    wait_for_text(probe, query, "a 1 1", "a 2 1", "a 3 1")
     due = time.monotonic() + 1
     wait_for(query, lambda: time.monotonic() > due + 1, "the timer to be overdue")
-    assert ["a 1 1", "a 2 1", "a 3 1"] == bench.texts()
+    assert ["a 1 1", "a 2 1", "a 3 1"] == probe.texts()
 
-    bench.send("tick", 1)
+    probe.send("tick", 1)
 
-    wait_for(query, lambda: 5 == len(bench.texts()), "the tick and the timer")
-    assert {"tick 1 1", "a silent"} == set(bench.texts()[3:])
+    wait_for(query, lambda: 5 == len(probe.texts()), "the tick and the timer")
+    assert {"tick 1 1", "a silent"} == set(probe.texts()[3:])
 
 
-def test_due_timer_without_rows_fires_at_the_end_of_the_batch(
-    bench: Bench, silence: Callable[[DataFrame], DataFrame]
+def test_due_timer_without_rows_fires_at_end_of_batch(
+    probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]
 ) -> None:
-    """Without input a timer comes when the batch ends, however long that is."""
-    query = start(bench, silence(bench.rows().select("k")), WATCHED)
+    """Without input a due timer fires when the batch ends."""
+    query = start(probe, silence(probe.rows().select("k")), LONG_INTERVAL)
 
-    bench.send("a", 1)
+    probe.send("a", 1)
 
-    wait_for_text(bench, query, "a 1 1", "a silent")
+    wait_for_text(probe, query, "a 1 1", "a silent")
     raise_if_failed([query])
 
 
-def test_micro_batch_gives_a_call_all_rows_of_its_key(bench: Bench, silence: Callable[[DataFrame], DataFrame]) -> None:
-    """The same processor gets three rows in one call, so it must not take the number of rows for the mode."""
-    send(bench.kafka, bench.topic, [("a", 1), ("a", 2), ("a", 3)])
+def test_micro_batch_passes_all_rows_of_a_key_in_one_call(
+    probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]
+) -> None:
+    """In micro-batch mode the same processor receives three rows in one call."""
+    send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
 
-    query = bench.write(silence(bench.rows().select("k"))).trigger(availableNow=True).start()
+    query = probe.write(silence(probe.rows().select("k"))).trigger(availableNow=True).start()
 
-    wait_for(query, lambda: "a 3 3" in bench.texts(), "one call for three rows")
-    assert "a 3 3" == bench.texts()[0]
+    wait_for(query, lambda: "a 3 3" in probe.texts(), "one call for three rows")
+    assert "a 3 3" == probe.texts()[0]
 
 
-def test_state_with_ttl_goes_inside_the_batch(bench: Bench, processors: Any) -> None:
-    """Value, list and map state end by the live clock, without a row that says so."""
-    stream = in_python(processors.fading)(bench.rows().select("k"), TTL_MS)
-    query = start(bench, stream, "10 minutes")
-    send(bench.kafka, bench.topic, [("a", 1), ("a", 2)])
-    wait_for_text(bench, query, "a 1 1 1", "a 2 2 2")
-    gone = time.monotonic() + TTL_MS / 1000
+def test_state_with_ttl_expires_within_the_batch(probe: OperatorProbe, processors: Any) -> None:
+    """Value, list and map state expire by the wall clock, without output."""
+    stream = in_python(processors.fading)(probe.rows().select("k"), TTL_MS)
+    query = start(probe, stream, "10 minutes")
+    send(probe.kafka, probe.topic, [("a", 1), ("a", 2)])
+    wait_for_text(probe, query, "a 1 1 1", "a 2 2 2")
+    expires_at = time.monotonic() + TTL_MS / 1000
 
-    wait_for(query, lambda: time.monotonic() > gone, "the end of the state's time")
-    bench.send("a", 3)
+    wait_for(query, lambda: time.monotonic() > expires_at, "the expiry of the state")
+    probe.send("a", 3)
 
-    wait_for_text(bench, query, "a 1 1 1", "a 2 2 2", "a 1 1 1")
+    wait_for_text(probe, query, "a 1 1 1", "a 2 2 2", "a 1 1 1")
     assert query.lastProgress is None
 
 
-def test_event_time_timer_fires_in_the_batch_after_the_watermark_has_passed_it(bench: Bench, processors: Any) -> None:
-    """A row that moves the watermark fires nothing in its own batch, nor does a row behind it."""
-    query = start(bench, in_python(processors.overdue)(bench.timed().select("k", "at")), WATCHED)
-    send(bench.kafka, bench.topic, [("a", 1), ("z", 100), ("b", 100)])
+def test_event_time_timer_fires_in_batch_after_watermark(probe: OperatorProbe, processors: Any) -> None:
+    """An event-time timer fires in the batch after the one whose rows advanced the watermark past it."""
+    query = start(probe, in_python(processors.overdue)(probe.timed().select("k", "at")), LONG_INTERVAL)
+    send(probe.kafka, probe.topic, [("a", 1), ("z", 100), ("b", 100)])
 
-    wait_for_text(bench, query, "a 0", "z 0", "b 0", f"a {99 * MINUTE_MS} due {2 * MINUTE_MS}")
+    wait_for_text(probe, query, "a 0", "z 0", "b 0", f"a {99 * MINUTE_MS} due {2 * MINUTE_MS}")
 
 
-def test_initial_state_is_there_before_the_first_row(bench: Bench, processors: Any) -> None:
-    """A key goes on from the number that it was given, and a key without one begins."""
-    initial = bench.spark.createDataFrame([("a", 100), ("c", 7)], "_1 string, _2 long")
-    query = start(bench, in_python(processors.continued)(bench.rows().select("k"), initial), "10 minutes")
+def test_initial_state_is_loaded_before_the_first_row(probe: OperatorProbe, processors: Any) -> None:
+    """A key with initial state continues from its number, and a key without it starts at one."""
+    initial = probe.spark.createDataFrame([("a", 100), ("c", 7)], "_1 string, _2 long")
+    query = start(probe, in_python(processors.continued)(probe.rows().select("k"), initial), "10 minutes")
 
-    send(bench.kafka, bench.topic, [("a", 1), ("b", 1), ("a", 1)])
+    send(probe.kafka, probe.topic, [("a", 1), ("b", 1), ("a", 1)])
 
-    wait_for_text(bench, query, "a 101", "b 1", "a 102")
+    wait_for_text(probe, query, "a 101", "b 1", "a 102")

@@ -1,9 +1,4 @@
-"""
-A place where one construct is tried: a session of its own, a source topic with five rows, an empty target topic.
-
-Columns of the source leave as a stream, and a stream leaves as a writer to the target topic.
-Real-time mode demands its output mode and trigger, which are set here for all.
-"""
+"""Run one construct in real-time mode: a separate session, a source topic with five rows, an empty target topic."""
 
 import uuid
 from collections.abc import Mapping
@@ -18,20 +13,20 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tests.helpers import new_topic
 
-# Key and number of each input row. The last one tells that the others have been through, as their order is kept.
+# Key and number of each input row. Kafka keeps their order, so when the last row is written, so are the others.
 INPUT = (("a", 1), ("b", 2), ("a", 1), ("a", 4), ("z", 9))
 LAST = "z"
-# No row of a test can wait for the end of so long a batch.
+# Longer than any test waits: a row that is written was not held until the end of the batch.
 INTERVAL = "10 minutes"
 
 Options = Mapping[str, str | None]
-"""Options of a source or sink; one that is None is left out."""
+"""Options of a source or sink; options with the value None are omitted."""
 NO_OPTIONS: Options = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A session of its own, a broker, a topic with `INPUT` in each of its partitions, and an empty target topic."""
+class OperatorProbe:
+    """A separate session, a broker, a topic with `INPUT` in each of its partitions, and an empty target topic."""
 
     spark: SparkSession
     kafka: str
@@ -40,20 +35,20 @@ class Bench:
     folder: Path
 
     def records(self, options: Options = NO_OPTIONS) -> DataFrame:
-        """Return the topic as the connector gives it."""
-        own = {"kafka.bootstrap.servers": self.kafka, "subscribe": self.topic, "startingOffsets": "earliest"}
-        return self.spark.readStream.format("kafka").options(**_present({**own, **options})).load()
+        """Return the source topic with the columns of the connector."""
+        defaults = {"kafka.bootstrap.servers": self.kafka, "subscribe": self.topic, "startingOffsets": "earliest"}
+        return self.spark.readStream.format("kafka").options(**_present({**defaults, **options})).load()
 
     def rows(self, options: Options = NO_OPTIONS) -> DataFrame:
-        """Return the topic as key `k` and number `n`."""
+        """Return the source topic as key `k` and number `n`."""
         return self.records(options).selectExpr("cast(key as string) k", "cast(cast(value as string) as int) n")
 
     def timed(self) -> DataFrame:
-        """Return the rows with an event time `at`, `n` minutes after the epoch, and a watermark."""
+        """Return the rows with a watermark on their event time `at`, which is `n` minutes after the epoch."""
         return self.rows().withColumn("at", F.expr("timestamp_seconds(60 * n)")).withWatermark("at", "1 minute")
 
     def names(self) -> DataFrame:
-        """Return a static table."""
+        """Return a static table of keys and names."""
         return self.spark.sql("select * from values ('a', 'Ann'), ('z', 'Zoe') as names(k, name)")
 
     def sql(self, query: str) -> DataFrame:
@@ -63,52 +58,56 @@ class Bench:
         return self.spark.sql(query)
 
     def write(self, stream: DataFrame, options: Options = NO_OPTIONS) -> DataStreamWriter:
-        """Return a writer to Kafka of rows as text, columns apart by a space; a null is a minus sign."""
-        plain = stream.toDF(*(f"c{number}" for number in range(len(stream.columns))))
-        texts = [F.coalesce(F.col(name).cast("string"), F.lit("-")) for name in plain.columns]
-        return self.write_columns(plain.select(F.concat_ws(" ", *texts).alias("value")), options)
+        """Return a writer that sends rows to Kafka as text, with spaces between columns and `-` for null."""
+        renamed = stream.toDF(*(f"c{number}" for number in range(len(stream.columns))))
+        texts = [F.coalesce(F.col(name).cast("string"), F.lit("-")) for name in renamed.columns]
+        return self.write_columns(renamed.select(F.concat_ws(" ", *texts).alias("value")), options)
 
     def write_columns(self, stream: DataFrame, options: Options = NO_OPTIONS) -> DataStreamWriter:
-        """Return a writer to Kafka of a stream that has the sink's columns."""
-        own = {"kafka.bootstrap.servers": self.kafka, "topic": self.target, "checkpointLocation": self.new_folder()}
-        return in_real_time(stream.writeStream.format("kafka").options(**_present({**own, **options})))
+        """Return a writer that sends a stream with the columns of the sink to Kafka."""
+        defaults = {
+            "kafka.bootstrap.servers": self.kafka,
+            "topic": self.target,
+            "checkpointLocation": self.new_folder(),
+        }
+        return in_real_time(stream.writeStream.format("kafka").options(**_present({**defaults, **options})))
 
-    def with_empty_target(self) -> "Bench":
-        """Return the same bench for another query."""
+    def with_empty_target(self) -> "OperatorProbe":
+        """Return a copy with a new target topic, for another query."""
         return replace(self, target=new_topic(self.kafka, 1))
 
     def new_folder(self) -> str:
-        """Return a path that nothing else uses."""
+        """Return an unused path."""
         return str(self.folder / uuid.uuid4().hex)
 
     def send(self, key: str, number: int) -> None:
-        """Add a row to the source topic."""
+        """Send a row to the source topic."""
         send(self.kafka, self.topic, [(key, number)])
 
     def texts(self) -> list[str]:
-        """Return what the target topic holds, partition by partition."""
+        """Return the values in the target topic, in their order."""
         consumer = Consumer({"bootstrap.servers": self.kafka, "group.id": "pages", "enable.auto.commit": False})
         try:
             start = TopicPartition(self.target, 0, 0)
             end = consumer.get_watermark_offsets(start, timeout=10)[1]
             consumer.assign([start])
-            found: list[str] = []
-            while len(found) < end:
-                found += [(record.value() or b"").decode() for record in consumer.consume(end - len(found), 5)]
-            return found
+            values: list[str] = []
+            while len(values) < end:
+                values += [(record.value() or b"").decode() for record in consumer.consume(end - len(values), 5)]
+            return values
         finally:
             consumer.close()
 
 
-def open_bench(spark: SparkSession, kafka: str, topic: str, folder: Path) -> Bench:
-    """Return a bench with a fresh session, an empty target and one state partition."""
+def open_probe(spark: SparkSession, kafka: str, topic: str, folder: Path) -> OperatorProbe:
+    """Return a probe with a new session, an empty target topic and one state partition."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    return Bench(session, kafka, topic, new_topic(kafka, 1), folder)
+    return OperatorProbe(session, kafka, topic, new_topic(kafka, 1), folder)
 
 
 def create_input(kafka: str, partitions: int = 1) -> str:
-    """Create a topic with `INPUT` in each of its partitions and return its name."""
+    """Create a topic, send `INPUT` to each of its partitions and return its name."""
     topic = new_topic(kafka, partitions)
     for partition in range(partitions):
         send(kafka, topic, INPUT, partition)
@@ -116,7 +115,7 @@ def create_input(kafka: str, partitions: int = 1) -> str:
 
 
 def send(kafka: str, topic: str, rows: tuple[tuple[str, int], ...] | list[tuple[str, int]], partition: int = 0) -> None:
-    """Add rows to one partition of a topic."""
+    """Send rows to one partition of a topic."""
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
     for key, number in rows:
         producer.produce(topic, str(number).encode(), key.encode(), partition=partition)
