@@ -1,19 +1,18 @@
 """Helper functions that several test folders share."""
 
 import os
-import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+
+from examples.kafka.topics import ensure_topics
+from examples.realtime.queries import wait_until
 
 T = TypeVar("T")
 
-PROBE_PAUSE_SECONDS = 0.05
 IVY_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="folder"/>
@@ -30,15 +29,17 @@ def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
 
     Raises AssertionError with `what` and the last value if the deadline passes first.
     """
-    deadline = time.monotonic() + deadline_seconds
-    pause = threading.Event()
-    while not (value := probe()):
-        if time.monotonic() > deadline:
-            raise AssertionError(
-                f"timed out after {deadline_seconds:g} s waiting for {what}; the last value was {value!r}"
-            )
-        pause.wait(PROBE_PAUSE_SECONDS)
-    return value
+    values: list[T] = []
+
+    def is_true() -> T:
+        values[:] = [probe()]
+        return values[0]
+
+    try:
+        wait_until(is_true, deadline_seconds, what)
+    except TimeoutError as error:
+        raise AssertionError(f"{error}; the last value was {values[0]!r}") from None
+    return values[0]
 
 
 def ivy_settings(folder: Path) -> Path:
@@ -59,8 +60,8 @@ def is_alive(pid: int) -> bool:
 
 def new_topic(kafka: str, partitions: int) -> str:
     """Create a topic with a unique name and return the name."""
-    admin, name = AdminClient({"bootstrap.servers": kafka}), f"test-{uuid.uuid4().hex[:8]}"
-    admin.create_topics([NewTopic(name, partitions)])[name].result(30)
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    ensure_topics(kafka, [name], partitions, {name: {}})
     return name
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scripts.lint.engine import RULES
 from scripts.pack import files
-from scripts.pack.tables import latency, other_engines, postgres_sink
+from scripts.pack.tables import demo, latency, other_engines, postgres_sink
 from scripts.pack.tables.format import table
 from scripts.text import markdown
 
@@ -62,6 +62,8 @@ def lint_rules(_: Path, __: str) -> str:
 
 
 BLOCKS: dict[str, Maker] = {
+    "demo-sentence": demo.sentence,
+    "measured-demo": demo.comparison,
     "router": router,
     "settings": settings,
     "conditions": conditions,

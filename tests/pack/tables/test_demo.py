@@ -1,0 +1,81 @@
+"""The README's table of the demonstration shows the published run."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.pack.tables.demo import DEMO, comparison, sentence
+
+ROW = {"hop": "end to end", "records": 9000}
+CONTENT: dict[str, Any] = {
+    "conditions": {
+        "command": "make demo COMPARE=1 PUBLISH=1",
+        "date": "2026-11-23",
+        "cores": 2,
+        "memory_gib": 24,
+        "pyspark": "4.3.0",
+        "kafka_connector": "4.2.0",
+        "kafka_broker": "4.4.0",
+        "java": "17.0.15",
+        "rate": 150,
+        "duration_seconds": 60,
+        "warm_up_seconds": 25,
+        "interval_seconds": 15,
+    },
+    "rows": [
+        {"mode": "real-time", "hop": "kafka_to_events", "p50_ms": 1, "p90_ms": 1, "p99_ms": 1, "max_ms": 1},
+        {"mode": "real-time", **ROW, "p50_ms": 5, "p90_ms": 28, "p99_ms": 227, "max_ms": 418},
+        {"mode": "micro-batch", **ROW, "p50_ms": 1710, "p90_ms": 2413, "p99_ms": 3052, "max_ms": 3386},
+    ],
+    "over_delivered": {"goal": 1006, "real_time": 3, "micro_batch": 49},
+    "cpu": {"real_time": 1.44, "micro_batch": None},
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a pack with a published run."""
+    path = tmp_path / DEMO
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(CONTENT))
+    return tmp_path
+
+
+def test_table_shows_both_modes_and_their_ratios(root: Path) -> None:
+    """Latencies are those of both queries together, and each ratio follows from the two rows above it."""
+    text = comparison(root, "")
+
+    assert "| real-time mode, a commit every 15 s | 5 | 28 | 227 | 418 |" in text
+    assert "| micro-batch mode, no pause between batches | 1,710 | 2,413 | 3,052 | 3,386 |" in text
+    assert "| speed-up | 340x | 86x | 13x | 8.1x |" in text
+    assert "| impressions delivered beyond a combined goal of 1,006 | 3 | 49 |" in text
+    assert "| CPU of all queries, broker and database, cores | 1.4 | - |" in text
+    assert text.startswith(
+        "Measured with `make demo COMPARE=1 PUBLISH=1` on 2026-11-23: 2 cores, 24 GiB, PySpark 4.3.0"
+    )
+
+
+def test_sentence_has_median_and_p99_of_both_modes(root: Path) -> None:
+    """Times of a second and more are in seconds."""
+    text = sentence(root, "")
+
+    assert "take 5 ms at the median and 227 ms at p99" in text
+    assert "take 1.7 s and 3.1 s ([measured](#measured))" in text
+
+
+def test_changed_number_changes_the_table(root: Path) -> None:
+    """The table is not a constant."""
+    before, changed = comparison(root, ""), copy.deepcopy(CONTENT)
+    changed["rows"][1]["p99_ms"] = 228
+    (root / DEMO).write_text(json.dumps(changed))
+
+    assert before != comparison(root, "")
+
+
+def test_missing_measurement_names_its_command(tmp_path: Path) -> None:
+    """The message tells how to write the file."""
+    with pytest.raises(ValueError, match=r"demo\.json does not exist; write it with `make demo COMPARE=1 PUBLISH=1`"):
+        comparison(tmp_path, "")
