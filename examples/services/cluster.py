@@ -1,8 +1,7 @@
 """
-Run a Spark standalone cluster on this machine from the pip distribution: a master and workers as child processes.
+Run a Spark standalone cluster on this machine: a master and workers as child processes, from the PySpark package.
 
-A number of workers arrives, the address of a master at which all of them have registered leaves.
-Real-time mode keeps every task of a query running at once, so what counts is the slots of the cluster together.
+Real-time mode runs all tasks of a query at the same time, so only the total number of task slots matters.
 """
 
 import json
@@ -22,20 +21,20 @@ from examples.services.java import java_home
 HOST = "127.0.0.1"
 WORKER_MEMORY = "2g"
 DAEMON_MEMORY = "256m"
-START_SECONDS = 60.0
-PROBE_SECONDS = 2.0
+START_TIMEOUT_SECONDS = 60.0
+PROBE_TIMEOUT_SECONDS = 2.0
 CHECKOUT = Path(__file__).parents[2]
 
 
 def _spark_home() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise RuntimeError("pyspark is not installed, so there is no Spark to start a cluster of; run `make setup`.")
+        raise RuntimeError("pyspark is not installed, so no Spark cluster can start; run `make setup`")
     return Path(spec.origin).parent
 
 
 def _environment() -> dict[str, str]:
-    """Drop the user's own SPARK_ settings, which may point the daemons at another installation or other ports."""
+    """Return the environment without SPARK_ variables, which could select another installation or other ports."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     python_path = os.pathsep.join(filter(None, [str(CHECKOUT), kept.get("PYTHONPATH")]))
     return {
@@ -50,10 +49,10 @@ def _environment() -> dict[str, str]:
 
 
 def _alive_workers(web_port: int) -> int | None:
-    """Ask the master's own page; None while it does not answer."""
+    """Return the number of registered workers from the master's web page; None while it does not respond."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_SECONDS) as page:
+        with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_TIMEOUT_SECONDS) as page:
             return int(json.load(page)["aliveworkers"])
     except (OSError, ValueError):
         return None
@@ -68,23 +67,23 @@ def _start(name: str, folder: Path, *arguments: str) -> Child:
 @contextmanager
 def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
     """
-    Yield the URL of a master at which all workers have registered; all of them end with the block.
+    Start a cluster and yield the URL of its master after all workers have registered; stop it when the block ends.
 
-    A worker offers `cores_per_worker` slots and 2 GiB of memory, whatever the machine has.
-    Executors take this interpreter for Python workers; what they need beyond Spark's own jars goes into `spark.jars`.
-    Raises RuntimeError with the end of a log when the cluster does not come up within 60 s.
+    A worker offers `cores_per_worker` task slots and 2 GiB of memory, independent of the machine's cores and memory.
+    Executors run Python workers with this interpreter. Jars that are not part of Spark belong in `spark.jars`.
+    Raises RuntimeError with the end of a log if the cluster does not start within 60 s.
     """
     folder = Path(tempfile.mkdtemp(prefix="spark-rtm-cluster-"))
     port, web_port, *worker_ports = free_ports(2 + workers)
     url = f"spark://{HOST}:{port}"
-    with ExitStack() as ends:
-        ends.callback(shutil.rmtree, folder, ignore_errors=True)
+    with ExitStack() as cleanup:
+        cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         master = _start("Spark master", folder, "master.Master", "--port", str(port), "--webui-port", str(web_port))
-        ends.callback(master.stop)
-        wait_until_ready(master, lambda: _alive_workers(web_port) is not None, START_SECONDS)
+        cleanup.callback(master.stop)
+        wait_until_ready(master, lambda: _alive_workers(web_port) is not None, START_TIMEOUT_SECONDS)
         slots = ["--cores", str(cores_per_worker), "--memory", WORKER_MEMORY, "--work-dir", str(folder / "work")]
         for number, worker_port in enumerate(worker_ports, start=1):
-            own = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
-            ends.callback(_start(f"Spark worker {number}", folder, *own).stop)
-        wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_SECONDS)
+            arguments = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
+            cleanup.callback(_start(f"Spark worker {number}", folder, *arguments).stop)
+        wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_TIMEOUT_SECONDS)
         yield url

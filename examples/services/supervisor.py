@@ -1,10 +1,9 @@
 """
-Run one command and end it, with all its children, when the process that asked for it is gone.
+Run one command and end it, with all its children, when the parent process is gone.
 
-A command line and a pipe on standard input arrive; the command's process id leaves on standard output.
-Real-time tests kill drivers and brokers without warning, and no server may outlive the run that started it.
-
-Started by `child.py` as a plain file with an isolated interpreter, so it imports the standard library only.
+The supervisor prints the process id of the command. Its standard input is a pipe from the parent: any message on it
+kills the command, and its end stops the command. `child.py` starts this file with an isolated interpreter, so it
+imports only the standard library.
 """
 
 import argparse
@@ -24,12 +23,16 @@ def _signal_group(leader: int, number: int) -> None:
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
-        # Gone already; macOS says "not permitted" of a group in which only a zombie is left.
+        # The group has ended. macOS reports "not permitted" for a group that contains only a zombie.
         return
 
 
 def _parent_is_gone(parent: int) -> bool:
-    """Wait for a word on the pipe, its end, or a new parent: a fork of the parent may hold the pipe open."""
+    """
+    Block until the parent writes to the pipe, closes it, or dies; return False only if it wrote.
+
+    The parent process id is checked too, because a fork of a dead parent can keep the pipe open.
+    """
     while True:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
         if readable:
@@ -38,7 +41,7 @@ def _parent_is_gone(parent: int) -> bool:
             return True
 
 
-def _end_when_told(child: subprocess.Popen[bytes], parent: int, stop_signal: int, grace_seconds: float) -> None:
+def _end_with_parent(child: subprocess.Popen[bytes], parent: int, stop_signal: int, grace_seconds: float) -> None:
     if _parent_is_gone(parent):
         _signal_group(child.pid, stop_signal)
         try:
@@ -81,19 +84,19 @@ def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[byte
 
 
 def main() -> int:
-    """Run the command until it ends or must end; return its exit status, negative for a signal."""
+    """Run the command until it ends or the parent is gone; return its exit status, negative for a signal."""
     parent = os.getppid()
     options = _options()
-    # Every descendant inherits the writing end, so the end of this pipe says that all of them are gone.
-    all_gone, inherited = os.pipe()
+    # Every descendant inherits the write end, so this pipe closes when the last of them has ended.
+    all_ended, inherited = os.pipe()
     child = _start(options, inherited)
     os.close(inherited)
     print(child.pid, flush=True)
-    told = (child, parent, options.stop_signal, options.grace_seconds)
-    threading.Thread(target=_end_when_told, args=told, daemon=True).start()
+    arguments = (child, parent, options.stop_signal, options.grace_seconds)
+    threading.Thread(target=_end_with_parent, args=arguments, daemon=True).start()
     status = child.wait()
     _signal_group(child.pid, signal.SIGKILL)
-    select.select([all_gone], [], [], DRAIN_SECONDS)
+    select.select([all_ended], [], [], DRAIN_SECONDS)
     return status
 
 

@@ -1,1 +1,1 @@
-"""Tests of the local services: real processes, real servers."""
+"""Tests of the local services, with real processes and real servers."""

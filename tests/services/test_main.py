@@ -1,4 +1,4 @@
-"""`python -m examples.services` serves a shell and leaves nothing behind."""
+"""`python -m examples.services` runs both servers and leaves no process or file behind."""
 
 import os
 import shlex
@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-m", "examples.services"]
 
 @pytest.fixture
 def data_folder() -> Iterator[Path]:
-    """Where the servers keep their data; pytest's own folders are closed to the user who runs the database for root."""
+    """Yield a folder for the data; the user who runs the database for root cannot enter pytest's own folders."""
     with tempfile.TemporaryDirectory(prefix="test-services-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -31,7 +31,7 @@ def data_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def environment(data_folder: Path) -> dict[str, str]:
-    """An environment in which both servers are local."""
+    """Return an environment in which both servers are local."""
     named = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
     kept = {name: value for name, value in os.environ.items() if name not in named}
     return {**kept, "TMPDIR": str(data_folder)}
@@ -39,7 +39,7 @@ def environment(data_folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def services(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """The command, started with its output piped."""
+    """Yield the running command with its output in pipes."""
     with subprocess.Popen(
         COMMAND, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -57,27 +57,27 @@ def _read_exports(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 def _server_pids(process: subprocess.Popen[str]) -> list[int]:
-    """Return the two servers: the children of the two supervisors that are the command's children."""
-    answer = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    rows = [tuple(map(int, line.split())) for line in answer.splitlines()]
+    """Return the process ids of both servers, whose supervisors are children of the command."""
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    rows = [tuple(map(int, line.split())) for line in listing.splitlines()]
     supervisors = {pid for pid, parent in rows if parent == process.pid}
     return [pid for pid, parent in rows if parent in supervisors]
 
 
 def _are_running(pids: list[int]) -> list[int]:
-    answer = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in answer.splitlines()]
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listing.splitlines()]
     return [int(pid) for pid, state in rows if int(pid) in pids and not state.startswith("Z")]
 
 
-def test_printed_addresses_answer_until_the_interrupt(services: subprocess.Popen[str], data_folder: Path) -> None:
-    """A shell gets two addresses that work, and Ctrl-C ends both servers, deletes their data and is no failure."""
+def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[str], data_folder: Path) -> None:
+    """Both printed addresses work; Ctrl-C stops the servers, deletes their data and exits with status 0."""
     exports = _read_exports(services)
     servers = _server_pids(services)
 
     assert AdminClient({"bootstrap.servers": exports["KAFKA_BOOTSTRAP_SERVERS"]}).list_topics(timeout=10).brokers
     psycopg.connect(exports["POSTGRES_DSN"]).close()
-    # To the whole group, as a terminal does it.
+    # A terminal sends the signal to the whole process group.
     os.killpg(services.pid, signal.SIGINT)
 
     assert 0 == services.wait(30)
@@ -86,24 +86,24 @@ def test_printed_addresses_answer_until_the_interrupt(services: subprocess.Popen
     assert [] == list(data_folder.glob("spark-rtm*"))
 
 
-def test_killed_command_takes_both_servers_with_it(services: subprocess.Popen[str]) -> None:
-    """Not even `kill -9` leaves a server behind."""
+def test_both_servers_end_with_a_killed_command(services: subprocess.Popen[str]) -> None:
+    """After `kill -9` of the command, neither server keeps running."""
     _read_exports(services)
     servers = _server_pids(services)
 
     services.kill()
 
     assert len(servers) == 2
-    eventually(lambda: not _are_running(servers), 20, "broker and database have ended")
+    eventually(lambda: not _are_running(servers), 20, "the end of broker and database")
 
 
-def test_dead_named_server_ends_the_command_with_the_reason_alone(environment: dict[str, str]) -> None:
-    """Whoever names a dead server reads one message and no stack trace."""
+def test_unreachable_cluster_ends_the_command_with_one_message(environment: dict[str, str]) -> None:
+    """An unreachable KAFKA_BOOTSTRAP_SERVERS ends the command with one message and no stack trace."""
     dead = {**environment, "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_ports(1)[0]}"}
 
-    answer = subprocess.run(COMMAND, env=dead, capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run(COMMAND, env=dead, capture_output=True, text=True, check=False, timeout=60)
 
-    assert answer.returncode == 1
-    assert answer.stdout == ""
-    assert answer.stderr.startswith("No Kafka broker answers at")
-    assert "Traceback" not in answer.stderr
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("no Kafka broker responded at")
+    assert "Traceback" not in result.stderr

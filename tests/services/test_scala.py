@@ -1,4 +1,4 @@
-"""Scala is compiled once for each content, and what does not compile is shown where it stands."""
+"""Each content of a Scala file is compiled once, and compile errors name file and line."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ SOURCE = "package {name}\nobject Greeting {{ def of(name: String): String = {bod
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a Scala file in a folder of its own, with an empty cache."""
+    """Return a Scala file in an empty folder, with an empty cache."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "greeting.scala"
     path.write_text(SOURCE.format(name="first", body='s"Hello $name"'))
@@ -21,8 +21,8 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.spark
 @pytest.mark.timeout(200)
-def test_unchanged_source_is_not_compiled_again_and_a_changed_one_is(source: Path, spark: SparkSession) -> None:
-    """The jar of the same text is the same file; another text gives another jar, and its own answer."""
+def test_only_changed_source_is_compiled_again(source: Path, spark: SparkSession) -> None:
+    """The same text uses the existing jar; another text gets its own jar and its own behavior."""
     jar = compiled(source)
     written = jar.stat().st_mtime_ns
     first = scala_object(spark, source, "first.Greeting")
@@ -36,8 +36,8 @@ def test_unchanged_source_is_not_compiled_again_and_a_changed_one_is(source: Pat
 
 
 @pytest.mark.timeout(200)
-def test_compile_error_names_file_and_line_and_leaves_nothing(source: Path, tmp_path: Path) -> None:
-    """A mistake is found where it was made, and again on the next try."""
+def test_compile_error_names_file_and_line(source: Path, tmp_path: Path) -> None:
+    """Every attempt reports the file and line of the error, and no jar remains in the cache."""
     source.write_text(SOURCE.format(name="third", body="42"))
 
     for _ in range(2):
