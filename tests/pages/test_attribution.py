@@ -1,36 +1,134 @@
-"""The page about attribution names every result code of the rule, and no other."""
+"""The page about attribution names every result code of the rule, and shows documents that the rules produce."""
 
 import ast
+import json
 import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from itertools import count
+from typing import Any, TypeVar
 
-from examples.attribution.correlation.rule import FAMILIES
+import pytest
+
+from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.credit.history import Path as UserHistory
+from examples.attribution.credit.models import CreditRules
+from examples.attribution.credit.rule import Conversion, Touch
+from examples.attribution.credit.update import News as Update
+from examples.attribution.credit.update import advance
+from examples.attribution.events import FAMILIES
+from examples.attribution.results import ATTRIBUTED, BILLABLE
+from examples.attribution.settings import Settings
+from examples.attribution.topics import TOPICS
+from examples.attribution.touches_to_credit import CREDITS
+from examples.attribution.traffic.generator import Traffic
 from scripts.pack import files
 from scripts.text import markdown
 
 RULE = files.ROOT / "examples/attribution/correlation/rule.py"
 PAGE = files.ROOT / "references/attribution.md"
+SETTINGS = Settings(time_scale=1, rate=20, warm_up_seconds=0, seed=7)
+STARTED_AT = 1_767_225_600
+"""2026-01-01 00:00:00 UTC, in seconds."""
+HOP_MS = 2
+"""Time from the send of a record to its append, and from the append of an input to that of its output."""
+
+Document = dict[str, Any]
+T = TypeVar("T")
 
 
 def _codes_of_the_rule() -> tuple[set[str], set[str]]:
-    """Return the codes that stand in the rule as they are, and those that it makes from a family's name."""
-    plain, made = {"unfilled"}, set()
+    """Return the codes that the rule contains literally, and those that it composes from a family's name."""
+    literal, composed = {"unfilled"}, set()
     for node in ast.walk(ast.parse(RULE.read_text())):
         if isinstance(node, ast.Call):
-            codes = [argument for argument in node.args[:1] if ast.unparse(node.func) == "Verdict"]
+            codes = [argument for argument in node.args[:1] if ast.unparse(node.func) == "Match"]
             codes += [keyword.value for keyword in node.keywords if keyword.arg == "code"]
             for code in codes:
-                plain |= {word for word in re.findall(r"'([a-z_]+)'", ast.unparse(code)) if not word.endswith("_")}
-                made |= set(re.findall(r"'([a-z]+_)\{", ast.unparse(code)))
-    return plain, {prefix + family for prefix in made | {"orphan_"} for family in (*FAMILIES, "step")}
+                literal |= {word for word in re.findall(r"'([a-z_]+)'", ast.unparse(code)) if not word.endswith("_")}
+                composed |= set(re.findall(r"'([a-z]+_)\{", ast.unparse(code)))
+    return literal, {prefix + family for prefix in composed | {"orphan_"} for family in (*FAMILIES, "step")}
 
 
-def test_page_names_the_codes_of_the_rule() -> None:
-    """A reader can look up each code that a result carries."""
+def test_page_names_exactly_the_codes_of_the_rule() -> None:
+    """The page explains each code that a result can carry, and no other code."""
     [table] = [table for table in markdown.tables(PAGE.read_text()) if table.header[0] == "code"]
 
     named = {code for _, cells in table.rows for code in re.findall(r"`([a-z_]+)`", cells[0])}
 
-    plain, made = _codes_of_the_rule()
-    assert set() == plain - named
-    assert set() == named - plain - made
-    assert {"matched", "pending", "late_click", "orphan_step"} <= named & (plain | made)
+    literal, composed = _codes_of_the_rule()
+    assert set() == literal - named
+    assert set() == named - literal - composed
+    assert {"matched", "pending", "late_click", "orphan_step"} <= named & (literal | composed)
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A record in its source topic."""
+
+    src: str
+    appended_at: int
+    value: Document
+
+
+@pytest.fixture(scope="module")
+def story() -> list[Appended]:
+    """Return the first order of the seeded traffic, after all earlier records of its user: those of one transaction."""
+    offsets = {topic: count() for topic in TOPICS}
+    appended: list[Appended] = []
+    for record in Traffic(SETTINGS, "run", STARTED_AT).records():
+        src = f"{record.topic}:0:{next(offsets[record.topic])}"
+        value = json.loads(record.value) if record.label == "normal" and record.value else {}
+        appended.append(Appended(src, int((STARTED_AT + record.send_at) * 1000) + HOP_MS, value))
+        if value.get("kind") == "conversion":
+            return [one for one in appended if one.value.get("user_key") == value["user_key"]]
+    raise AssertionError("the traffic has ended without an order")
+
+
+def _made(kind: type[T], document: Document, **others: Any) -> T:
+    """Return a dataclass of the rules from the fields of a document that it knows, and from `others`."""
+    known = {name: document[name] for name in (field.name for field in fields(kind)) if name in document}  # type: ignore[arg-type]
+    return kind(**known | others)
+
+
+def _touches(story: list[Appended]) -> Iterator[Result]:
+    """Yield the result of each impression and click as the rule gives it when the record is read."""
+    events: list[Event] = []
+    for record in story[:-1]:
+        effective_ts, slots = record.value["event_ts"], tuple(record.value.get("slots", ()))
+        position = {"src": record.src, "appended_at": record.appended_at}
+        events.append(_made(Event, record.value, effective_ts=effective_ts, slots=slots, **position))
+        results = correlate(events, SETTINGS.windows)
+        yield from (one for one in results if one.src == record.src and one.kind in FAMILIES)
+
+
+def _credit(story: list[Appended]) -> Document:
+    """Return the answer of the credit rule when the conversion is read, after its touches one by one."""
+    *_, order = story
+    user, history, rules = order.value["user_key"], UserHistory(), CreditRules()
+    for result in _touches(story):
+        stored_at = result.appended_at + 2 * HOP_MS
+        touch = _made(Touch, asdict(result), is_valid=result.code in BILLABLE, stored_at=stored_at)
+        next_history, _ = advance(history, user, Update(touches=(touch,)), rules, stored_at)
+        assert next_history
+        history = next_history
+    stored_at = order.appended_at + HOP_MS
+    times = {"effective_ts": order.value["event_ts"], "stored_at": stored_at, "seen_at": stored_at}
+    conversion = _made(Conversion, order.value, src=order.src, appended_at=order.appended_at, **times)
+    _, [answer] = advance(history, user, Update(conversions=(conversion,)), rules, stored_at)
+    return asdict(answer) | {"credits": [asdict(share) for share in answer.credits]}
+
+
+def test_documents_on_the_page_follow_from_the_rules(story: list[Appended]) -> None:
+    """Request, result and credit on the page are those of the first order of the seeded traffic, field by field."""
+    [request] = [record.value for record in story if record.value["kind"] == "request"]
+    [click] = [asdict(result) for result in _touches(story) if result.kind == "click"]
+    # Spark's to_json leaves out fields that are null.
+    result = {name: value for name, value in click.items() if value is not None}
+    expected = [request, result, _credit(story)]
+
+    shown = [fence.code for fence in markdown.fences(PAGE.read_text()) if fence.language == "json"]
+
+    assert [json.dumps(document) for document in expected] == [json.dumps(json.loads(code)) for code in shown]
+    assert list(result) == [name for name in ATTRIBUTED.names if name in result]
+    assert list(expected[2]) == CREDITS.names

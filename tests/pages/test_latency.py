@@ -1,4 +1,4 @@
-"""The page on latency: what progress events hold, whose clocks run, and what a batch boundary costs."""
+"""Test the page on latency: the content of progress events, the clocks, and the pause at a batch boundary."""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 @pytest.fixture
 def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
-    """Return a job with two topics and a checkpoint of its own."""
+    """Return a job with its own two topics and checkpoint."""
     return ModeJob(spark, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
 
 
@@ -39,18 +39,18 @@ def start_values(job: ModeJob, values: DataFrame, interval: str = "2 seconds") -
 
 
 def records(job: ModeJob) -> DataFrame:
-    """Return the source of a job as it comes."""
+    """Return the source of a job without changes."""
     source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
     return source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
 
 
 def has_written(job: ModeJob, count: int) -> bool:
-    """Tell whether the target of a job holds `count` records."""
+    """Return whether the target topic of a job contains at least `count` records."""
     return end_offset(job.kafka, job.target) >= count
 
 
-def test_progress_comes_after_the_rows_and_holds_no_latency(job: ModeJob) -> None:
-    """Rows are out before the batch ends; its event tells durations of the batch, and nothing about a row."""
+def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None:
+    """Rows are written before the batch ends; its event contains durations of the batch, but no latency of a row."""
     send(job, "a")
     query = start(job, "real-time", "5 seconds")
 
@@ -66,8 +66,8 @@ def test_progress_comes_after_the_rows_and_holds_no_latency(job: ModeJob) -> Non
     assert {"avgOffsetsBehindLatest", "maxOffsetsBehindLatest"} <= set(progress["sources"][0]["metrics"])
 
 
-def test_clock_of_the_batch_stands_still_and_the_clock_of_the_machine_runs(job: ModeJob) -> None:
-    """Two rows of one batch have the same current_timestamp, so it cannot measure either of them."""
+def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
+    """Two rows of one batch have the same current_timestamp while the machine's clock advances."""
     clocks = (
         "concat_ws(' ', unix_millis(current_timestamp()), reflect('java.lang.System', 'currentTimeMillis')) as value"
     )
@@ -83,10 +83,10 @@ def test_clock_of_the_batch_stands_still_and_the_clock_of_the_machine_runs(job: 
 
 
 @pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])
-def test_records_tell_whose_clock_their_time_is(
+def test_timestamp_type_names_the_clock_of_a_record(
     spark: SparkSession, kafka: str, tmp_path: Path, clock: str, kind: int
 ) -> None:
-    """The time of a record is the broker's only if its topic says so; timestampType is the proof."""
+    """A record has the broker's time only if its topic is configured so, and timestampType shows which clock it is."""
     source = new_topic(kafka, 1) + clock
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(source, 1, config={"message.timestamp.type": clock})])[source].result(30)
@@ -99,18 +99,18 @@ def test_records_tell_whose_clock_their_time_is(
     assert [str(kind)] == written(job)
 
 
-def test_row_that_comes_between_two_batches_waits_for_the_next_one(job: ModeJob) -> None:
-    """The boundary is the tail: what is appended after a batch has ended leaves when the next one runs."""
+def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
+    """A row that is appended after the tasks of a batch have ended is written when the next batch runs."""
     newest = records(job).groupBy(F.lit("all").alias("key")).agg(F.max(F.unix_millis("timestamp")).alias("at"))
     query = start_values(job, newest.selectExpr("cast(at as string) as value"))
 
-    def send_and_look() -> list[tuple[int, float]]:
+    def send_and_find_waiting_rows() -> list[tuple[int, float]]:
         for _ in range(8):
             send(job, "a")
         raise_if_failed([query])
         return between_batches(job, query)
 
-    waited = eventually(send_and_look, 120, "a row between two batches")
+    waited = eventually(send_and_find_waiting_rows, 120, "a row between two batches")
 
     assert all(out_at >= next_start for out_at, next_start in waited)
     assert all(out_at >= appended_at for appended_at, out_at in times(job))
@@ -119,19 +119,19 @@ def test_row_that_comes_between_two_batches_waits_for_the_next_one(job: ModeJob)
 
 
 def between_batches(job: ModeJob, query: StreamingQuery) -> list[tuple[int, float]]:
-    """Return, for rows appended after the tasks of a batch, when they came out and when the next batch began."""
+    """Return, for rows appended after the tasks of a batch, when they were written and when the next batch began."""
     batches = [(datetime.fromisoformat(p.timestamp).timestamp() * 1000, p.durationMs) for p in query.recentProgress]
     results = times(job) if len(batches) > 2 else []
     return [
         (out_at, next_start)
-        for (begin, took), (next_start, _) in itertools.pairwise(batches)
+        for (begin, durations), (next_start, _) in itertools.pairwise(batches)
         for appended_at, out_at in results
-        if begin + sum(took[phase] for phase in UNTIL_TASKS_END) <= appended_at < next_start
+        if begin + sum(durations[phase] for phase in UNTIL_TASKS_END) <= appended_at < next_start
     ]
 
 
 def times(job: ModeJob) -> list[tuple[int, int]]:
-    """Return, for each result, when its input and when itself was appended."""
+    """Return, for each result, the append times of its input and of the result."""
     consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
     consumer.assign([TopicPartition(job.target, 0, 0)])
     results = consumer.consume(end_offset(job.kafka, job.target), 10)
