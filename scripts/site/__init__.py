@@ -1,1 +1,1 @@
-"""The site: what mkdocs needs beyond the Markdown tree, which it shows as it is."""
+"""Hooks, forms and assets with which mkdocs renders the repository as a site."""

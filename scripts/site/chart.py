@@ -1,7 +1,7 @@
 """
-Draw the README's table of latencies as bars on a logarithmic scale.
+Draw the latency table of the README as an SVG bar chart with a logarithmic scale.
 
-The text of the README arrives; SVG leaves. Its colours are those of the theme, and its numbers are the table's own.
+The numbers are read from the table, so chart and table cannot differ. The theme sets the colors.
 """
 
 import math
@@ -10,18 +10,23 @@ from html import escape
 
 from scripts.text import markdown
 
-SECTION = "Measured"
-WIDTH, LABELS, ROW = 480, 130, 24
+SECTION_TITLE = "Measured"
+WIDTH_PX = 480
+LABEL_WIDTH_PX = 130
+VALUE_WIDTH_PX = 60
+ROW_HEIGHT_PX = 24
 _NUMBER = re.compile(r"[\d,]+(?:\.\d+)?")
 
 
 def of_readme(text: str) -> str:
-    """Return a figure of the first table below the heading `Measured`, with a bar for each percentile of each row."""
-    line = next(heading.line for heading in markdown.headings(text) if heading.title == SECTION)
+    """Return a figure of the first table below the heading `Measured`, with one bar per row and percentile."""
+    line = next(heading.line for heading in markdown.headings(text) if heading.title == SECTION_TITLE)
     table = next(table for table in markdown.tables(text) if table.line > line)
     series = {cells[0]: [_number(cell) for cell in cells[1:]] for _, cells in table.rows if _is_measured(cells)}
     if not series:
-        raise ValueError(f"README.md, {SECTION!r}: its first table has no row of numbers to draw; put it first")
+        raise ValueError(
+            f"README.md: the first table below {SECTION_TITLE!r} has no row of numbers; move the latencies there"
+        )
     return _figure(table.header[1:], series)
 
 
@@ -35,31 +40,33 @@ def _number(cell: str) -> float:
 
 def _figure(percentiles: tuple[str, ...], series: dict[str, list[float]]) -> str:
     top = 10 ** math.ceil(math.log10(max(max(values) for values in series.values())))
-    room = WIDTH - LABELS - 60
-    height = 30 + len(percentiles) * (len(series) * ROW + 14)
-    parts, y = [], 24
+    max_bar_px = WIDTH_PX - LABEL_WIDTH_PX - VALUE_WIDTH_PX
+    height = 30 + len(percentiles) * (len(series) * ROW_HEIGHT_PX + 14)
+    parts = []
+    y = 24
     for exponent in range(int(math.log10(top)) + 1):
-        x = LABELS + room * exponent / math.log10(top)
+        x = LABEL_WIDTH_PX + max_bar_px * exponent / math.log10(top)
         parts.append(f'<line x1="{x:.0f}" x2="{x:.0f}" y1="18" y2="{height}" class="grid"/>')
         parts.append(f'<text x="{x:.0f}" y="12" text-anchor="middle" class="tick">{10**exponent:,} ms</text>')
     for column, percentile in enumerate(percentiles):
         for number, (name, values) in enumerate(series.items()):
-            length = room * math.log10(max(values[column], 1)) / math.log10(top)
+            length = max_bar_px * math.log10(max(values[column], 1)) / math.log10(top)
             label = f"{percentile}, {name.partition(',')[0].removesuffix(' mode')}"
-            parts.append(f'<text x="{LABELS - 8}" y="{y + 17}" text-anchor="end">{escape(label)}</text>')
+            parts.append(f'<text x="{LABEL_WIDTH_PX - 8}" y="{y + 17}" text-anchor="end">{escape(label)}</text>')
             parts.append(
-                f'<rect x="{LABELS}" y="{y + 3}" width="{length:.0f}" height="{ROW - 6}" class="series-{number}"/>'
+                f'<rect x="{LABEL_WIDTH_PX}" y="{y + 3}" width="{length:.0f}" height="{ROW_HEIGHT_PX - 6}" '
+                f'class="series-{number}"/>'
             )
-            parts.append(f'<text x="{LABELS + length + 6:.0f}" y="{y + 17}">{values[column]:,.0f}</text>')
-            y += ROW
+            parts.append(f'<text x="{LABEL_WIDTH_PX + length + 6:.0f}" y="{y + 17}">{values[column]:,.0f}</text>')
+            y += ROW_HEIGHT_PX
         y += 14
-    said = "; ".join(
+    description = "; ".join(
         f"{name}: " + ", ".join(f"{p} {v:,.0f} ms" for p, v in zip(percentiles, values, strict=True))
         for name, values in series.items()
     )
     return (
-        f'<figure class="chart"><svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-        f'aria-label="Latency on a logarithmic scale. {escape(said)}">{"".join(parts)}</svg>'
-        f'<figcaption>Two hops through Kafka, end to end, logarithmic scale; <a href="#measured">numbers, machine and '
-        f"command</a></figcaption></figure>\n"
+        f'<figure class="chart"><svg viewBox="0 0 {WIDTH_PX} {height}" width="{WIDTH_PX}" height="{height}" role="img" '
+        f'aria-label="Latency on a logarithmic scale. {escape(description)}">{"".join(parts)}</svg>'
+        f'<figcaption>End-to-end latency of two hops through Kafka, on a logarithmic scale. <a href="#measured">'
+        f"Numbers, machine and command</a></figcaption></figure>\n"
     )

@@ -1,7 +1,7 @@
 """
-Render Mermaid diagrams to SVG when the site is built, so that readers load no script for them.
+Render Mermaid diagrams to SVG at build time, so pages load no script for them.
 
-The text of a diagram arrives; a figure leaves whose colours are the theme's, with the text below it for who cannot see.
+The theme sets the colors. The source of each diagram follows it as text, for readers who cannot see the image.
 """
 
 import hashlib
@@ -11,23 +11,23 @@ from html import escape
 
 import mermaidx
 
-# A row with more steps than this would be unreadable in the column of a page, so it is laid out downwards.
-READABLE_STEPS = 4
+# A horizontal diagram with more steps would be too small to read, so it is drawn from top to bottom.
+MAX_HORIZONTAL_STEPS = 4
 _SETTINGS = '%%{init: {"htmlLabels": false, "flowchart": {"htmlLabels": false}}}%%\n'
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 
 
 def figure(source: str, *_: object, **__: object) -> str:
-    """Return the figure of a diagram; the signature is that of a custom fence of superfences."""
-    is_long = sum("-->" in line for line in source.splitlines()) > READABLE_STEPS
+    """Return the HTML of a diagram; superfences passes further arguments to the formatter of a custom fence."""
+    is_long = sum("-->" in line for line in source.splitlines()) > MAX_HORIZONTAL_STEPS
     svg = _svg(source.replace("flowchart LR", "flowchart TB") if is_long else source)
     width, height = _size(svg)
-    opening = f'<svg width="{width:.0f}" height="{height:.0f}" role="img" aria-label="Diagram; its text is below" '
+    opening = f'<svg width="{width:.0f}" height="{height:.0f}" role="img" aria-label="Diagram; its source is below" '
     svg = re.sub(r'<svg (?=[^>]*?viewBox)[^>]*?(?P<box>viewBox="[^"]*")[^>]*>', opening + r"\g<box>>", svg, count=1)
     return (
         f'<figure class="diagram"><div class="diagram__scroll" tabindex="0">{svg}</div>'
-        f"<details><summary>The diagram as text</summary><pre><code>{escape(source)}</code></pre></details></figure>"
+        f"<details><summary>Diagram as text</summary><pre><code>{escape(source)}</code></pre></details></figure>"
     )
 
 
@@ -45,5 +45,5 @@ def _svg(source: str) -> str:
 def _size(svg: str) -> tuple[float, float]:
     match = _SIZE.search(svg)
     if not match:
-        raise ValueError("a rendered diagram has no viewBox, so its size is unknown; look at its text")
+        raise ValueError("a rendered diagram has no viewBox, so its size is unknown; check the source of the diagram")
     return float(match["width"]), float(match["height"])

@@ -1,7 +1,7 @@
 """
-Mount the repository as it is: mkdocs calls these functions while it builds.
+Build the site from the whole repository; mkdocs calls these functions during the build.
 
-mkdocs may not have the root as its folder of documents, so its list of files is made here.
+mkdocs does not accept the repository root as its documents folder, so `on_files` lists the files instead.
 """
 
 from pathlib import Path
@@ -16,8 +16,8 @@ from scripts.site import diagrams, machines, measured, page, tree
 from scripts.text import markdown
 
 ROOT = pack_files.ROOT
-# Some pages mention everything in short, and others explain it.
-BOOSTS = {
+# Weights of search results: pages that explain a topic rank above pages that only summarize or list it.
+SEARCH_BOOSTS = {
     "README.md": 0.2,
     pack_files.SKILL: 0.2,
     "references/lint_rules.md": 0.3,
@@ -26,7 +26,7 @@ BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Give anchors the names that links in the repository use, and diagrams a renderer."""
+    """Generate the anchors that links in the repository use, and register the renderer of diagrams."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
@@ -34,15 +34,15 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Replace what mkdocs found in one folder by pages, sources, folders and raw files of the whole repository."""
+    """Replace the files that mkdocs found with the pages, sources, folders and raw files of the repository."""
     for cached in (tree.linked, tree.sources, tree.folders):
         cached.cache_clear()
-    # What the theme brings stays.
+    # Keep the files of the theme.
     mounted = Files([file for file in files if file.src_dir != config.docs_dir])
     texts = {pack_files.relative(ROOT, path): path.read_text(encoding="utf-8") for path in tree.pages(ROOT)}
     texts |= {f"{name}.md": tree.source_page(ROOT, name) for name in tree.sources(ROOT)}
     texts |= {f"{folder}/index.md": tree.folder_page(ROOT, folder) for folder in tree.folders(ROOT)}
-    texts[f"{tree.MEASURED}/index.md"] = measured.page(ROOT)
+    texts[f"{tree.MEASURED_DIR}/index.md"] = measured.page(ROOT)
     for name, text in texts.items():
         mounted.append(File.generated(config, name, content=page.for_site(ROOT, name, text)))
     for name in tree.raw(ROOT):
@@ -52,18 +52,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
-    """Tell the theme where the raw file of the page is: beside it."""
+    """Set the name of the page's raw file, which is in the same folder, and the weight in the search."""
     name = page.file.src_uri
     source = name.removesuffix(".md")
     if (ROOT / name).is_file() or (ROOT / source).is_file():
         page.meta["raw"] = Path(name if (ROOT / name).is_file() else source).name
-    if name in BOOSTS:
-        page.meta["search"] = {"boost": BOOSTS[name]}
+    if name in SEARCH_BOOSTS:
+        page.meta["search"] = {"boost": SEARCH_BOOSTS[name]}
     return text
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Put the raw pages beside the rendered ones, and write what machines read first."""
+    """Write the raw pages next to the rendered ones, and the files for language models."""
     site = Path(config.site_dir)
     for path in tree.pages(ROOT):
         raw = site / pack_files.relative(ROOT, path)

@@ -1,8 +1,8 @@
 """
-Show every committed measurement: its chart, its conditions, and its numbers as tables.
+Render the page of published measurements: the chart, conditions and numbers of each one.
 
-The root folder arrives; a page leaves. A measurement is an SVG and a JSON of the same name in `references/measured/`;
-the JSON has an object `conditions` and lists of equal rows.
+A measurement is an SVG and a JSON file of the same stem in `references/measured/`.
+The JSON holds an object `conditions`, and lists of rows with equal keys.
 """
 
 import json
@@ -16,24 +16,24 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 
 
 def page(root: Path) -> str:
-    """Return the page of all measurements."""
+    """Return the Markdown of the page."""
     parts = [
-        # The search mixes words up that share an index with thousands of numbers, and then finds nothing for some.
-        f"{tree.FRONT.format(title='Measured')}# Measured\n",
-        "Each chart is drawn from the JSON of the same name by a command of this repository.",
-        "What the numbers mean is said on the pages that cite them.",
+        # The frontmatter excludes the page: with its thousands of numbers, the search finds nothing for some words.
+        f"{tree.FRONTMATTER.format(title='Measured')}# Measured\n",
+        "Commands of this repository draw each chart from the JSON file with the same name.",
+        "The pages that cite a measurement explain its numbers.",
     ]
-    for chart in sorted((root / tree.MEASURED).glob("*.svg")):
-        numbers = json.loads(chart.with_suffix(".json").read_text(encoding="utf-8"))
-        parts += [f"\n## {chart.stem.replace('_', ' ').capitalize()}\n", _figure(chart), _conditions(numbers)]
-        parts += [_table(chart.stem, name, rows) for name, rows in numbers.items() if _is_table(rows)]
+    for chart in sorted((root / tree.MEASURED_DIR).glob("*.svg")):
+        content = json.loads(chart.with_suffix(".json").read_text(encoding="utf-8"))
+        parts += [f"\n## {chart.stem.replace('_', ' ').capitalize()}\n", _figure(chart), _conditions(content)]
+        parts += [_table(chart.stem, name, rows) for name, rows in content.items() if _is_table(rows)]
     return "\n".join(parts) + "\n"
 
 
 def _figure(chart: Path) -> str:
     size = _SIZE.search(chart.read_text(encoding="utf-8"))
     if not size:
-        raise ValueError(f"{chart.name} has no viewBox, so the page cannot keep room for it; draw it with one")
+        raise ValueError(f"{chart.name} has no viewBox, so the page cannot reserve space for it; draw it with one")
     return (
         f'<figure class="measured"><img src="{chart.name}" width="{float(size["width"]):.0f}" '
         f'height="{float(size["height"]):.0f}" alt="Chart of {chart.stem}; its numbers are in the tables below">'
@@ -42,9 +42,9 @@ def _figure(chart: Path) -> str:
     )
 
 
-def _conditions(numbers: dict[str, Any]) -> str:
-    said = [f"{name.replace('_', ' ')} {value}" for name, value in numbers.get("conditions", {}).items()]
-    return f"Measured with: {', '.join(said)}.\n" if said else ""
+def _conditions(content: dict[str, Any]) -> str:
+    conditions = [f"{name.replace('_', ' ')} {value}" for name, value in content.get("conditions", {}).items()]
+    return f"Conditions: {', '.join(conditions)}.\n" if conditions else ""
 
 
 def _is_table(rows: object) -> bool:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scripts.pack import files
-from scripts.pack.checks.links import targets
+from scripts.pack.checks.links import link_targets
 from scripts.text import markdown
 
 ANSWER_LINES = 30
@@ -43,7 +43,7 @@ def test_question_is_answered_at_the_start_of_its_section(page: str, anchor: str
     """SKILL.md links to the page, and the first lines of the section contain the answer."""
     path = files.ROOT / f"references/{page}.md"
 
-    assert path.resolve() in targets(files.ROOT / files.SKILL)
+    assert path.resolve() in link_targets(files.ROOT / files.SKILL)
     assert re.search(pattern, answer(path.read_text(encoding="utf-8"), anchor)), answer(path.read_text(), anchor)
 
 

@@ -1,1 +1,1 @@
-"""Tests of the site: built once, read as files, and looked at in a browser as a person would."""
+"""Tests of the site: it is built once, checked as files, and used in a browser."""

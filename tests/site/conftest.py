@@ -1,4 +1,4 @@
-"""The site as a reader gets it: built once, served on this machine, and looked at with the machine's own Chromium."""
+"""Fixtures that build the site once, serve it on this machine and open it in the machine's Chromium."""
 
 import functools
 import os
@@ -21,15 +21,15 @@ INSTALL = "install one, on Debian with `apt-get install --no-install-recommends 
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files without a line for each."""
+    """Serve files without logging requests."""
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Discard the log line of a request."""
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the site, built as `make site` builds it."""
+    """Return the folder of the site, built with the command of `make site`."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -48,7 +48,7 @@ def pages(built: Path) -> dict[str, Document]:
 
 @pytest.fixture(scope="session")
 def address(built: Path) -> Iterator[str]:
-    """Yield the address of the site's root."""
+    """Yield the URL of the site's root."""
     handler = functools.partial(QuietHandler, directory=str(built))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -58,13 +58,13 @@ def address(built: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Yield the machine's Chromium without a window."""
+    """Yield the machine's Chromium in headless mode."""
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
         report = pytest.fail if os.environ.get("CI") else pytest.skip
-        report(f"no Chromium among {', '.join(CHROMIUM)}, so nobody looks at the site; {INSTALL}")
+        report(f"no Chromium among {', '.join(CHROMIUM)}, so the site was not tested in a browser; {INSTALL}")
     with sync_playwright() as driver:
-        # As root, as in a container, Chromium has no sandbox of its own; the pages are ours.
+        # Chromium cannot use its sandbox when it runs as root, as in a container. The pages are trusted.
         chromium = driver.chromium.launch(executable_path=path, chromium_sandbox=False)
         yield chromium
         chromium.close()
@@ -72,7 +72,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def phone(browser: Browser) -> Iterator[Page]:
-    """Yield a page on a narrow phone."""
+    """Yield a browser page of the size of a narrow phone."""
     page = browser.new_page(viewport={"width": 360, "height": 740})
     yield page
     page.close()

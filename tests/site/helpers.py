@@ -1,4 +1,4 @@
-"""Verbs that the tests of the site share."""
+"""Helpers that the tests of the site share."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,17 +8,17 @@ ROOT_ADDRESS = "http://site/"
 
 
 class Document(HTMLParser):
-    """The ids of a page, and every address that it names."""
+    """The ids of a page, and every address in its tags."""
 
     def __init__(self, text: str) -> None:
-        """Read a page."""
+        """Parse a page."""
         super().__init__()
         self.ids: list[str] = []
         self.addresses: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect what a tag names."""
+        """Collect the id and the addresses of a tag."""
         for name, value in attrs:
             if name == "id" and value:
                 self.ids.append(value)
@@ -28,18 +28,13 @@ class Document(HTMLParser):
 
 def documents(built: Path) -> dict[str, Document]:
     """Return every page of the site by its path."""
-    pages = (path for path in sorted(built.rglob("*.html")) if is_page(built, path))
+    pages = (path for path in sorted(built.rglob("*.html")) if path.name != "404.html")
     return {path.relative_to(built).as_posix(): Document(path.read_text(encoding="utf-8")) for path in pages}
 
 
-def is_page(built: Path, path: Path) -> bool:
-    """Tell a page from the templates that are served as files of the skill."""
-    return not path.is_relative_to(built / "scripts") and path.name != "404.html"
-
-
 def broken(built: Path, pages: dict[str, Document]) -> list[str]:
-    """Return each link of `pages` to a file or an anchor of the site that is not there."""
-    found = []
+    """Return each link of `pages` to a missing file or anchor of the site."""
+    broken_links = []
     for name, document in pages.items():
         for address in document.addresses:
             parts = urlsplit(urljoin(ROOT_ADDRESS + name, address))
@@ -49,5 +44,5 @@ def broken(built: Path, pages: dict[str, Document]) -> list[str]:
             known = pages.get(target)
             has_anchor = not parts.fragment or (known and parts.fragment in known.ids)
             if not (built / target).is_file() or not has_anchor:
-                found.append(f"{name}: {address}")
-    return found
+                broken_links.append(f"{name}: {address}")
+    return broken_links

@@ -1,4 +1,4 @@
-"""The built site as files: the same tree as the repository, with every link right and nothing from elsewhere."""
+"""The files of the built site: same tree as the repository, valid links, no external resources."""
 
 import json
 import re
@@ -15,39 +15,39 @@ from tests.site.helpers import Document, broken, documents
 
 
 def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, Document]) -> None:
-    """A reader who follows any link arrives, at the section that was meant."""
+    """Every link of the site leads to an existing page and section."""
     assert [] == broken(built, pages)
 
 
 def test_broken_link_and_anchor_would_be_found(tmp_path: Path) -> None:
-    """The check can fail."""
+    """The check reports a missing anchor and a missing page."""
     (tmp_path / "a.html").write_text('<h2 id="x"><a href="#x">1</a><a href="#y">2</a><a href="b.html">3</a>')
 
     assert ["a.html: #y", "a.html: b.html"] == broken(tmp_path, documents(tmp_path))
 
 
-def test_no_page_loads_anything_from_elsewhere(built: Path) -> None:
-    """Fonts, scripts, styles and images are the site's own; only links lead away."""
+def test_no_page_loads_external_resources(built: Path) -> None:
+    """The site serves all its fonts, scripts, styles and images itself."""
     loaded = re.compile(
         r"<(?:script|img|iframe|source)[^>]*\ssrc=\"?([^\" >]+)|<link[^>]*\shref=\"?([^\" >]+)|url\(([^)]+)\)"
     )
-    foreign = set()
+    external = set()
     for path in built.rglob("*.html"):
-        found = ("".join(match) for match in loaded.findall(path.read_text(encoding="utf-8")))
-        foreign |= {address for address in found if urlsplit(address).netloc}
+        addresses = ("".join(match) for match in loaded.findall(path.read_text(encoding="utf-8")))
+        external |= {address for address in addresses if urlsplit(address).netloc}
 
-    assert set() == foreign
+    assert set() == external
 
 
-def test_no_id_is_there_twice_on_a_page(pages: dict[str, Document]) -> None:
-    """A link to a section cannot end at another one."""
+def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:
+    """No page contains the same id twice, so links to sections are unambiguous."""
     twice = {name: [one for one in document.ids if document.ids.count(one) > 1] for name, document in pages.items()}
 
     assert {} == {name: ids for name, ids in twice.items() if ids}
 
 
-def test_raw_files_stand_beside_the_pages(built: Path) -> None:
-    """An assistant fetches the same bytes that the repository has, at the same addresses, manifest included."""
+def test_raw_files_are_served_unchanged(built: Path) -> None:
+    """Raw files, including the manifest, have the same bytes and paths as in the repository."""
     different = [
         name for name in tree.raw(files.ROOT) if (built / name).read_bytes() != (files.ROOT / name).read_bytes()
     ]
@@ -57,8 +57,8 @@ def test_raw_files_stand_beside_the_pages(built: Path) -> None:
     assert {"SKILL.md", "references/errors.md"} <= listed
 
 
-def test_every_source_is_shown_with_a_way_back(pages: dict[str, Document]) -> None:
-    """Each page that links to a source is linked from it."""
+def test_every_source_page_links_back_to_its_pages(pages: dict[str, Document]) -> None:
+    """A source page links to every page that links to the source."""
     missing = []
     for name in tree.sources(files.ROOT):
         leads_to = {urljoin(name, address) for address in pages[f"{name}.html"].addresses}
@@ -69,8 +69,8 @@ def test_every_source_is_shown_with_a_way_back(pages: dict[str, Document]) -> No
     assert [] == missing
 
 
-def test_anchors_of_the_site_are_those_of_the_repository(pages: dict[str, Document]) -> None:
-    """A link to a section works on both."""
+def test_anchors_of_site_equal_those_of_repository(pages: dict[str, Document]) -> None:
+    """A link to a section works both on the site and in the repository."""
     for page in files.references(files.ROOT):
         known = pages[f"references/{page.stem}.html"].ids
         wanted = {heading.anchor for heading in markdown.headings(page.read_text(encoding="utf-8"))}
@@ -78,15 +78,15 @@ def test_anchors_of_the_site_are_those_of_the_repository(pages: dict[str, Docume
         assert set() == wanted - set(known)
 
 
-def test_diagrams_are_drawn_at_build_with_their_text_below(built: Path) -> None:
-    """No reader waits for a script, and who cannot see a diagram reads it."""
+def test_diagrams_are_rendered_at_build_with_their_source(built: Path) -> None:
+    """Every diagram is an SVG that is followed by its source as text."""
     for page in tree.pages(files.ROOT):
         sources = [fence for fence in markdown.fences(page.read_text(encoding="utf-8")) if fence.language == "mermaid"]
         name = files.relative(files.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
         shown = (built / name).read_text(encoding="utf-8")
         texts = [
             unescape(text)
-            for text in re.findall(r"<summary>The diagram as text</summary><pre><code>(.*?)</code>", shown, re.DOTALL)
+            for text in re.findall(r"<summary>Diagram as text</summary><pre><code>(.*?)</code>", shown, re.DOTALL)
         ]
 
         assert [fence.code.strip() for fence in sources] == [text.strip() for text in texts]
@@ -95,8 +95,8 @@ def test_diagrams_are_drawn_at_build_with_their_text_below(built: Path) -> None:
         )
 
 
-def test_chart_of_the_home_page_has_the_numbers_of_its_table(built: Path) -> None:
-    """The picture and the table of the README cannot differ."""
+def test_chart_of_home_page_shows_the_numbers_of_readme(built: Path) -> None:
+    """The bars of the chart have the values of the first table below `Measured`."""
     readme = (files.ROOT / "README.md").read_text(encoding="utf-8")
     measured = next(heading.line for heading in markdown.headings(readme) if heading.title == "Measured")
     rows = next(table for table in markdown.tables(readme) if table.line > measured).rows
@@ -109,14 +109,14 @@ def test_chart_of_the_home_page_has_the_numbers_of_its_table(built: Path) -> Non
     assert sorted(cell for _, cells in rows[:2] for cell in cells[1:]) == sorted(bars)
 
 
-def test_table_without_numbers_cannot_be_drawn() -> None:
-    """A README that changes its form fails the build with a remedy, and not the reader."""
-    with pytest.raises(ValueError, match="has no row of numbers to draw; put it first"):
+def test_chart_of_table_without_numbers_is_refused() -> None:
+    """If the table has no row of numbers, the build fails with a remedy."""
+    with pytest.raises(ValueError, match="has no row of numbers; move the latencies there"):
         chart.of_readme("# A\n\n## Measured\n\n| a | b |\n|---|---|\n| c | fast |\n")
 
 
-def test_llms_txt_leads_to_the_raw_text_of_every_page(built: Path) -> None:
-    """A model that reads the list finds each page with the reason to open it."""
+def test_llms_txt_links_the_raw_text_of_every_page(built: Path) -> None:
+    """`llms.txt` links every page of the references, and all its links exist."""
     links = {link.target: link.text for link in markdown.links((built / "llms.txt").read_text(encoding="utf-8"))}
 
     assert {files.relative(files.ROOT, page) for page in files.references(files.ROOT)} <= set(links)
@@ -124,14 +124,14 @@ def test_llms_txt_leads_to_the_raw_text_of_every_page(built: Path) -> None:
 
 
 def test_all_pages_are_in_one_file(built: Path) -> None:
-    """Who has room for everything reads it in one request."""
+    """`llms-full.txt` contains the whole text of every page."""
     everything = (built / "llms-full.txt").read_text(encoding="utf-8")
 
     assert all(page.read_text(encoding="utf-8") in everything for page in files.references(files.ROOT))
 
 
 def test_navigation_has_two_levels(built: Path) -> None:
-    """Every page is one of a short list below one of a few titles."""
+    """The navigation has groups and pages, and no deeper level."""
     home = (built / "index.html").read_text(encoding="utf-8")
 
     assert {"0", "1"} == set(re.findall(r'<nav class="md-nav[^>]*data-md-level="(\d)"', home))

@@ -1,4 +1,4 @@
-"""Every page in a browser: it loads without an error, fits a phone, keeps still, and can be read."""
+"""Every page in a browser: no errors, fits a phone, stable layout, readable text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +12,9 @@ from scripts.pack import files
 from scripts.site import tree
 from tests.site.helpers import Document
 
-HOME_BYTES = 500_000
-# One of each kind; the rest have the same parts.
-KINDS = (
+MAX_HOME_BYTES = 500_000
+# One page of each kind; the other pages consist of the same parts.
+SAMPLE_PAGES = (
     "index.html",
     "references/errors_at_start.html",
     "references/slot_calculator.html",
@@ -22,15 +22,15 @@ KINDS = (
     "references/measured/index.html",
     "references/tuning.html",
 )
-WIDTH = """
+WIDTH_SCRIPT = """
 async (address) => {
   const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
   document.querySelector("article").replaceWith(page.querySelector("article"));
   return document.documentElement.scrollWidth;
 }
 """
-STILL = KINDS[:3]
-SHIFTS = """
+STABLE_PAGES = SAMPLE_PAGES[:3]
+SHIFTS_SCRIPT = """
 window.shifts = 0;
 new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shifts += entry.value; })
   .observe({ type: "layout-shift", buffered: true });
@@ -38,22 +38,23 @@ new PerformanceObserver((list) => { for (const entry of list.getEntries()) windo
 
 
 class Visit:
-    """A page that is watched while it is visited."""
+    """A browser page that records errors, warnings and failed or external requests."""
 
     def __init__(self, context: BrowserContext, address: str) -> None:
-        """Watch everything that a visitor does not see."""
+        """Open a page and subscribe to its events."""
         self.page: Page = context.new_page()
-        self.address, self.complaints = address, list[str]()
+        self.address = address
+        self.problems: list[str] = []
         self.bytes = 0
-        self.page.on("console", lambda message: self._complain(message.text, message.type in ("error", "warning")))
-        self.page.on("pageerror", lambda error: self._complain(str(error), True))
-        # What is still loading when the visitor leaves is aborted, and no failure.
+        self.page.on("console", lambda message: self._record(message.text, message.type in ("error", "warning")))
+        self.page.on("pageerror", lambda error: self._record(str(error), True))
+        # Requests that are still running when the visit moves on are aborted, which is not a failure.
+        self.page.on("requestfailed", lambda request: self._record(request.url, request.failure != "net::ERR_ABORTED"))
         self.page.on(
-            "requestfailed", lambda request: self._complain(request.url, request.failure != "net::ERR_ABORTED")
+            "response", lambda response: self._record(f"{response.status} {response.url}", response.status >= 400)
         )
-        self.page.on("response", lambda answer: self._complain(f"{answer.status} {answer.url}", answer.status >= 400))
         self.page.on(
-            "request", lambda request: self._complain(request.url, not request.url.startswith((address, "data:")))
+            "request", lambda request: self._record(request.url, not request.url.startswith((address, "data:")))
         )
 
     def to(self, name: str) -> "Visit":
@@ -61,75 +62,77 @@ class Visit:
         self.page.goto(self.address + name)
         return self
 
-    def _complain(self, what: str, is_bad: bool) -> None:
-        if is_bad:
-            self.complaints.append(f"{self.page.url}: {what}")
+    def _record(self, event: str, is_problem: bool) -> None:
+        if is_problem:
+            self.problems.append(f"{self.page.url}: {event}")
 
 
 @pytest.fixture
 def phone_visit(browser: Browser, address: str) -> Iterator[Visit]:
-    """Yield a visit with a narrow phone."""
+    """Yield a visit with the screen of a narrow phone."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
     yield Visit(context, address)
     context.close()
 
 
-def test_every_page_loads_without_complaint_and_fits_a_phone(phone_visit: Visit, pages: dict[str, Document]) -> None:
-    """No page logs an error, asks another server, or scrolls sideways at 360 pixels."""
+def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pages: dict[str, Document]) -> None:
+    """No page logs an error, sends a request to another server, or is wider than 360 pixels."""
     widths = {
         name: phone_visit.to(name).page.evaluate("document.documentElement.scrollWidth")
         for name in pages
         if not is_source(name)
     }
-    # A source differs from the next in its text alone, so the texts take turns in one page.
+    # Source pages differ only in their text, so one page shows all texts in turn.
     phone_visit.to("examples/attribution/settings.py.html")
-    widths |= {name: phone_visit.page.evaluate(WIDTH, phone_visit.address + name) for name in pages if is_source(name)}
+    widths |= {
+        name: phone_visit.page.evaluate(WIDTH_SCRIPT, phone_visit.address + name) for name in pages if is_source(name)
+    }
 
-    assert [] == phone_visit.complaints
+    assert [] == phone_visit.problems
     assert {} == {name: width for name, width in widths.items() if width > 360}
 
 
 def is_source(name: str) -> bool:
-    """Tell the page of a source, which is made by one template."""
+    """Return whether a page shows a source file."""
     return Path(name.removesuffix(".html")).suffix != ""
 
 
 def test_error_of_a_page_would_be_found(phone_visit: Visit) -> None:
-    """The check can fail."""
+    """The check reports a logged error and a request that fails with 404."""
     phone_visit.to("index.html").page.evaluate("console.error('broken')")
     phone_visit.page.evaluate("fetch('nowhere.json').then(() => null)")
 
-    assert ["broken", "404"] == [word for word in ("broken", "404") if word in "".join(phone_visit.complaints)]
+    assert ["broken", "404"] == [word for word in ("broken", "404") if word in "".join(phone_visit.problems)]
 
 
 @pytest.mark.parametrize(
     ("scheme", "rules"), [("light", ["wcag2a", "wcag2aa"]), ("dark", ["color-contrast"])], ids=["light", "dark"]
 )
-def test_text_can_be_read_in_both_schemes(browser: Browser, address: str, scheme: Any, rules: list[str]) -> None:
-    """Contrast is at least that of WCAG AA, and in the light scheme, whose marks are the same, all else is too."""
+def test_pages_meet_wcag_aa_in_both_schemes(browser: Browser, address: str, scheme: Any, rules: list[str]) -> None:
+    """Both color schemes meet the contrast of WCAG AA; the light one, which has the same tags, meets all its rules."""
     context = browser.new_context(color_scheme=scheme)
     visit = Visit(context, address)
-    found = []
-    for name in KINDS:
+    violations = []
+    for name in SAMPLE_PAGES:
         options = {"runOnly": rules, "resultTypes": ["violations"]}
-        answer = Axe().run(visit.to(name).page, options=options).response
-        found += [
+        report = Axe().run(visit.to(name).page, options=options).response
+        violations += [
             f"{name}: {violation['id']}: {node['html'][:120]} {node['failureSummary'][-200:]}"
-            for violation in answer["violations"]
+            for violation in report["violations"]
             for node in violation["nodes"]
         ]
     context.close()
 
-    assert [] == found
+    assert [] == violations
 
 
-def test_pages_keep_still_while_they_load(browser: Browser, address: str) -> None:
-    """Nothing that is being read moves away."""
+def test_layout_does_not_shift_while_pages_load(browser: Browser, address: str) -> None:
+    """The content of a page does not move while the page loads."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
-    context.add_init_script(SHIFTS)
+    context.add_init_script(SHIFTS_SCRIPT)
     visit = Visit(context, address)
     shifts = {}
-    for name in STILL:
+    for name in STABLE_PAGES:
         visit.to(name).page.wait_for_load_state("networkidle")
         shifts[name] = visit.page.evaluate("window.shifts")
     context.close()
@@ -137,20 +140,20 @@ def test_pages_keep_still_while_they_load(browser: Browser, address: str) -> Non
     assert {} == {name: shift for name, shift in shifts.items() if shift > 0.01}
 
 
-def test_home_is_light(browser: Browser, address: str) -> None:
-    """Everything that the home page loads weighs less than half a megabyte, without compression."""
+def test_home_page_loads_less_than_half_a_megabyte(browser: Browser, address: str) -> None:
+    """All resources of the home page together have less than 500,000 bytes without compression."""
     page = browser.new_page()
-    answers: list[Response] = []
-    page.on("response", lambda answer: answers.extend([answer]))
+    responses: list[Response] = []
+    page.on("response", lambda response: responses.extend([response]))
     page.goto(address, wait_until="networkidle")
-    weight = sum(len(answer.body()) for answer in answers if answer.ok)
+    total_bytes = sum(len(response.body()) for response in responses if response.ok)
     page.close()
 
-    assert HOME_BYTES > weight > HOME_BYTES / 10
+    assert MAX_HOME_BYTES > total_bytes > MAX_HOME_BYTES / 10
 
 
-def test_page_is_copied_as_markdown(browser: Browser, address: str) -> None:
-    """The button puts into the clipboard what the repository has."""
+def test_copy_button_copies_the_raw_markdown(browser: Browser, address: str) -> None:
+    """The button "Copy page" copies the Markdown of the repository to the clipboard."""
     context = browser.new_context()
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     visit = Visit(context, address).to("references/errors.html")
@@ -162,17 +165,17 @@ def test_page_is_copied_as_markdown(browser: Browser, address: str) -> None:
     assert (files.ROOT / "references/errors.md").read_text(encoding="utf-8") == copied
 
 
-def test_every_chart_has_its_numbers_beside_it(phone_visit: Visit) -> None:
-    """Who cannot see a chart reads its table."""
-    page = phone_visit.to(f"{tree.MEASURED}/index.html").page
-    charts = sorted((files.ROOT / tree.MEASURED).glob("*.svg"))
+def test_every_chart_is_shown_with_its_numbers(phone_visit: Visit) -> None:
+    """The page of measurements shows every chart with tables of its numbers."""
+    page = phone_visit.to(f"{tree.MEASURED_DIR}/index.html").page
+    charts = sorted((files.ROOT / tree.MEASURED_DIR).glob("*.svg"))
 
     assert [chart.name for chart in charts] == [image.get_attribute("src") for image in page.locator("main img").all()]
     assert all(page.locator(f"summary:has-text('Numbers of {chart.stem}')").count() > 0 for chart in charts)
 
 
-def test_scheme_is_switched_and_kept(phone_visit: Visit) -> None:
-    """A choice of light or dark holds on the next page."""
+def test_chosen_color_scheme_applies_to_the_next_page(phone_visit: Visit) -> None:
+    """The color scheme that the reader chooses also applies to the next page."""
     page = phone_visit.to("index.html").page
     page.get_by_title("Switch to dark mode").click()
 

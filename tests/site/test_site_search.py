@@ -1,4 +1,4 @@
-"""The search of the site: names are found as they are written, and questions in a person's words."""
+"""The search of the site finds exact names and answers questions in plain words."""
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from scripts.text import markdown
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
 STOP_WORDS = {"does", "from", "into", "that", "these", "what", "when", "where", "which", "while", "with", "your"}
-"""Words that the search leaves out."""
-# Asks the site's own worker, with the site's own index, as the page does.
-ASK = """
+"""Words that the search ignores."""
+# Sends queries to the worker of the site with the index of the site, as a page does.
+ASK_SCRIPT = """
 async ([worker, base, queries]) => {
   const index = await (await fetch(base + "search/search_index.json")).json();
   const search = new Worker(worker);
@@ -34,7 +34,7 @@ async ([worker, base, queries]) => {
 
 
 def names_of_the_pages() -> set[str]:
-    """Return every error condition, and every setting or option that a page writes as code."""
+    """Return every error condition of open-source Spark, and every setting or option that a page shows as code."""
     names = {entry["condition"] for entry in error_finder.entries(files.ROOT) if "Databricks" not in entry["engine"]}
     for page in files.references(files.ROOT):
         spans = re.findall(r"`([^`\n]+)`", "\n".join(markdown.prose(page.read_text(encoding="utf-8"))))
@@ -43,7 +43,7 @@ def names_of_the_pages() -> set[str]:
 
 
 def options_of_the_tables() -> set[str]:
-    """Return the names in the first column of the tables of options."""
+    """Return the names in the first columns of the tables of options."""
     text = {page.stem: page.read_text(encoding="utf-8") for page in files.references(files.ROOT)}
     options = next(one for one in markdown.headings(text["sources_sinks_operators"]) if "Options" in one.title)
     tables = [table for table in markdown.tables(text["sources_sinks_operators"]) if table.line > options.line][:1]
@@ -62,46 +62,50 @@ def home(browser: Browser, address: str) -> Iterator[Page]:
 
 
 def ask(page: Page, address: str, queries: list[str]) -> dict[str, list[str]]:
-    """Return what the search finds for each query, best first."""
+    """Return the locations that the search finds for each query, best first."""
     worker = page.evaluate("JSON.parse(document.getElementById('__config').textContent).search")
-    found: dict[str, list[str]] = page.evaluate(ASK, [worker, address, queries])
-    return found
+    locations: dict[str, list[str]] = page.evaluate(ASK_SCRIPT, [worker, address, queries])
+    return locations
 
 
 def text_of(location: str) -> str:
-    """Return the Markdown of a page that was found."""
+    """Return the Markdown of the page at a location."""
     name = location.partition("#")[0].replace("index.html", "README.html").replace(".html", ".md")
     return (files.ROOT / name).read_text(encoding="utf-8")
 
 
-def test_every_condition_option_and_setting_is_found_by_its_name(home: Page, address: str) -> None:
-    """The first result of a name is a page that has it."""
+def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) -> None:
+    """For each condition, option and setting, the first result is a page that contains the name."""
     names = sorted(names_of_the_pages())
     assert {"STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED", "spark.sql.shuffle.partitions", "maxPartitions"} <= set(
         names
     )
 
-    found = ask(home, address, names)
+    locations = ask(home, address, names)
 
     short = {name: name.rpartition(".")[2] if name.isupper() else name for name in names}
-    astray = {name: found[name][:1] for name in names if not found[name] or short[name] not in text_of(found[name][0])}
-    assert {} == astray
+    wrong = {
+        name: locations[name][:1]
+        for name in names
+        if not locations[name] or short[name] not in text_of(locations[name][0])
+    }
+    assert {} == wrong
 
 
 def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
-    """No word makes the search fail, which looks as if there were nothing."""
+    """The search has a result for every word of a heading, except stop words."""
     texts = [page.read_text(encoding="utf-8") for page in files.references(files.ROOT)]
     titles = [heading.title for text in texts for heading in markdown.headings(text)]
     words = sorted({word for title in titles for word in re.findall(r"[A-Za-z]{4,}", title)})
     assert {"Real", "time", "mode"} <= set(words)
 
-    found = ask(home, address, words)
+    locations = ask(home, address, words)
 
-    assert [] == [word for word in words if not found[word] and word.lower() not in STOP_WORDS]
+    assert [] == [word for word in words if not locations[word] and word.lower() not in STOP_WORDS]
 
 
-def test_question_of_a_new_user_is_answered_by_the_first_results(home: Page) -> None:
-    """Typed into the box as a person would ask; one of the first pages says it."""
+def test_question_is_answered_by_the_first_results(home: Page) -> None:
+    """One of the first three results for a question in plain words is a page that answers it."""
     home.keyboard.press("/")
     home.keyboard.type("Python UDF in real-time mode on open source")
     results = home.locator(".md-search-result__item > .md-search-result__link")
@@ -112,10 +116,10 @@ def test_question_of_a_new_user_is_answered_by_the_first_results(home: Page) -> 
     assert any(page in address for page in ("sources_sinks_operators", "errors_in_rows") for address in first)
 
 
-def test_question_of_a_new_user_is_answered_in_two_clicks(home: Page) -> None:
-    """From the home page by the door to what is allowed, then by the contents."""
+def test_question_is_answered_in_two_clicks_from_home(home: Page) -> None:
+    """A card of the home page and the table of contents lead to the section that answers a question."""
     home.get_by_role("link", name="what is allowed").first.click()
-    home.locator("article").get_by_role("link", name="Python code on the path of rows", exact=True).first.click()
+    home.locator("article").get_by_role("link", name="Python code in a query", exact=True).first.click()
 
-    assert home.url.endswith("sources_sinks_operators.html#python-code-on-the-path-of-rows")
+    assert home.url.endswith("sources_sinks_operators.html#python-code-in-a-query")
     assert "udf" in home.locator("article").inner_text()

@@ -1,4 +1,4 @@
-"""The slot calculator, driven as a person would: by keyboard, on a phone."""
+"""The slot calculator, used with a keyboard and on a phone."""
 
 import json
 
@@ -8,40 +8,41 @@ from playwright.sync_api import Page
 from scripts.pack import files
 
 CASES = json.loads((files.ROOT / "tests/pages/slot_cases.json").read_text(encoding="utf-8"))
+MISSING_SLOT = "1 slot is missing. After start(), the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 FIELDS = ("source_partitions", "repartitions", "shuffle_partitions", "stateful_stages", "queries")
 
 
 @pytest.fixture
 def calculator(phone: Page, address: str) -> Page:
-    """Return the calculator's page."""
+    """Return the page of the slot calculator."""
     phone.goto(f"{address}references/slot_calculator.html")
     return phone
 
 
 def enter(page: Page, values: dict[str, object]) -> None:
-    """Fill fields by their ids."""
+    """Fill the fields with these ids."""
     for name, value in values.items():
         page.locator(f"#{name}").fill(str(value))
 
 
 def shown(page: Page, name: str) -> str:
-    """Return a line of the answer."""
+    """Return one line of the result."""
     return page.locator(f"#{name}").inner_text()
 
 
-def test_calculator_shows_the_slots_that_the_preflight_counts(calculator: Page) -> None:
-    """The form and `preflight` agree, because one table of cases judges both."""
-    found = {}
+def test_calculator_shows_the_same_slots_as_preflight(calculator: Page) -> None:
+    """The form agrees with `preflight` on every case of their shared table."""
+    slots_shown = {}
     for case in CASES:
         joined = ", ".join(map(str, case["repartitions"]))
         enter(calculator, {name: case[name] for name in FIELDS} | {"repartitions": joined})
-        found[case["query"]] = shown(calculator, "slots_needed")
+        slots_shown[case["query"]] = shown(calculator, "slots_needed")
 
-    assert {case["query"]: str(case["slots_needed"]) for case in CASES} == found
+    assert {case["query"]: str(case["slots_needed"]) for case in CASES} == slots_shown
 
 
 def test_calculator_is_filled_from_the_keyboard(calculator: Page) -> None:
-    """Tab leads from field to field, and the answer follows what is typed."""
+    """Tab moves between the fields, and the result is updated while the user types."""
     calculator.locator("#source_partitions").focus()
     for typed in ("3", "4, 5", "6", "2"):
         calculator.keyboard.press("Control+A")
@@ -54,24 +55,27 @@ def test_calculator_is_filled_from_the_keyboard(calculator: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "verdict"),
+    ("values", "outcome"),
     [
-        ({"stateful_stages": 0, "slots_available": 8}, "Enough: 8 of 8 available, 0 left"),
-        ({"stateful_stages": 0, "slots_available": 6}, "Too few: 2 of 8 source partitions starve for ever"),
-        ({"slots_available": 13}, "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT after start(); 1 slots are missing"),
+        ({"stateful_stages": 0, "slots_available": 8}, "Enough: 8 of 8 available slots are used, 0 are left"),
+        ({"stateful_stages": 0, "slots_available": 6}, "Too few: 2 of 8 source partitions are never read"),
+        (
+            {"slots_available": 13},
+            MISSING_SLOT,
+        ),
         ({"slots_available": 20, "queries": 2}, "Too few: 1 of 2 queries fit"),
     ],
-    ids=["enough", "stateless starves", "stateful is refused", "second query is refused"],
+    ids=["enough", "stateless starves", "stateful fails", "second query fails"],
 )
-def test_calculator_tells_what_missing_slots_do(calculator: Page, values: dict[str, object], verdict: str) -> None:
-    """A query without a shuffle starves partitions silently; one with a shuffle is refused."""
+def test_calculator_shows_effect_of_missing_slots(calculator: Page, values: dict[str, object], outcome: str) -> None:
+    """With too few slots, partitions of a stateless query starve silently, and a stateful query fails."""
     enter(calculator, values)
 
-    assert verdict in shown(calculator, "slots_verdict")
+    assert outcome in shown(calculator, "slots_outcome")
 
 
-def test_max_partitions_packs_on_databricks_only(calculator: Page) -> None:
-    """Open-source Spark takes the option and ignores it, and the form says so."""
+def test_max_partitions_reduces_slots_on_databricks_only(calculator: Page) -> None:
+    """`maxPartitions` reduces the slots on Databricks; for open-source Spark, the form states that it has no effect."""
     enter(calculator, {"max_partitions": 2})
     open_source = shown(calculator, "slots_needed"), shown(calculator, "slots_cluster")
     calculator.locator("#engine").select_option("databricks")
@@ -79,11 +83,11 @@ def test_max_partitions_packs_on_databricks_only(calculator: Page) -> None:
 
     assert ("14", "8") == (open_source[0], databricks[0])
     assert "maxPartitions has no effect on OSS 4.3.0" in open_source[1]
-    assert "Cluster: 1 worker of 16 cores, a fixed number without autoscaling or spot instances." == databricks[1]
+    assert "Cluster: 1 worker with 16 cores, fixed size, no autoscaling, no spot instances." == databricks[1]
 
 
-def test_field_without_a_number_gives_no_answer(calculator: Page) -> None:
-    """A number that cannot be right is not calculated with."""
+def test_field_without_a_number_gives_no_result(calculator: Page) -> None:
+    """With an invalid number in a field, the form shows a message instead of a result."""
     enter(calculator, {"repartitions": "four"})
 
-    assert ("?", "A field has no usable number.") == (shown(calculator, "slots_needed"), shown(calculator, "slots_sum"))
+    assert ("?", "A field has no valid number.") == (shown(calculator, "slots_needed"), shown(calculator, "slots_sum"))

@@ -49,7 +49,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             yield Finding(name, 1, "orphan", problem, "name the test after its module or page")
 
 
-def targets(page: Path) -> set[Path]:
+def link_targets(page: Path) -> set[Path]:
     """Return the files and folders of the repository to which a page links."""
     paths = set()
     for link in markdown.links(page.read_text(encoding="utf-8")):
@@ -60,7 +60,7 @@ def targets(page: Path) -> set[Path]:
 
 def _check_pages(root: Path) -> Iterator[Finding]:
     skill = root / files.SKILL
-    routed = targets(skill) if skill.is_file() else set()
+    routed = link_targets(skill) if skill.is_file() else set()
     for page in files.references(root):
         name, text = files.relative(root, page), page.read_text(encoding="utf-8")
         if files.read_when(text) is None:
@@ -69,7 +69,7 @@ def _check_pages(root: Path) -> Iterator[Finding]:
         if page.resolve() not in routed:
             remedy = "run `python scripts/skills.py generate`"
             yield Finding(name, 1, "orphan", "is not linked from SKILL.md, so assistants cannot find it", remedy)
-        linked = targets(page)
+        linked = link_targets(page)
         if not any(target.is_relative_to((root / "tests").resolve()) for target in linked):
             problem = "does not link to a test, so nothing shows that its claims are true"
             yield Finding(name, 1, "orphan", problem, "link the test that proves them")
@@ -80,7 +80,7 @@ def _check_pages(root: Path) -> Iterator[Finding]:
 
 
 def _reachable_modules(root: Path) -> set[Path]:
-    linked = {target for page in files.pages(root) for target in targets(page)}
+    linked = {target for page in files.pages(root) for target in link_targets(page)}
     modules = {path.resolve(): path for path in files.modules(root)}
     pending = [
         path

@@ -1,84 +1,86 @@
-// Finds the conditions that a pasted text names and shows the fix of each; the data is made from the pages at build.
+// Finds the error conditions in a pasted text and shows the fix of each. The build generates the data from the pages.
 "use strict";
 (() => {
   const entries = JSON.parse(document.getElementById("error-finder-data").textContent);
   const findings = document.getElementById("findings");
   const trace = document.getElementById("trace");
   const CONDITION = /\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]/g;
-  // These stand around every failure of a query.
+  // Spark wraps every failure of a query in these.
   const WRAPPERS = ["STREAM_FAILED", "StreamingQueryException"];
   const isClass = (name) => /[a-z]/.test(name);
 
   const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const plain = (text) => text.replace(/\s+/g, " ");
 
-  // A message of the engine has words of the query where ours has `<className>`.
-  function says(text, message) {
+  // Placeholders of our messages, such as `<className>`, are names from the query in the engine's messages.
+  function containsMessage(text, message) {
     const words = plain(message).split(/<\w+>/).map(escaped).join(".{0,300}?");
     return new RegExp(words, "s").test(text);
   }
 
   function position(text, name) {
     const names = [name, name.split(".").pop()].filter((part) => isClass(part) || part.includes("_"));
-    const places = names.map((part) => text.search(new RegExp(`(?<![A-Za-z0-9_])${escaped(part)}(?![A-Za-z0-9_])`)));
-    return Math.max(...places);
+    const positions = names.map((part) => text.search(new RegExp(`(?<![A-Za-z0-9_])${escaped(part)}(?![A-Za-z0-9_])`)));
+    return Math.max(...positions);
   }
 
-  // The class or setting that a fix speaks of decides between sections about the same condition.
-  function likeness(text, entry) {
-    const box = document.createElement("template");
-    box.innerHTML = entry.fix;
-    const words = [...box.content.querySelectorAll("code")].map((code) => code.textContent);
-    return words.filter((word) => word.length > 6 && text.includes(word)).length;
+  // If several sections explain a condition, the classes and settings that their fixes name decide between them.
+  function countSharedNames(text, entry) {
+    const template = document.createElement("template");
+    template.innerHTML = entry.fix;
+    const names = [...template.content.querySelectorAll("code")].map((code) => code.textContent);
+    return names.filter((name) => name.length > 6 && text.includes(name)).length;
   }
 
   function find(text) {
-    const found = [];
+    const matches = [];
     for (const entry of entries) {
-      const at = WRAPPERS.includes(entry.condition) ? -1 : position(text, entry.condition);
-      const isSaid = entry.messages.some((message) => says(text, message));
-      if (at >= 0 || isSaid) found.push({ entry, at, isSaid, isVague: isClass(entry.condition) && !isSaid });
+      const index = WRAPPERS.includes(entry.condition) ? -1 : position(text, entry.condition);
+      const hasMessage = entry.messages.some((message) => containsMessage(text, message));
+      const isWeak = isClass(entry.condition) && !hasMessage;
+      if (index >= 0 || hasMessage) matches.push({ entry, index, hasMessage, isWeak });
     }
-    // A class such as TimeoutException means little beside a condition or a known message.
-    const clear = found.filter((one) => !one.isVague);
-    const score = (one) => 10 * (one.at >= 0) + 2 * one.isSaid + likeness(text, one.entry);
-    const ranked = (clear.length ? clear : found).sort((a, b) => score(b) - score(a) || b.at - a.at);
-    const isNamed = ranked.some((one) => one.at >= 0 && !isClass(one.entry.condition));
-    return ranked.filter((one) => !isNamed || one.at >= 0).map((one) => one.entry);
+    // A class name such as TimeoutException counts only if the text has no condition and no known message.
+    const strong = matches.filter((match) => !match.isWeak);
+    const score = (match) => 10 * (match.index >= 0) + 2 * match.hasMessage + countSharedNames(text, match.entry);
+    const ranked = (strong.length ? strong : matches).sort((a, b) => score(b) - score(a) || b.index - a.index);
+    const hasCondition = ranked.some((match) => match.index >= 0 && !isClass(match.entry.condition));
+    return ranked.filter((match) => !hasCondition || match.index >= 0).map((match) => match.entry);
   }
 
   function element(name, text, attributes = {}) {
-    const made = Object.assign(document.createElement(name), attributes);
-    made.append(text);
-    return made;
+    const created = Object.assign(document.createElement(name), attributes);
+    created.append(text);
+    return created;
   }
 
   function card(entry) {
     const title = element("p", element("code", entry.condition), { className: "finding__condition" });
     const where = element("p", element("a", entry.title, { href: entry.link }), { className: "finding__where" });
     where.append(` · ${entry.engine}`);
-    const made = element("div", title, { className: "finding" });
+    const finding = element("div", title, { className: "finding" });
     const fix = document.createElement("div");
     fix.innerHTML = entry.fix;
-    made.append(fix, where);
-    return made;
+    finding.append(fix, where);
+    return finding;
   }
 
   function unknown(text) {
     const names = [...new Set([...text.matchAll(CONDITION)].map((match) => match[1]))].filter((name) => !WRAPPERS.includes(name));
-    const what = names.length ? `No page provokes ${names.join(", ")}.` : "No condition found in this text.";
-    const made = element("div", element("p", `${what} Paste the lines down to the last “Caused by”, or look at `), { className: "finding" });
-    made.firstChild.append(element("a", "symptoms without an exception", { href: "errors.html#symptoms-without-an-exception" }), ".");
-    return made;
+    const problem = names.length ? `No page explains ${names.join(", ")}.` : "This text contains no known error condition.";
+    const advice = "Paste the whole stack trace, including the last “Caused by”, or see the";
+    const paragraph = element("p", `${problem} ${advice} `);
+    paragraph.append(element("a", "symptoms without an exception", { href: "errors.html#symptoms-without-an-exception" }), ".");
+    return element("div", paragraph, { className: "finding" });
   }
 
-  function answer() {
+  function update() {
     const text = plain(trace.value);
-    const found = text.trim() ? find(text) : [];
-    findings.replaceChildren(...(found.length ? found.map(card) : text.trim() ? [unknown(trace.value)] : []));
+    const matches = text.trim() ? find(text) : [];
+    findings.replaceChildren(...(matches.length ? matches.map(card) : text.trim() ? [unknown(trace.value)] : []));
   }
 
-  trace.addEventListener("input", answer);
+  trace.addEventListener("input", update);
   trace.form.addEventListener("submit", (event) => event.preventDefault());
-  answer();
+  update();
 })();

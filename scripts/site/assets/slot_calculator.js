@@ -1,5 +1,5 @@
-// Counts the task slots of real-time queries as `slots_needed` of examples/realtime/slots.py does from a plan;
-// tests/pages/slot_cases.json is the table that both must agree with.
+// Counts the task slots of real-time queries. `slots_needed` of examples/realtime/slots.py counts them from a plan;
+// tests check both against the cases in tests/pages/slot_cases.json.
 "use strict";
 (() => {
   const form = document.getElementById("slot-form");
@@ -7,13 +7,13 @@
   const show = (id, text) => { document.getElementById(id).textContent = text; };
 
   function read() {
-    const packed = field("max_partitions").value ? Number(field("max_partitions").value) : Infinity;
+    const maxPartitions = field("max_partitions").value ? Number(field("max_partitions").value) : Infinity;
     const partitions = Number(field("source_partitions").value);
     const isOss = field("engine").value === "oss";
     return {
       isOss,
-      isPackedInVain: isOss && packed < partitions,
-      source: isOss ? partitions : Math.min(partitions, packed),
+      ignoresMaxPartitions: isOss && maxPartitions < partitions,
+      source: isOss ? partitions : Math.min(partitions, maxPartitions),
       repartitions: field("repartitions").value.split(",").map(Number).reduce((sum, count) => sum + count, 0),
       state: Number(field("shuffle_partitions").value) * Number(field("stateful_stages").value),
       queries: Number(field("queries").value),
@@ -22,49 +22,49 @@
     };
   }
 
-  function verdict(asked, needed) {
-    const missing = needed - asked.available;
-    const have = `${asked.available} available`;
-    if (missing <= 0) return `Enough: ${needed} of ${have}, ${-missing} left for batch jobs of the same session.`;
-    const isStateless = asked.repartitions + asked.state === 0;
-    if (!asked.isOss) return `Too few: ${needed} needed, ${have}. Databricks does not schedule a query that lacks slots.`;
+  function outcome(input, needed) {
+    const missing = needed - input.available;
+    if (missing <= 0) return `Enough: ${needed} of ${input.available} available slots are used, ${-missing} are left for batch jobs in the same session.`;
+    const isStateless = input.repartitions + input.state === 0;
+    if (!input.isOss) return `Too few: ${needed} slots needed, ${input.available} available. Databricks does not schedule a query that lacks slots.`;
     if (isStateless) {
-      const partitions = asked.source * asked.queries;
-      return `Too few: ${missing} of ${partitions} source partitions starve for ever, and Spark reports nothing.`;
+      const partitions = input.source * input.queries;
+      return `Too few: ${missing} of ${partitions} source partitions are never read, and Spark reports no error.`;
     }
-    if (asked.available >= asked.source + asked.repartitions + asked.state) {
-      const fitting = Math.floor(asked.available / (needed / asked.queries));
-      return `Too few: ${fitting} of ${asked.queries} queries fit; the next one ends with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.`;
+    if (input.available >= input.source + input.repartitions + input.state) {
+      const fitting = Math.floor(input.available / (needed / input.queries));
+      return `Too few: ${fitting} of ${input.queries} queries fit. The next one fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.`;
     }
-    return `Too few: the query ends with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT after start(); ${missing} slots are missing.`;
+    const slots = missing === 1 ? "slot is" : "slots are";
+    return `Too few: ${missing} ${slots} missing. After start(), the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.`;
   }
 
-  function cluster(asked, needed) {
-    const workers = Math.ceil(needed / asked.cores);
-    const fixed = `${workers} ${workers === 1 ? "worker" : "workers"} of ${asked.cores} cores`;
-    const where = asked.isOss ? `local[${needed}] on one machine, or ${fixed}` : `${fixed}, a fixed number without autoscaling or spot instances`;
-    const vain = asked.isPackedInVain ? " maxPartitions has no effect on OSS 4.3.0." : "";
-    return `Cluster: ${where}.${vain}`;
+  function cluster(input, needed) {
+    const workers = Math.ceil(needed / input.cores);
+    const fixedSize = workers === 1 ? `1 worker with ${input.cores} cores` : `${workers} workers with ${input.cores} cores each`;
+    const size = input.isOss ? `local[${needed}] on one machine, or ${fixedSize}` : `${fixedSize}, fixed size, no autoscaling, no spot instances`;
+    const note = input.ignoresMaxPartitions ? " maxPartitions has no effect on OSS 4.3.0." : "";
+    return `Cluster: ${size}.${note}`;
   }
 
-  function answer() {
+  function update() {
     if (!form.checkValidity()) {
       show("slots_needed", "?");
-      show("slots_sum", "A field has no usable number.");
-      show("slots_verdict", "");
+      show("slots_sum", "A field has no valid number.");
+      show("slots_outcome", "");
       show("slots_cluster", "");
       return;
     }
-    const asked = read();
-    const needed = asked.queries * (asked.source + asked.repartitions + asked.state);
-    const times = asked.queries === 1 ? "" : `${asked.queries} × `;
+    const input = read();
+    const needed = input.queries * (input.source + input.repartitions + input.state);
+    const factor = input.queries === 1 ? "" : `${input.queries} × `;
     show("slots_needed", String(needed));
-    show("slots_sum", `${times}(${asked.source} source + ${asked.repartitions} repartition + ${asked.state} state)`);
-    show("slots_verdict", verdict(asked, needed));
-    show("slots_cluster", cluster(asked, needed));
+    show("slots_sum", `${factor}(${input.source} source + ${input.repartitions} repartition + ${input.state} state)`);
+    show("slots_outcome", outcome(input, needed));
+    show("slots_cluster", cluster(input, needed));
   }
 
-  form.addEventListener("input", answer);
+  form.addEventListener("input", update);
   form.addEventListener("submit", (event) => event.preventDefault());
-  answer();
+  update();
 })();
