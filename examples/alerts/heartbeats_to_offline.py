@@ -106,7 +106,7 @@ JOB = Job(
     streams=2,
     writes=("heartbeats-offline", "heartbeats-rejected"),
     build=build,
-    beside=ticking,
+    companion=ticking,
 )
 
 

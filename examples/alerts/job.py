@@ -1,8 +1,8 @@
 """
 Run one job from Kafka to Kafka until Ctrl-C.
 
-What arrives are a job, options and the address in `KAFKA_BOOTSTRAP_SERVERS`; what leaves is a running query.
-Real-time mode demands what `start` does: topics that exist, enough slots, output mode update, a checkpoint.
+`start` sets up what a query in real-time mode needs: existing topics, enough task slots, output mode update and a
+checkpoint.
 """
 
 import os
@@ -58,28 +58,28 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """What a module says about its job; `build` returns Kafka sink rows with plain topic names."""
+    """Description of a job; `build` returns Kafka sink rows whose topic names have no prefix."""
 
     name: str
     summary: str
     reads: tuple[str, ...]
-    """The streamed topics, then topics that are read as tables."""
+    """Topics that the job reads: first its streams, then the topics that it reads as tables."""
     writes: tuple[str, ...]
     build: Callable[[SparkSession, Options], DataFrame]
     streams: int = 1
-    """How many of `reads` are streamed."""
-    beside: Callable[[Options], AbstractContextManager[object]] = nullcontext
-    """What runs as long as the query does."""
+    """Number of topics at the start of `reads` that are streams."""
+    companion: Callable[[Options], AbstractContextManager[object]] = nullcontext
+    """Context manager that is active as long as the query runs."""
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
-    """Return the rows of a topic as they come, on the first start from its beginning."""
+    """Return the rows of a topic as a stream; the first start of a query reads the topic from its beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 
 
 def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
-    """Create missing topics, check the slots, and start the job's query."""
+    """Create missing topics, check the task slots, and start the query of the job."""
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
     partitions = ensure_topics(options.bootstrap_servers, names, options.partitions)
     stream = job.build(spark, options).withColumn("topic", F.concat(F.lit(options.topic_prefix), "topic"))
@@ -93,7 +93,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
 
 
 def run(job: Job, arguments: Sequence[str] | None = None) -> int:
-    """Run the job until Ctrl-C; return 0 then, and 1 with one line on stderr if it fails."""
+    """Run the job until Ctrl-C and return 0; if it fails, print one line to stderr and return 1."""
     options = _parse(job, arguments)
     stop = threading.Event()
     try:
@@ -101,11 +101,11 @@ def run(job: Job, arguments: Sequence[str] | None = None) -> int:
             spark = build_session(job.name, master=options.master, slots=options.slots)
             stack.callback(spark.stop)
             stop_on_interrupt(stop)
-            stack.enter_context(job.beside(options))
+            stack.enter_context(job.companion(options))
             query = start(job, spark, options)
             stack.callback(query.stop)
             assert_real_time(query)
-            print(f"{job.name} runs in real-time mode: {job.reads[0]} -> {', '.join(job.writes)}; Ctrl-C stops it")
+            print(f"{job.name} runs in real-time mode: {job.reads[0]} -> {', '.join(job.writes)}; press Ctrl-C to stop")
             _follow(query, stop)
     except KeyboardInterrupt:
         return 0
@@ -116,15 +116,15 @@ def run(job: Job, arguments: Sequence[str] | None = None) -> int:
 
 
 def _follow(query: StreamingQuery, stop: threading.Event) -> None:
-    shown = -1
+    last_batch_id = -1
     while not stop.wait(0.2):
         raise_if_failed([query])
         progress = query.lastProgress
-        if progress and progress.batchId > shown:
-            shown = progress.batchId
-            late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
-            warning = f"; {late} rows were too late for the watermark and are lost" if late else ""
-            print(f"batch {shown} is committed: {progress.numInputRows} rows{warning}", flush=True)
+        if progress and progress.batchId > last_batch_id:
+            last_batch_id = progress.batchId
+            dropped = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
+            warning = f"; the watermark dropped {dropped} late rows" if dropped else ""
+            print(f"committed batch {last_batch_id}: {progress.numInputRows} rows{warning}", flush=True)
 
 
 def _parse(job: Job, arguments: Sequence[str] | None) -> Options:

@@ -1,8 +1,7 @@
 """
-Write a tick to a topic every few milliseconds, so that due timers need not wait for a row.
+Write a tick to a topic every 20 ms, so timers that are due fire without delay.
 
-Options arrive; ticks leave as long as the block lasts.
-Real-time mode fires a due timer with the next row of its state partition, and rows of devices may be rare.
+A timer that is due fires with the next row of its state partition, and rows from devices can be rare.
 """
 
 import threading
@@ -16,16 +15,16 @@ from examples.kafka.topics import ensure_topics
 
 TICKS_TOPIC = "heartbeats-ticks"
 INTERVAL_MS = 20
-# A tick that the broker has not taken by then is of no use any more.
+# A tick that the broker has not accepted within this time is useless.
 TIMEOUT_MS = 1_000
 
 
 @contextmanager
 def ticking(options: Options) -> Iterator[None]:
     """
-    Write ticks from a thread until the block ends; the topic is created with one partition if it is missing.
+    Write ticks from a thread until the block ends; create the topic with one partition if it is missing.
 
-    Kafka keeps ticks as long as other records, about 2 GB a week, because no query can go on where its ticks are gone.
+    Kafka keeps ticks as long as other records, about 2 GB per week: a query cannot continue from deleted ticks.
     """
     topic = options.topic_prefix + TICKS_TOPIC
     ensure_topics(options.bootstrap_servers, [topic], partitions=1)
@@ -44,7 +43,7 @@ def _tick(bootstrap_servers: str, topic: str, stop: threading.Event) -> None:
         {"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.timeout.ms": TIMEOUT_MS, "acks": 1}
     )
     while not stop.wait(INTERVAL_MS / 1000):
-        # While the broker is away the queue fills, and what is in it falls out by its time limit.
+        # While the broker is unreachable, the queue fills up; its ticks expire after their timeout.
         with suppress(BufferError):
             producer.produce(topic, b"")
         producer.poll(0)

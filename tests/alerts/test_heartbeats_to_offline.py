@@ -257,5 +257,6 @@ def test_command_on_cluster_raises_alarm_and_stops_on_ctrl_c(options: Options, t
         found, status, printed, errors = interrupted(JOB, arguments, options, 1)
 
     assert ["d1 offline"] == device_statuses(found)
-    line = f"{JOB.name} runs in real-time mode: heartbeats -> heartbeats-offline, heartbeats-rejected; Ctrl-C stops it"
+    topics = "heartbeats -> heartbeats-offline, heartbeats-rejected"
+    line = f"{JOB.name} runs in real-time mode: {topics}; press Ctrl-C to stop"
     assert (0, [line], "") == (status, printed.splitlines(), errors.partition("Traceback")[1])

@@ -48,7 +48,7 @@ def test_ctrl_c_ends_job_with_status_zero(options: Options, tmp_path: Path) -> N
     found, status, printed, errors = interrupted(job, arguments, options, 2)
 
     assert ["leaks", "logs-masked"] == [output.topic for output in found]
-    line = "logs_to_leaks runs in real-time mode: logs -> leaks, logs-masked, logs-rejected; Ctrl-C stops it"
+    line = "logs_to_leaks runs in real-time mode: logs -> leaks, logs-masked, logs-rejected; press Ctrl-C to stop"
     assert (0, [line], "") == (status, printed.splitlines(), errors.partition("Traceback")[1])
 
 
