@@ -42,6 +42,11 @@ def modules(root: Path) -> list[Path]:
     return [path for path in _files(root / "examples") if path.suffix == ".py"]
 
 
+def scripts(root: Path) -> list[Path]:
+    """Return the Python modules under `scripts/`."""
+    return [path for path in _files(root / "scripts") if path.suffix == ".py"]
+
+
 def tests(root: Path) -> list[Path]:
     """Return the test modules."""
     return sorted((root / "tests").rglob("test_*.py"))

@@ -22,7 +22,7 @@ _LINK = re.compile(
     r"(?<!\\)\[(?P<text>(?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\((?P<target><[^>]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)"
 )
 _REFERENCE = re.compile(r"^ {0,3}\[(?P<text>[^\]]+)\]:[ \t]+(?P<target>\S+)", re.MULTILINE)
-_CODE_SPAN = re.compile(r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)")
+CODE_SPAN = re.compile(r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)")
 _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
 
 
@@ -104,7 +104,7 @@ def links(text: str) -> list[Link]:
     """Return inline links, images and reference definitions outside of code."""
     result = []
     for number, line in enumerate(prose(text), 1):
-        visible = _CODE_SPAN.sub(lambda span: "x" * len(span[0]), line)
+        visible = CODE_SPAN.sub(lambda span: "x" * len(span[0]), line)
         matches = [*_LINK.finditer(visible), *_REFERENCE.finditer(visible)]
         result += [Link(number, line[slice(*match.span("text"))], match["target"].strip("<>")) for match in matches]
     return result
@@ -188,5 +188,5 @@ def _cells(line: str) -> tuple[str, ...]:
     stripped = line.strip()
     if "|" not in stripped:
         return ()
-    hidden = _CODE_SPAN.sub(lambda span: span[0].replace("|", "\0"), stripped.replace("\\|", "\0"))
+    hidden = CODE_SPAN.sub(lambda span: span[0].replace("|", "\0"), stripped.replace("\\|", "\0"))
     return tuple(cell.strip().replace("\0", "|") for cell in hidden.strip("|").split("|"))

@@ -1,0 +1,69 @@
+"""
+Find words that the house style bans, in the text of pages and in the docstrings, comments and strings of Python files.
+
+`wording.json` lists the words as regular expressions, each with its replacement. Code in pages is not checked.
+"""
+
+import io
+import json
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.pack import files
+from scripts.text import markdown
+from scripts.text.finding import Finding
+
+WORDING_FILE = "scripts/pack/wording.json"
+# The changelog quotes old names and messages.
+EXEMPT_PAGES = {"CHANGELOG.md"}
+# From Python 3.12 on, the text of an f-string is a token of its own kind.
+TEXT_TOKENS = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+# A phrase may continue on the next line: of a page, a docstring, a comment or adjacent string literals.
+GAP = r"""(?:[ ]+|[ "']*\n[ >#]*(?:f?["'])?[ ]*)"""
+
+
+def check_wording(root: Path) -> Iterator[Finding]:
+    """Yield each banned phrase with its replacement."""
+    banned = [
+        (_compiled(entry["pattern"]), entry["use"])
+        for entry in json.loads((root / WORDING_FILE).read_text(encoding="utf-8"))
+    ]
+    for path, text in _texts(root):
+        for pattern, replacement in banned:
+            for match in pattern.finditer(text):
+                phrase = re.sub(GAP, " ", match[0])
+                line = text.count("\n", 0, match.start()) + 1
+                problem = f"{phrase!r} is not house style"
+                yield Finding(files.relative(root, path), line, "wording", problem, f"write {replacement!r}")
+
+
+def text_of_page(page: str) -> str:
+    """Return a page with its fences and inline code blanked, with the same line numbers."""
+    return "\n".join(markdown.CODE_SPAN.sub("``", line) for line in markdown.prose(page))
+
+
+def text_of_module(source: str) -> str:
+    """Return a module with everything but comments and strings blanked, with the same line numbers."""
+    lines = source.splitlines(keepends=True)
+    kept = [[character if character == "\n" else " " for character in line] for line in lines]
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in TEXT_TOKENS:
+            for number in range(token.start[0], token.end[0] + 1):
+                start = token.start[1] if number == token.start[0] else 0
+                end = token.end[1] if number == token.end[0] else len(lines[number - 1])
+                kept[number - 1][start:end] = lines[number - 1][start:end]
+    return "".join("".join(line) for line in kept)
+
+
+def _texts(root: Path) -> Iterator[tuple[Path, str]]:
+    for page in sorted({*files.pages(root), *root.glob("*.md")}):
+        if page.name not in EXEMPT_PAGES:
+            yield page, text_of_page(page.read_text(encoding="utf-8"))
+    for module in [*files.modules(root), *files.scripts(root)]:
+        yield module, text_of_module(module.read_text(encoding="utf-8"))
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{pattern.replace(' ', GAP)})\b", re.IGNORECASE)
