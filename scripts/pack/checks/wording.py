@@ -21,7 +21,7 @@ EXEMPT_PAGES = {"CHANGELOG.md"}
 # From Python 3.12 on, the text of an f-string is a token of its own kind.
 TEXT_TOKENS = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 # A phrase may continue on the next line: of a page, a docstring, a comment or adjacent string literals.
-GAP = r"""(?:[ ]+|[ "']*\n[ >#]*(?:f?["'])?[ ]*)"""
+GAP = r"""(?:[ "']*\n[ >#]*(?:f?["'])?[ ]*|[ ]+)"""
 
 
 def check_wording(root: Path) -> Iterator[Finding]:
