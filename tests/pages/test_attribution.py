@@ -11,17 +11,16 @@ from typing import Any, TypeVar
 import pytest
 
 from examples.attribution.correlation.rule import Event, Result, correlate
-from examples.attribution.credit.history import Path as UserHistory
+from examples.attribution.credit.history import UserHistory
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, Touch
-from examples.attribution.credit.update import News as Update
-from examples.attribution.credit.update import advance
+from examples.attribution.credit.update import Update, advance
 from examples.attribution.events import FAMILIES
 from examples.attribution.results import ATTRIBUTED, BILLABLE
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.attribution.touches_to_credit import CREDITS
-from examples.attribution.traffic.generator import Traffic
+from examples.attribution.traffic.generator import TrafficGenerator
 from scripts.pack import files
 from scripts.text import markdown
 
@@ -76,7 +75,7 @@ def story() -> list[Appended]:
     """Return the first order of the seeded traffic, after all earlier records of its user: those of one transaction."""
     offsets = {topic: count() for topic in TOPICS}
     appended: list[Appended] = []
-    for record in Traffic(SETTINGS, "run", STARTED_AT).records():
+    for record in TrafficGenerator(SETTINGS, "run", STARTED_AT).records():
         src = f"{record.topic}:0:{next(offsets[record.topic])}"
         value = json.loads(record.value) if record.label == "normal" and record.value else {}
         appended.append(Appended(src, int((STARTED_AT + record.send_at) * 1000) + HOP_MS, value))
@@ -103,7 +102,7 @@ def _touches(story: list[Appended]) -> Iterator[Result]:
 
 
 def _credit(story: list[Appended]) -> Document:
-    """Return the answer of the credit rule when the conversion is read, after its touches one by one."""
+    """Return the credit that is emitted when the conversion is read, after its touches one by one."""
     *_, order = story
     user, history, rules = order.value["user_key"], UserHistory(), CreditRules()
     for result in _touches(story):
@@ -115,8 +114,8 @@ def _credit(story: list[Appended]) -> Document:
     stored_at = order.appended_at + HOP_MS
     times = {"effective_ts": order.value["event_ts"], "stored_at": stored_at, "seen_at": stored_at}
     conversion = _made(Conversion, order.value, src=order.src, appended_at=order.appended_at, **times)
-    _, [answer] = advance(history, user, Update(conversions=(conversion,)), rules, stored_at)
-    return asdict(answer) | {"credits": [asdict(share) for share in answer.credits]}
+    _, [credit] = advance(history, user, Update(conversions=(conversion,)), rules, stored_at)
+    return credit.document()
 
 
 def test_documents_on_the_page_follow_from_the_rules(story: list[Appended]) -> None:
