@@ -33,7 +33,13 @@ def arguments_of(
     The fields in `fixed` get these values and no flag. The values in `quick` replace defaults if `--quick` is given.
     A ValueError of the constructor is reported like any other wrong argument.
     """
-    parser = argparse.ArgumentParser(prog=program, description=description, epilog=f"example: {example}")
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=description,
+        epilog=f"example: {example}",
+        # Keeps paragraphs and command lines as they are written.
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     fixed, quick, texts = fixed or {}, quick or {}, docstrings_of(kind)
     types = get_type_hints(kind)
     for field in fields(kind):  # type: ignore[arg-type]
@@ -82,9 +88,11 @@ def _metavar(name: str, kind: Any) -> str:
 
 
 def _default(field: "Field[Any]", quick: Mapping[str, Any]) -> str:
-    shown = [_text(field.default)] if field.default not in (MISSING, None, "", False, ()) else []
-    shown += [f"{_text(quick[field.name])} with --quick"] if field.name in quick else []
-    return f" (default: {', '.join(shown)})" if shown else ""
+    if isinstance(field.default, bool) or field.default in (MISSING, None, "", ()):
+        return ""
+    value = quick.get(field.name, field.default)
+    with_quick = f"; with --quick: {_text(value)}" if value != field.default else ""
+    return f" (default: {_text(field.default)}{with_quick})"
 
 
 def _text(value: Any) -> str:

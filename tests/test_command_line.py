@@ -75,7 +75,7 @@ def test_help_shows_docstrings_defaults_and_quick_defaults(capsys: pytest.Captur
 
     text = " ".join(capsys.readouterr().out.split())
     assert 0 == exit_.value.code
-    assert "--rate N Records per second. (default: 150, 7 with --quick)" in text
+    assert "--rate N Records per second. (default: 150; with --quick: 7)" in text
     assert "--interval-seconds SECONDS Trigger interval: at most 100 % of a minute. --mode" in text
     assert "--mode {fast,slow} Speed. (default: fast)" in text
     assert "--ticks, --no-ticks Send ticks." in text

@@ -1,1 +1,1 @@
-"""Measurements that anybody can repeat; each module prints the conditions with its numbers."""
+"""Benchmarks: one program per module, and the packages that they share."""

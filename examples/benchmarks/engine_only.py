@@ -1,168 +1,93 @@
 """
-Measure the engine alone, from a rate of records to a statistic: no Kafka, no broker, nothing leaves the JVM.
+Measure Spark alone, without Kafka: from sending a record to a statistic that counts it: `make bench-engine-only`.
 
-What arrives are options; what leaves are a table and `rate_to_stat.json`. Exit status 1 if a statistic is wrong.
-Spark's `rate` source is refused by real-time mode in 4.3.0, so both modes read the memory source of Spark's own tests.
-Continuous mode and async progress tracking take no aggregation, so only two modes can be asked.
+Writes a table and `engine_only.json`. Exit status 1 if a statistic is missing or wrong.
+Only micro-batch and real-time mode are measured: the other modes on OSS 4.3.0 do not support aggregations.
 """
 
-import argparse
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
 
-import numpy as np
-import numpy.typing as npt
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 from rich.table import Table
 
-from examples.attribution.settings import Settings
-from examples.benchmarks.harness.cli import Lengths, is_chosen, parser_of, with_lengths
-from examples.benchmarks.harness.plan import in_turns, plain_console
-from examples.benchmarks.latency import BUILD, KEPT, conditions, ended, write_json
-from examples.benchmarks.spark.queries import SHORT_INTERVALS, trigger_interval
-from examples.measure.percentiles import PERCENTILES, percentiles_ms, percentiles_of_runs
-from examples.realtime.slots import assert_real_time, build_session, raise_if_failed, wait_until
-from examples.services.scala import scala_object
+from examples.benchmarks.harness.cli import QUICK_RUN, RunOptions, exit_status, parse
+from examples.benchmarks.harness.conditions import conditions
+from examples.benchmarks.harness.plan import back_and_forth, plain_console
+from examples.benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.spark.memory_source import MemoryRun, Mode, measure
+from examples.benchmarks.spark.queries import SHORT_INTERVALS
+from examples.measure.percentiles import PERCENTILES, percentiles_of_runs
+from examples.services.spark import build_session
 
-SCALA = Path(__file__).with_name("engine_only.scala")
-FULL, QUICK = Lengths(3, 15, 20, 60), Lengths(1, 2, 6, 9)
-KEYS = 100
-MODES = ("micro-batch", "real-time")
 DRAIN_SECONDS = 60
+WORKLOAD = "statistics"
+"""The workload that `--filter` compares with."""
 
-Times = npt.NDArray[np.int64]
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Options of this benchmark; the defaults are those of a full run."""
+
+    duration: float = 60
+    warm_up_seconds: float = 20
+    interval_seconds: float = 15
+    repeats: int = 3
+    rate: float = 1_000
+    """Records per second."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do the runs, print and write what they have shown; return 1 if a statistic is missing or wrong."""
-    parser = parser_of("engine_only", __doc__, "--quick")
-    parser.add_argument("--rate", type=float, default=1000, help="records per second")
-    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
-    return ended(lambda: _measure(options))
+    """Run the benchmark and return its exit status."""
+    quick = {**QUICK_RUN, "warm_up_seconds": 6}
+    options = parse(Options, "engine_only", __doc__, "--quick", arguments, quick)
+    return exit_status(lambda: _measure(options))
 
 
-def _measure(options: argparse.Namespace) -> int:
-    console, spark = plain_console(), build_session(Settings(slots=8, shuffle_partitions=2), SHORT_INTERVALS)
+def _measure(options: Options) -> int:
+    console, spark = plain_console(), build_session("engine-only", confs=SHORT_INTERVALS)
+    traffic = Traffic(options.rate, options.warm_up_seconds, options.duration, drain_seconds=DRAIN_SECONDS)
     try:
-        chosen = [mode for mode in MODES if is_chosen(options, "rate to stat", mode)]
-        modes = in_turns(chosen, options.repeats)
+        selected: list[Mode] = [mode for mode in get_args(Mode) if options.is_selected(WORKLOAD, mode)]
+        plan = back_and_forth(selected, options.repeats)
         runs = []
-        for place, mode in enumerate(modes):
-            console.print(f"{place + 1}/{len(modes)} {mode}, {options.rate:g}/s")
-            runs.append(run_mode(spark, mode, options))
+        for number, mode in enumerate(plan, 1):
+            console.print(f"{number}/{len(plan)} {mode}, {options.rate:g}/s")
+            runs.append(measure(spark, MemoryRun(mode, traffic, options.interval_seconds, options.partitions)))
     finally:
         spark.stop()
-    cells = [_cell(mode, [run for run in runs if run["engine"] == mode]) for mode in chosen]
-    console.print(_table(cells))
-    found = problems(runs)
-    folder = KEPT if options.keep and not found else BUILD
-    content = {"conditions": conditions(options), "cells": cells, "runs": runs}
-    console.print(f"written: {write_json(content, folder / 'rate_to_stat.json')}", soft_wrap=True)
-    if found:
-        print(f"the numbers do not count: {'; '.join(found)}", file=sys.stderr)
-    return 1 if found else 0
+    cases = [_case(mode, [run for run in runs if run["engine"] == mode]) for mode in selected]
+    console.print(_table(cases))
+    problems = run_problems(runs)
+    folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
+    content = {"conditions": conditions(options), "cases": cases, "runs": runs}
+    console.print(f"written: {write_json(content, folder / 'engine_only.json')}", soft_wrap=True)
+    return report_problems(problems)
 
 
-def problems(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what makes the runs invalid."""
+def run_problems(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the problems that make runs invalid."""
     return [
-        f"run {place + 1} ({run['engine']}): {run['missing']} records without statistic, {run['wrong']} wrong ones"
-        for place, run in enumerate(runs)
+        f"run {number} ({run['engine']}): {run['missing']} records without statistic, {run['wrong']} wrong statistics"
+        for number, run in enumerate(runs, 1)
         if run["missing"] or run["wrong"]
     ]
 
 
-def run_mode(spark: SparkSession, mode: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Send records into one mode at a rate, and return its numbers; latency is from due to noted, in milliseconds."""
-    count = int(options.rate * (options.warm_up_seconds + options.measured_seconds))
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        arrivals = Path(folder, "arrivals")
-        arrivals.mkdir()
-        engine = scala_object(spark, SCALA, "benchmarks.RateToStat")
-        source = engine.source(spark._jsparkSession, options.partitions)  # noqa: SLF001 - the class has no Python form
-        records = DataFrame(source.toDF(), spark)
-        with _running(spark, engine, statistics_of(records), mode, options.interval_seconds, folder) as query:
-            first_us = engine.send(source, float(options.rate), count)
-            # The last record of each key is in the last statistic of it.
-            wait_until(lambda: _is_complete(_noted(arrivals), count), DRAIN_SECONDS, "the last statistics", [query])
-            raise_if_failed([query])
-        noted = _noted(arrivals)
-    answered_us, wrong = answers(noted, count)
-    due_us = first_us + (np.arange(count) * 1e6 / options.rate).astype(np.int64)
-    measured = (due_us >= first_us + options.warm_up_seconds * 1e6) & (answered_us > 0)
-    return {
-        "engine": mode,
-        "rate": options.rate,
-        **{f"{name}_ms": ms for name, ms in percentiles_ms((answered_us - due_us)[measured]).items()},
-        "outputs_per_record": round(len(noted) / count, 3),
-        "missing": int((answered_us == 0).sum()),
-        "wrong": wrong,
-    }
-
-
-def statistics_of(records: DataFrame) -> DataFrame:
-    """Return for each key the number of its newest record, and how many it has; `records` has the column `value`."""
-    return records.groupBy((F.col("value") % KEYS).alias("key")).agg(F.max("value"), F.count("*")).drop("key")
-
-
-def answers(noted: Times, count: int) -> tuple[Times, int]:
-    """
-    Return when each record was first counted in a statistic (0: never), and how many statistics are wrong.
-
-    `noted` has a row for each statistic: number of the newest record, how many it counts, microseconds since 1970.
-    """
-    answered_us = np.zeros(count, dtype=np.int64)
-    for newest, _, at_us in noted[np.argsort(noted[:, 2], kind="stable")]:
-        number = newest
-        while number >= 0 and not answered_us[number]:
-            answered_us[number] = at_us
-            number -= KEYS
-    return answered_us, int((noted[:, 0] // KEYS + 1 != noted[:, 1]).sum())
-
-
-@contextmanager
-def _running(
-    spark: SparkSession, engine: Any, statistics: DataFrame, mode: str, interval_seconds: float, folder: str
-) -> Iterator[StreamingQuery]:
-    jvm: Any = spark._jvm  # noqa: SLF001 - a writer of the JVM can only be started there
-    trigger, interval = jvm.org.apache.spark.sql.streaming.Trigger, trigger_interval(interval_seconds)
-    chosen = trigger.RealTime(interval) if mode == "real-time" else trigger.ProcessingTime("0 seconds")
-    query = StreamingQuery(engine.start(statistics._jdf, chosen, f"{folder}/checkpoint", f"{folder}/arrivals"))  # noqa: SLF001
-    try:
-        if mode == "real-time":
-            assert_real_time(query)
-        yield query
-    finally:
-        query.stop()
-
-
-def _noted(arrivals: Path) -> Times:
-    lines = "".join(path.read_text() for path in arrivals.iterdir())
-    return np.array(lines.split(), dtype=np.int64).reshape(-1, 3)
-
-
-def _is_complete(noted: Times, count: int) -> bool:
-    newest = noted[:, 0]
-    return len(set(newest[newest >= count - KEYS])) == min(KEYS, count)
-
-
-def _cell(mode: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _case(mode: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     outputs = min(run["outputs_per_record"] for run in runs)
     return {"engine": mode, "runs": len(runs), **percentiles_of_runs(runs), "outputs_per_record": outputs}
 
 
-def _table(cells: Sequence[dict[str, Any]]) -> Table:
-    shown = Table("engine", *PERCENTILES, "outputs/record", title="due until counted, ms: median of the runs", box=None)
-    for cell in cells:
-        values = [f"{cell[f'{name}_ms']:,.1f}" for name in PERCENTILES]
-        shown.add_row(cell["engine"], *values, f"{cell['outputs_per_record']:g}")
-    return shown
+def _table(cases: Sequence[dict[str, Any]]) -> Table:
+    title = "from due to counted, ms: median of the runs"
+    table = Table("engine", *PERCENTILES, "outputs/record", title=title, box=None)
+    for case in cases:
+        values = [f"{case[f'{name}_ms']:,.1f}" for name in PERCENTILES]
+        table.add_row(case["engine"], *values, f"{case['outputs_per_record']:g}")
+    return table
 
 
 if __name__ == "__main__":

@@ -1,125 +1,138 @@
 """
-Measure the PostgreSQL sink: its flush against other ways, a lone row, and the ways from Kafka into the table.
+Measure the PostgreSQL sink: flushes compared with other methods, a single row, and the paths from Kafka to the table.
 
-What arrives are options; what leaves are tables, and in a folder `sink.json` and `sink.svg`.
-Real-time latency ends where a reader sees the row, so the times end with the commit or with a reader's answer.
+Writes tables, `postgres_sink.json` and its chart: `make bench-postgres-sink`.
+Times end with the commit or with a reader's answer, because a row that nobody can read has not arrived.
 """
 
-import argparse
-import json
 import os
 import platform
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 from rich.table import Table
 
+from examples.benchmarks.harness.cli import BenchmarkOptions, exit_status, parse
+from examples.benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, write_json
 from examples.benchmarks.sink.chart import draw
-from examples.benchmarks.sink.end_to_end import PathLatency, measure_paths
-from examples.benchmarks.sink.flush import METHODS, Cell, measure_flushes
-from examples.benchmarks.sink.methods import COLUMNS, HOT, create
+from examples.benchmarks.sink.end_to_end import PATHS, PathLatency, enable_commit_times, measure_path
+from examples.benchmarks.sink.flush import METHODS, FlushCase, measure_flushes
+from examples.benchmarks.sink.single_row import single_row_ms
 from examples.measure.percentiles import percentiles
 from examples.services import LocalPostgres, kafka_broker, running
 from examples.services.spark import build_session
-from examples.sinks import PostgresUpsertSink
 
-BUILD = Path("build/sink")
-KEPT = Path("references/measured")
-RATES = (10, 500)
-PATH_SECONDS = 45
+SINGLE_ROWS, MIN_SINGLE_ROWS = 500, 20
 WIDTH = 120
 
 
-def lone_row_ms(dsn: str, rows: int) -> list[float]:
-    """Return for each of `rows` lone rows the time from `process` until another connection sees it."""
-    sink = PostgresUpsertSink(conninfo_to_dict(dsn), ("public", "bench_lone"), ("id",), COLUMNS, "version")
-    sink.open(0, 0)
-    seen_ms, silence = [], threading.Event()
-    with psycopg.connect(dsn, autocommit=True) as reader:
-        create(reader, "bench_lone", HOT)
-        for number in range(-20, rows):
-            row = {"id": number % 100, "version": 1000 + number, "campaign": 1, "price": 1.0, "payload": ""}
-            started = time.perf_counter()
-            sink.process(row)
-            while reader.execute("select version from bench_lone where id = %s", [row["id"]]).fetchone() != (
-                row["version"],
-            ):
-                pass
-            seen_ms.append((time.perf_counter() - started) * 1000)
-            silence.wait(0.01)
-    sink.close(None)
-    return seen_ms[20:]
+@dataclass(frozen=True)
+class Options(BenchmarkOptions):
+    """Options of this benchmark."""
+
+    duration: float = 45
+    """Seconds of measured results on each path from Kafka, at each rate."""
+    rate: tuple[float, ...] = (10, 500)
+    """Results per second on the paths from Kafka."""
+    publish: bool = False
+    """Write to references/measured."""
+    filter: tuple[str, ...] = ()
+    """Run only flushes and paths whose name contains TEXT, for example `cold keys` or `consumer` (repeatable)."""
+    scale: float = 1
+    """Share of the usual number of flushes and single rows."""
+    max_rows: int = 10_000
+    """Size of the largest flush, in rows."""
+    skip_end_to_end: bool = False
+    """Skip the paths from Kafka, which need Kafka and Spark."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, and write the files."""
-    parser = argparse.ArgumentParser(prog="python -m examples.benchmarks.postgres_sink", description=__doc__)
-    parser.add_argument("--keep", action="store_true", help=f"write to {KEPT} instead of {BUILD}")
-    parser.add_argument("--effort", type=float, default=1, help="share of the repetitions, for a quick look")
-    parser.add_argument("--most-rows", type=int, default=10_000, help="largest flush")
-    parser.add_argument("--no-paths", action="store_true", help="leave out Kafka and Spark")
-    options = parser.parse_args(arguments)
-    folder, console = KEPT if options.keep else BUILD, Console(width=WIDTH, highlight=False)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Run the benchmark and return its exit status."""
+    quick = {"duration": 9, "scale": 0.2}
+    options = parse(Options, "postgres_sink", __doc__, "--quick --skip-end-to-end", arguments, quick)
+    return exit_status(lambda: _measure(options))
+
+
+def _measure(options: Options) -> int:
+    console = Console(width=WIDTH, highlight=False)
     with ExitStack() as stack:
         server = stack.enter_context(running(LocalPostgres()))
-        load_before = os.getloadavg()
-        cells = list(measure_flushes(server, options.effort, options.most_rows))
-        console.print(flush_table(cells))
-        visible_ms = lone_row_ms(server.dsn, max(20, int(500 * options.effort)))
-        lone = [round(value, 2) for value in percentiles(visible_ms, (0.5, 0.99, 1))]
-        console.print(f"a lone row is visible after p50 {lone[0]} p99 {lone[1]} max {lone[2]} ms (linger 2 ms)")
-        paths = [] if options.no_paths else _measure_paths(stack, server, PATH_SECONDS * options.effort)
+        load_before = os.getloadavg()[0]
+        flushes = list(
+            measure_flushes(
+                server,
+                options.scale,
+                options.max_rows,
+                lambda network, keys: options.is_selected(f"flush, {network}", f"{keys} keys"),
+            )
+        )
+        console.print(flush_table(flushes))
+        visible_ms = single_row_ms(server.dsn, max(MIN_SINGLE_ROWS, int(SINGLE_ROWS * options.scale)))
+        rounded_ms = [round(value, 2) for value in percentiles(visible_ms, (0.5, 0.99, 1))]
+        single = dict(zip(("p50", "p99", "max"), rounded_ms, strict=True))
+        console.print(
+            f"a single row is visible after p50 {single['p50']}, p99 {single['p99']}, max {single['max']} ms "
+            f"(linger 2 ms)"
+        )
+        paths = [] if options.skip_end_to_end else _measure_paths(stack, server, options)
         console.print(path_table(paths))
-    draw(cells, folder / "sink.svg")
-    facts = {"conditions": _conditions(load_before, options.effort), "flushes": [asdict(cell) for cell in cells]}
-    facts |= {"lone_row_visible_ms": dict(zip(("p50", "p99", "max"), lone, strict=True))}
-    facts |= {"paths": [asdict(path) for path in paths]}
-    (folder / "sink.json").write_text(json.dumps(facts, indent=1) + "\n")
-    print(f"written: {folder / 'sink.json'}, {folder / 'sink.svg'}")
+    content = {
+        "conditions": _conditions(options, load_before),
+        "flushes": [asdict(case) for case in flushes],
+        "single_row_visible_ms": single,
+        "end_to_end": [asdict(path) for path in paths],
+    }
+    written = [write_json(content, (PUBLISHED_DIR if options.publish else BUILD_DIR) / "postgres_sink.json")]
+    if flushes:
+        written.append(written[0].with_suffix(".svg"))
+        draw(flushes, written[1])
+    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     return 0
 
 
-def flush_table(cells: Sequence[Cell]) -> Table:
-    """Return the cells as a table: a row per size, a column per method."""
-    table = Table("network", "keys", "rows", *METHODS, title="times executemany (p50 ms)", box=None)
-    for place in dict.fromkeys((cell.network, cell.keys, cell.rows) for cell in cells):
-        row = [cell for cell in cells if (cell.network, cell.keys, cell.rows) == place]
-        table.add_row(*map(str, place), *(f"{cell.times_executemany:.2f} ({cell.p50_ms:.2f})" for cell in row))
+def flush_table(cases: Sequence[FlushCase]) -> Table:
+    """Return the flushes as a table with one row per size and one column per method."""
+    title = "speed relative to executemany (p50 in ms)"
+    table = Table("network", "keys", "rows", *METHODS, title=title, box=None)
+    for place in dict.fromkeys((case.network, case.keys, case.rows) for case in cases):
+        row = [case for case in cases if (case.network, case.keys, case.rows) == place]
+        table.add_row(*map(str, place), *(f"{case.times_executemany:.2f} ({case.p50_ms:.2f})" for case in row))
     return table
 
 
 def path_table(paths: Sequence[PathLatency]) -> Table:
-    """Return the paths as a table."""
+    """Return the paths from Kafka as a table."""
     table = Table("from append to commit, ms", "results/s", "rows", "p50", "p99", "max", box=None)
     for path in paths:
         table.add_row(*(f"{value:g}" if isinstance(value, float | int) else value for value in asdict(path).values()))
     return table
 
 
-def _measure_paths(stack: ExitStack, server: LocalPostgres, seconds: float) -> list[PathLatency]:
+def _measure_paths(stack: ExitStack, server: LocalPostgres, options: Options) -> list[PathLatency]:
     kafka = stack.enter_context(kafka_broker())
     spark = build_session("postgres-sink", slots=4)
     stack.callback(spark.stop)
-    return [path for rate in RATES for path in measure_paths(spark, kafka, server, rate, seconds)]
+    enable_commit_times(server)
+    return [
+        measure_path(spark, kafka, server, path, rate, options.duration)
+        for rate in options.rate
+        for path in PATHS
+        if options.is_selected("end to end", path)
+    ]
 
 
-def _conditions(load_before: tuple[float, float, float], effort: float) -> dict[str, Any]:
+def _conditions(options: Options, load_before: float) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "effort": effort,
+        "scale": options.scale,
         "cores": os.cpu_count(),
-        "load_average_before_and_after": [round(load_before[0], 1), round(os.getloadavg()[0], 1)],
+        "load_average_before_and_after": [round(load_before, 1), round(os.getloadavg()[0], 1)],
         "python": platform.python_version(),
         "psycopg": psycopg.__version__,
         "postgresql": "18",

@@ -1,20 +1,27 @@
 """
-Measure the CPU that a run takes: this process, and everything that it has started.
+Measure the CPU time of process trees and of the whole machine.
 
-What arrive are looks at the process tree, again and again; what leaves is the number of cores that were busy.
-Real-time mode keeps up without a word until the machine is full, and latencies of a full machine are queue lengths.
+Above 90 % CPU, latencies measure queueing.
 """
 
+import os
+import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+import numpy as np
 import psutil
 
-FULL_SHARE = 0.9
-"""A machine that is busier than this answers late for want of CPU."""
-LOOK_SECONDS = 1.0
-# The first word of its command line that is found here names a process; what is not found is named by its program.
+MAX_BUSY_SHARE = 0.9
+"""On a busier machine, latencies measure queueing."""
+SAMPLE_SECONDS = 1.0
+LIST_EVERY_SAMPLES = 5
+"""Listing all processes takes several milliseconds, which would show in the latencies."""
+BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
+# A process is named by the first of these words in its command line, otherwise by its program.
 NAMES = {
     "kafka.Kafka": "Kafka",
     "org.apache.spark": "Spark",
@@ -24,77 +31,154 @@ NAMES = {
     "supervisor.py": "supervisors",
 }
 
-Process = tuple[int, float]
-"""Process id and the time of its creation."""
+ProcessKey = tuple[int, float]
+"""Process id and creation time."""
 
 
 @dataclass(frozen=True)
 class Cpu:
-    """Cores that were busy on average over `seconds`."""
+    """Average number of busy cores over a period."""
 
     seconds: float
     cores: int
-    """How many the machine has."""
+    """Cores of the machine."""
     by_name: dict[str, float]
-    """Cores that each part of this run kept busy."""
+    """Cores used by each part of this run."""
     machine: float
-    """Cores that were busy with anything."""
+    """Cores used by all programs of the machine."""
 
     @property
-    def own(self) -> float:
-        """Return the cores that this run kept busy."""
+    def run(self) -> float:
+        """Return the cores used by this run."""
         return sum(self.by_name.values())
 
     @property
     def is_full(self) -> bool:
-        """Tell whether the machine was too busy for its latencies to mean much."""
-        return max(self.own, self.machine) > FULL_SHARE * self.cores
+        """Return whether the machine was too busy for meaningful latencies."""
+        return max(self.run, self.machine) > MAX_BUSY_SHARE * self.cores
 
 
 class CpuMeter:
-    """Adds up CPU time from the first look to the last; a process that ends in between keeps what it had."""
+    """Adds up the CPU time of this process and its descendants; a process that ends keeps its last value."""
 
     def __init__(self) -> None:
-        """Start with no look."""
-        self._looks: list[tuple[float, float]] = []
-        self._first: dict[Process, float] = {}
-        self._last: dict[Process, float] = {}
-        self._names: dict[Process, str] = {}
+        """Start without a sample."""
+        self._samples: list[tuple[float, float]] = []
+        self._first: dict[ProcessKey, float] = {}
+        self._last: dict[ProcessKey, float] = {}
+        self._names: dict[ProcessKey, str] = {}
 
-    def look(self) -> None:
-        """Look at the process tree, if the last look is long enough ago."""
-        if self._looks and time.monotonic() < self._looks[-1][0] + LOOK_SECONDS:
+    def sample(self) -> None:
+        """Sample the process tree, unless the last sample is less than `SAMPLE_SECONDS` old."""
+        if self._samples and time.monotonic() < self._samples[-1][0] + SAMPLE_SECONDS:
             return
-        self._looks.append((time.monotonic(), _machine_seconds()))
-        this = psutil.Process()
-        for process in [this, *this.children(recursive=True)]:
+        self._samples.append((time.monotonic(), machine_seconds()))
+        for process in process_tree([os.getpid()]):
             try:
-                known, spent = (process.pid, process.create_time()), process.cpu_times()
-                if known not in self._names:
-                    self._names[known] = "this process" if process == this else _name(process)
+                key, seconds = (process.pid, process.create_time()), _cpu_seconds(process)
+                if key not in self._names:
+                    self._names[key] = "this process" if process.pid == os.getpid() else _name(process)
             except psutil.Error:
                 continue  # it has just ended
-            self._last[known] = spent.user + spent.system
-            # What was not there at the first look has spent all of its time since then.
-            self._first.setdefault(known, self._last[known] if len(self._looks) == 1 else 0.0)
+            self._last[key] = seconds
+            # A process that is missing in the first sample has used all its CPU time since then.
+            self._first.setdefault(key, self._last[key] if len(self._samples) == 1 else 0.0)
 
     def result(self) -> Cpu | None:
-        """Return what was measured, or None if there were not two looks."""
-        if len(self._looks) < 2:
+        """Return the averages between the first and the last sample, or None with fewer than two samples."""
+        if len(self._samples) < 2:
             return None
-        (started_at, before), (ended_at, after) = self._looks[0], self._looks[-1]
+        (started_at, before), (ended_at, after) = self._samples[0], self._samples[-1]
         seconds, by_name = ended_at - started_at, Counter[str]()
-        for process, spent in self._last.items():
-            by_name[self._names[process]] += spent - self._first[process]  # type: ignore[assignment]
+        for key, spent in self._last.items():
+            by_name[self._names[key]] += spent - self._first[key]  # type: ignore[assignment]
         cores = {name: spent / seconds for name, spent in by_name.most_common()}
         return Cpu(seconds, psutil.cpu_count() or 1, cores, (after - before) / seconds)
 
 
-def _machine_seconds() -> float:
+@dataclass
+class ResourceSamples:
+    """CPU seconds and memory of an engine and its surroundings, sampled once per second."""
+
+    at: list[float] = field(default_factory=list)
+    """Seconds since 1970."""
+    engine: list[float] = field(default_factory=list)
+    ours: list[float] = field(default_factory=list)
+    """This process and its descendants: engine, broker and load generator."""
+    machine: list[float] = field(default_factory=list)
+    """All programs of the machine."""
+    engine_bytes: list[int] = field(default_factory=list)
+
+    def used(self, series: list[float], start: float, end: float) -> float:
+        """Return the CPU seconds of a series between two times."""
+        return float(np.interp(end, self.at, series) - np.interp(start, self.at, series))
+
+    def foreign_cores(self, start: float, end: float) -> float:
+        """Return the average number of cores that other programs used between two times."""
+        return max(0.0, (self.used(self.machine, start, end) - self.used(self.ours, start, end)) / (end - start))
+
+
+@contextmanager
+def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSamples]:
+    """Sample an engine, this process and the machine in a thread until the block ends."""
+    samples, stop = ResourceSamples(), threading.Event()
+
+    def sample() -> None:
+        engine, ours = list[psutil.Process](), list[psutil.Process]()
+        while not stop.wait(SAMPLE_SECONDS):
+            if len(samples.at) % LIST_EVERY_SAMPLES == 0:
+                engine, ours = list(process_tree(engine_pids())), list(process_tree([os.getpid()]))
+            samples.at.append(time.time())
+            samples.engine.append(sum(_of_running(engine, _cpu_seconds)))
+            samples.ours.append(sum(_of_running(ours, _cpu_seconds)))
+            samples.machine.append(machine_seconds())
+            samples.engine_bytes.append(int(sum(_of_running(engine, _resident_bytes))))
+
+    thread = threading.Thread(target=sample, daemon=True)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        stop.set()
+        thread.join()
+
+
+def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
+    """Yield each running process and its descendants, once each."""
+    seen = set[int]()
+    for pid in pids:
+        try:
+            root = psutil.Process(pid)
+            processes = [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            continue
+        yield from (process for process in processes if process.pid not in seen)
+        seen.update(process.pid for process in processes)
+
+
+def machine_seconds() -> float:
+    """Return the CPU seconds that all cores have been busy since the machine started."""
     times = psutil.cpu_times()
-    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+    return float(sum(getattr(times, name, 0.0) for name in BUSY_TIMES))
+
+
+def _of_running(processes: Iterable[psutil.Process], value_of: Callable[[psutil.Process], float]) -> Iterator[float]:
+    for process in processes:
+        try:
+            yield value_of(process)
+        except psutil.NoSuchProcess:
+            continue
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _resident_bytes(process: psutil.Process) -> float:
+    return float(process.memory_info().rss)
 
 
 def _name(process: psutil.Process) -> str:
-    line = " ".join(process.cmdline())
-    return next((name for word, name in NAMES.items() if word in line), process.name())
+    command = " ".join(process.cmdline())
+    return next((name for word, name in NAMES.items() if word in command), process.name())

@@ -39,8 +39,8 @@ def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | 
     for name in PERCENTILES:
         values = [run[f"{name}_ms"] for run in runs]
         summary[f"{name}_ms"] = median_of_runs(values) if values else None
-        summary[f"{name}_least_ms"] = min(values, default=None)
-        summary[f"{name}_most_ms"] = max(values, default=None)
+        summary[f"{name}_lowest_ms"] = min(values, default=None)
+        summary[f"{name}_highest_ms"] = max(values, default=None)
     return summary
 
 

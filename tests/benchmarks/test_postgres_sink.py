@@ -1,4 +1,4 @@
-"""The sink's benchmark measures what it says: its methods store the same rows, its clock is the database's."""
+"""The benchmark of the sink: all methods store the same rows, and times end with the commit in the database."""
 
 import contextlib
 import itertools
@@ -14,11 +14,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
 from examples.attribution.settings import Settings
-from examples.benchmarks.postgres_sink import lone_row_ms, main
+from examples.benchmarks.postgres_sink import main
 from examples.benchmarks.sink.chart import draw
-from examples.benchmarks.sink.end_to_end import commit_times, keep_commit_times, send
-from examples.benchmarks.sink.flush import BASE, METHODS, Cell, measure_flushes, round_trip_ms
+from examples.benchmarks.sink.end_to_end import commit_times_ms, enable_commit_times, send
+from examples.benchmarks.sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
 from examples.benchmarks.sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
+from examples.benchmarks.sink.single_row import single_row_ms
 from examples.benchmarks.sink.tcp_proxy import TcpProxy
 from examples.services import LocalPostgres, running
 
@@ -29,16 +30,16 @@ ROWS = [{"id": n % 7, "version": n + 1, "campaign": n, "price": n / 4, "payload"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalPostgres]:
-    """Yield a server of this module's own, because a measurement restarts it."""
+    """Start a server for this module only, because a measurement restarts it."""
     with running(LocalPostgres()) as local:
         yield local
 
 
 @pytest.mark.parametrize("method", [row_at_a_time, executemany, copy])
-def test_every_other_method_stores_the_newest_row_of_each_key(
+def test_each_method_stores_the_newest_row_of_each_key(
     server: LocalPostgres, method: Callable[[psycopg.Connection, str], Flush]
 ) -> None:
-    """What is compared does the same work; rows in order of version hide that two of them have no guard."""
+    """All methods do the same work if rows are ordered by version; two of them do not check the version."""
     table = f"test_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         create(connection, table, HOT)
@@ -51,27 +52,27 @@ def test_every_other_method_stores_the_newest_row_of_each_key(
         connection.execute(f"drop table {table}".encode())
 
 
-def test_cells_cover_every_size_method_and_network_and_compare_with_executemany(server: LocalPostgres) -> None:
-    """No size is left out, and the ratio of the base is one."""
-    cells = list(measure_flushes(server, effort=0.01, most_rows=100))
+def test_flushes_cover_every_size_method_and_network(server: LocalPostgres) -> None:
+    """Every combination is measured, and the ratio of executemany to itself is one."""
+    cases = list(measure_flushes(server, scale=0.01, max_rows=100))
 
     sizes = itertools.product(("local", "1 ms RTT"), (1, 10, 100))
     expected = {(*size, keys, method) for size in sizes for keys in ("hot", "cold") for method in METHODS}
-    assert expected == {(cell.network, cell.rows, cell.keys, cell.method) for cell in cells}
-    assert {1.0} == {cell.times_executemany for cell in cells if cell.method == BASE}
-    assert all(cell.p50_ms > 0 for cell in cells)
+    assert expected == {(case.network, case.rows, case.keys, case.method) for case in cases}
+    assert {1.0} == {case.times_executemany for case in cases if case.method == REFERENCE_METHOD}
+    assert all(case.p50_ms > 0 for case in cases)
 
 
-def test_the_slower_network_is_slower_by_its_delay(server: LocalPostgres) -> None:
-    """Half a millisecond each way is at least one for a round trip."""
-    with TcpProxy(("127.0.0.1", server.port), delay_s=0.0005) as proxy:
+def test_round_trip_is_longer_by_the_delay_of_the_proxy(server: LocalPostgres) -> None:
+    """A delay of 0.5 ms in each direction adds at least 1 ms to a round trip."""
+    with TcpProxy(("127.0.0.1", server.port), delay_seconds=0.0005) as proxy:
         assert round_trip_ms(server.dsn, proxy.port) >= 1.0 + 0.5 * round_trip_ms(server.dsn, server.port)
 
 
-def test_commit_times_are_those_of_the_server_between_sending_and_reading(server: LocalPostgres) -> None:
-    """The clock of a path ends in the database, whoever looks and when."""
+def test_commit_time_is_between_sending_and_reading(server: LocalPostgres) -> None:
+    """The database itself stores the end of the measured time, so it does not depend on when a row is read."""
     settings = Settings(topic_prefix=f"test-{uuid.uuid4().hex[:8]}.")
-    keep_commit_times(server)
+    enable_commit_times(server)
     create_tables(server.dsn, settings)
     sink = results_sink(dict(conninfo_to_dict(server.dsn)), settings)
     sink.open(0, 0)
@@ -81,11 +82,11 @@ def test_commit_times_are_those_of_the_server_between_sending_and_reading(server
     sink.close(None)
     after = time.time() * 1000
 
-    assert before < commit_times(server.dsn, settings)["a"] < after
+    assert before < commit_times_ms(server.dsn, settings)["a"] < after
 
 
-def test_sent_results_come_with_the_brokers_append_time(kafka: str, settings: Settings) -> None:
-    """The clock of a path starts where latencies of the pipeline start too."""
+def test_sent_results_have_the_append_time_of_the_broker(kafka: str, settings: Settings) -> None:
+    """The measured time starts with the append in Kafka, as the latencies of the pipeline do."""
     before = int(time.time() * 1000)
 
     appended = send(kafka, settings, rate=100, seconds=0.2)
@@ -94,23 +95,32 @@ def test_sent_results_come_with_the_brokers_append_time(kafka: str, settings: Se
     assert all(before <= at <= time.time() * 1000 for at in appended.values())
 
 
-def test_a_lone_row_is_timed_until_a_reader_sees_it(server: LocalPostgres) -> None:
-    """It cannot be faster than the sink's linger time."""
-    assert all(2 <= ms for ms in lone_row_ms(server.dsn, 20))
+def test_single_row_is_visible_only_after_the_linger_time(server: LocalPostgres) -> None:
+    """The sink waits 2 ms for more rows before it writes a single row."""
+    assert all(2 <= ms for ms in single_row_ms(server.dsn, 20))
 
 
-def test_the_command_prints_the_ratios_and_writes_both_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The files are enough to draw the table again, and the same cells give the same chart."""
+def test_benchmark_prints_ratios_and_writes_json_and_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The JSON is enough to draw the chart again, and the same cases give the same chart."""
     with contextlib.chdir(tmp_path):
-        assert 0 == main(["--effort", "0.01", "--most-rows", "10", "--no-paths"])
+        assert 0 == main(["--scale", "0.01", "--max-rows", "10", "--skip-end-to-end"])
 
-    written = json.loads((tmp_path / "build/sink/sink.json").read_text())
-    cells = [Cell(**cell) for cell in written["flushes"]]
-    draw(cells, tmp_path / "again.svg")
-    assert (tmp_path / "build/sink/sink.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
+    written = json.loads((tmp_path / "build/benchmarks/postgres_sink.json").read_text())
+    cases = [FlushCase(**case) for case in written["flushes"]]
+    draw(cases, tmp_path / "again.svg")
+    assert (tmp_path / "build/benchmarks/postgres_sink.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
     text = capsys.readouterr().out
-    assert "a lone row is visible after p50" in text
-    for cell in cells:
-        assert f"{cell.times_executemany:.2f} ({cell.p50_ms:.2f})" in text
+    assert "a single row is visible after p50" in text
+    for case in cases:
+        assert f"{case.times_executemany:.2f} ({case.p50_ms:.2f})" in text
+
+
+@pytest.mark.parametrize(("selected", "expected"), [("cold keys", {"cold"}), ("end to end", set())])
+def test_filter_selects_flushes_by_network_and_keys(selected: str, expected: set[str], tmp_path: Path) -> None:
+    """Flushes that the filter does not select are neither run nor drawn."""
+    with contextlib.chdir(tmp_path):
+        assert 0 == main(["--scale", "0.01", "--max-rows", "1", "--skip-end-to-end", "--filter", selected])
+
+    written = json.loads((tmp_path / "build/benchmarks/postgres_sink.json").read_text())
+    assert expected == {case["keys"] for case in written["flushes"]}
+    assert bool(expected) == (tmp_path / "build/benchmarks/postgres_sink.svg").exists()

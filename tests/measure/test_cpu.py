@@ -1,64 +1,90 @@
-"""The CPU meter: what a child process takes is counted, also when it has ended."""
+"""CPU time is measured for whole process trees, including processes that have ended."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from examples.measure.cpu import LOOK_SECONDS, Cpu, CpuMeter
+from examples.measure.cpu import SAMPLE_SECONDS, Cpu, CpuMeter, process_tree, sampling
 from tests.helpers import eventually
 
 BUSY = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass\nprint('done', flush=True)\n"
 
 
-def test_the_time_of_a_child_is_counted_also_after_its_end() -> None:
-    """Python workers come and go; what they took until the last look stays in the sum."""
+def test_cpu_time_of_an_ended_child_is_kept() -> None:
+    """The CPU time of a Python worker stays in the sum after the worker has ended."""
     meter = CpuMeter()
-    meter.look()
+    meter.sample()
 
     with subprocess.Popen(
         [sys.executable, "-c", BUSY.format(1.5) + "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout
         assert "done\n" == child.stdout.readline()
-        meter.look()
+        meter.sample()
         child.communicate("\n")
     before = meter.result()
     assert before
-    eventually(lambda: looked_again(meter, before.seconds), 10, "a look after the end of the child")
+    eventually(lambda: is_sampled_again(meter, before.seconds), 10, "a sample after the end of the child")
     after = meter.result()
 
     assert after
     assert 1.5 == pytest.approx(before.seconds * sum(before.by_name.values()), abs=0.7)
-    assert after.seconds * after.own >= before.seconds * before.own
+    assert after.seconds * after.run >= before.seconds * before.run
     assert 0 < after.machine <= after.cores + 0.1
 
 
-def looked_again(meter: CpuMeter, seconds: float) -> bool:
-    """Look, and tell whether that was a new look."""
-    meter.look()
+def is_sampled_again(meter: CpuMeter, seconds: float) -> bool:
+    """Sample, and return whether the meter has taken a new sample."""
+    meter.sample()
     result = meter.result()
-    return result is not None and result.seconds >= seconds + LOOK_SECONDS
+    return result is not None and result.seconds >= seconds + SAMPLE_SECONDS
 
 
-def test_one_look_measures_nothing() -> None:
-    """A run that ends in its warm-up has no CPU to show."""
+def test_single_sample_measures_no_cpu_time() -> None:
+    """A run that ends during its warm-up has no CPU time to show."""
     meter = CpuMeter()
     none = meter.result()
 
-    meter.look()
-    meter.look()  # too soon to count
+    meter.sample()
+    meter.sample()  # too early to count
 
     assert [None, None] == [none, meter.result()]
 
 
-def test_the_parts_of_a_run_are_named() -> None:
-    """A reader sees which part to blame, this process included."""
+def test_cpu_time_is_shown_by_part_of_the_run() -> None:
+    """The result names each part of a run, including this process."""
     meter = CpuMeter()
-    meter.look()
+    meter.sample()
 
-    eventually(lambda: looked_again(meter, 0), 10, "a second look")
+    eventually(lambda: is_sampled_again(meter, 0), 10, "a second sample")
 
     result = meter.result()
     assert isinstance(result, Cpu)
     assert "this process" in result.by_name
+
+
+def test_process_tree_contains_each_process_once() -> None:
+    """A process that is named and is also a descendant is counted once; one that has ended is skipped."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        pids = [process.pid for process in process_tree([os.getpid(), child.pid, os.getpid()])]
+        child.communicate(b"\n")
+
+    assert len(pids) == len(set(pids))
+    assert {os.getpid(), child.pid} <= set(pids)
+    assert [] == list(process_tree([child.pid]))
+
+
+def test_sampling_separates_the_engine_from_other_processes() -> None:
+    """CPU time and memory of the engine are those of its processes; this process is counted with the run only."""
+    with (
+        subprocess.Popen([sys.executable, "-c", BUSY.format(1.2) + "input()"], stdin=subprocess.PIPE) as engine,
+        sampling(lambda: [engine.pid]) as samples,
+    ):
+        eventually(lambda: len(samples.engine_bytes) >= 3, 10, "three samples")
+        engine.communicate(b"\n")
+
+    assert 0.5 < max(samples.engine)
+    assert all(ours >= theirs for ours, theirs in zip(samples.ours, samples.engine, strict=True))
+    assert max(samples.engine_bytes) > 1_000_000

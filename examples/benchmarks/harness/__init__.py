@@ -1,1 +1,1 @@
-"""Run benchmarks: engines, load, verification and command-line options."""
+"""Run benchmarks: command-line options, engines, load, verification."""

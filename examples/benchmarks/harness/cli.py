@@ -1,66 +1,88 @@
 """
-The options that the latency benchmarks share.
+Command-line options that all benchmarks share.
 
-A description arrives, a parser leaves; options that were not given get the lengths of a full or of a quick look.
-A run must be several intervals of real-time mode long, or it would hold no batch boundary.
+A real-time run must span several trigger intervals; otherwise it contains no batch boundary.
 """
 
-import argparse
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaException
+
+from examples.command_line import arguments_of
+
+INTERRUPTED = 130
+QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
+"""Defaults with `--quick`."""
 
 
 @dataclass(frozen=True)
-class Lengths:
-    """How long a benchmark takes, if nothing else is said."""
+class BenchmarkOptions:
+    """Options of every benchmark."""
 
-    repeats: int
-    """Runs of each engine, interleaved."""
-    interval_seconds: float
-    """Trigger interval of real-time mode."""
-    warm_up_seconds: float
+    duration: float = 60
+    """Seconds of measured traffic in each run."""
+    quick: bool = False
+    """Run a short version."""
+    publish: bool = False
+    """Write to references/measured if all runs are valid."""
+    filter: tuple[str, ...] = ()
+    """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
+
+    def is_selected(self, workload: str, engine: str) -> bool:
+        """Return whether `--filter` selects a case."""
+        return not self.filter or any(text in f"{workload}, {engine}" for text in self.filter)
+
+
+@dataclass(frozen=True)
+class RunOptions(BenchmarkOptions):
+    """Options of the benchmarks that run engines; a program redefines the defaults."""
+
+    duration: float = 60
+    """Seconds of measured traffic in each run; at least 3.5 trigger intervals, to contain enough batch boundaries."""
+    warm_up_seconds: float = 100
     """
-    Traffic before that does not count; longer than an interval, because the first boundary is a cold one.
+    Seconds of traffic before the measured part; longer than the trigger interval.
 
-    A new aggregation starts slowly and must also work off what has queued up meanwhile: after six seconds of traffic it
-    still showed 1.6 s at p50, after twelve 16 ms.
+    The first boundary runs cold code. A new aggregation starts slowly and must also process the records that queued up
+    meanwhile: its p50 was still 1.6 s after six seconds of traffic, and 16 ms after twelve.
     """
-    measured_seconds: float
-    """At least three intervals and a half, or a run holds too few boundaries to count."""
+    interval_seconds: float = 12
+    """Trigger interval of real-time mode in seconds."""
+    repeats: int = 3
+    """Runs of each case; their order alternates."""
+    partitions: int = 2
+    """Partitions of each topic."""
 
 
-QUICK = Lengths(1, 2, 12, 9)
-"""Of a quick look, where a benchmark has no other."""
-HELP: Mapping[str, str] = {
-    "repeats": "runs of each, interleaved",
-    "interval_seconds": "trigger interval of real-time mode",
-    "warm_up_seconds": "traffic before that does not count",
-    "measured_seconds": "at least three and a half intervals",
-}
+Options = TypeVar("Options", bound=BenchmarkOptions)
 
 
-def parser_of(module: str, description: str | None, example: str) -> argparse.ArgumentParser:
-    """Return a parser with the options that all of them have."""
-    prog = f"python -m examples.benchmarks.{module}"
-    parser = argparse.ArgumentParser(prog=prog, description=description, epilog=f"example: {prog} {example}")
-    parser.add_argument("--quick", action="store_true", help="short runs, for a look")
-    parser.add_argument("--keep", action="store_true", help="write to references/measured if every run counts")
-    parser.add_argument("--only", action="append", metavar="TEXT", help="only what has this in its work and engine")
-    parser.add_argument("--partitions", type=int, default=2, help="of each topic")
-    for name, text in HELP.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int if name == "repeats" else float, help=text)
-    return parser
+def parse(
+    kind: type[Options],
+    module: str,
+    description: str | None,
+    example: str,
+    arguments: Sequence[str] | None,
+    quick: Mapping[str, Any] = QUICK_RUN,
+) -> Options:
+    """Parse the command line of the benchmark in `module`."""
+    program = f"python -m examples.benchmarks.{module}"
+    summary = (description or "").strip()
+    return arguments_of(
+        kind, arguments, program=program, description=summary, example=f"{program} {example}", quick=quick
+    )
 
 
-def with_lengths(options: argparse.Namespace, full: Lengths, quick: Lengths = QUICK) -> argparse.Namespace:
-    """Fill in the lengths that were not given."""
-    lengths = quick if options.quick else full
-    for name in HELP:
-        if getattr(options, name) is None:
-            setattr(options, name, getattr(lengths, name))
-    return options
-
-
-def is_chosen(options: argparse.Namespace, work: str, engine: str) -> bool:
-    """Tell whether `--only` lets an engine through."""
-    return not options.only or any(text in f"{work}, {engine}" for text in options.only)
+def exit_status(measure: Callable[[], int]) -> int:
+    """Run a benchmark and return its exit status; turn an expected error or Ctrl-C into a message."""
+    try:
+        return measure()
+    except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; no results were written", file=sys.stderr)
+        return INTERRUPTED

@@ -1,8 +1,7 @@
 """
-Do one run: fresh topics, an engine, traffic, every answer against the replay, and what the run was worth.
+Run one case: create topics, start the engine, send traffic, and compare every answer with the replay.
 
-A cell of the plan arrives; its numbers leave, with everything that makes the run invalid.
-A run is short against the interval that production uses, so it must hold several batch boundaries to be honest.
+Runs are short compared with a production interval, so a run must contain several batch boundaries to be representative.
 """
 
 import tempfile
@@ -16,104 +15,89 @@ import numpy as np
 import numpy.typing as npt
 
 from examples.benchmarks.harness.engine import Start, fresh_run
-from examples.benchmarks.harness.load_generator import Rows, Traffic, needs_answer, read_rows, sending
-from examples.benchmarks.harness.resources import Samples, sampling
-from examples.benchmarks.harness.verify import Verdict, verify
-from examples.benchmarks.harness.workloads import Work
-from examples.benchmarks.results.boundaries import Boundary, boundaries, gap_ms, median_phases
-from examples.benchmarks.results.metrics import generator, latencies, resources
-from examples.benchmarks.results.validity import problems, sent_late
+from examples.benchmarks.harness.load_generator import needs_answer, read_times, sending
+from examples.benchmarks.harness.verify import Verification, verify
+from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
+from examples.benchmarks.results.metrics import latencies, load_generator, resources
+from examples.benchmarks.results.record_times import RecordTimes, Traffic
+from examples.benchmarks.results.run_result import RunResult
+from examples.benchmarks.results.validity import problems
+from examples.measure.cpu import ResourceSamples, sampling
 
 TICK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One engine with one work; what is compared with others."""
+class Case:
+    """One engine with one workload."""
 
-    name: str
-    """Of the engine, as tables show it."""
-    work: Work
+    engine: str
+    """Name of the engine in tables."""
+    workload: Workload
     start: Start
     intervals: Mapping[str, float] = field(default_factory=dict)
     """Trigger intervals in seconds by query name; empty for an engine without batch boundaries."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """How it was set, for the record."""
+    """Settings of the engine, to be published with the results."""
     partitions: int | None = None
-    """Of each topic, where this differs from the rest of the plan."""
+    """Partitions of each topic, if they differ from the other cases."""
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What one run has shown."""
-
-    cell: Cell
-    traffic: Traffic
-    numbers: dict[str, Any]
-    problems: list[str]
-    """What makes it invalid; empty for a good run."""
-    warnings: list[str]
-    due_us: npt.NDArray[np.int64]
-    latency_us: npt.NDArray[np.int64]
-    """Of each measured record that was answered, from when it was due until its answer was received."""
-    boundaries: list[Boundary]
-    late: tuple[dict[str, Any], ...] = ()
-    """Numbers of the runs before this one that do not count, because the machine was too slow to send on time."""
-
-    def is_late(self) -> bool:
-        """Tell whether only late sending makes it invalid, so that it is worth doing again."""
-        return bool(self.problems) and self.problems == sent_late(self.numbers)
-
-
-def run_trial(
-    bootstrap_servers: str, cell: Cell, traffic: Traffic, partitions: int = 2, tick: Callable[[], None] = lambda: None
-) -> Trial:
-    """Do one run; `tick` is called twice a second. Raises RuntimeError when engine or load program fails."""
+def run_case(
+    bootstrap_servers: str,
+    case: Case,
+    traffic: Traffic,
+    partitions: int = 2,
+    on_tick: Callable[[], None] = lambda: None,
+) -> RunResult:
+    """Do one run, calling `on_tick` twice a second; raises RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
-        fresh_run(bootstrap_servers, cell.work, cell.partitions or partitions, Path(folder)) as run,
+        fresh_run(bootstrap_servers, case.workload, case.partitions or partitions, Path(folder)) as run,
     ):
-        with cell.start(run) as engine, sampling(engine) as samples, sending(run, traffic) as load:
-            while load.is_running():
+        with case.start(run) as engine, sampling(engine.pids) as samples, sending(run, traffic) as generator:
+            while generator.is_running():
                 engine.raise_if_failed()
-                tick()
+                on_tick()
                 pause.wait(TICK_SECONDS)
-            rows = read_rows(run, traffic, load)
+            times = read_times(run, traffic, generator)
             progress = engine.progress()
-        verdict = verify(run)
+        verification = verify(run)
         needed = needs_answer(run, traffic)
-    return _judged(cell, traffic, rows, needed, samples, verdict, boundaries(progress, cell.intervals))
+    return _result(case, traffic, times, needed, samples, verification, boundaries(progress, case.intervals))
 
 
-def _judged(
-    cell: Cell,
+def _result(
+    case: Case,
     traffic: Traffic,
-    rows: Rows,
+    times: RecordTimes,
     needed: npt.NDArray[np.bool_],
-    samples: Samples,
-    verdict: Verdict,
+    samples: ResourceSamples,
+    verification: Verification,
     found: list[Boundary],
-) -> Trial:
-    counted = rows.measured(traffic) & needed & (rows.received_us > 0)
-    due, latency = rows.due_us[counted], (rows.received_us - rows.due_us)[counted]
-    start, end = rows.due_us[rows.measured(traffic)][[0, -1]] / 1e6
+) -> RunResult:
+    measured = times.measured(traffic)
+    counted = measured & needed & (times.received_us > 0)
+    due_us, latency_us = times.due_us[counted], (times.received_us - times.due_us)[counted]
+    start, end = times.due_us[measured][[0, -1]] / 1e6
     inside = [boundary for boundary in found if start <= boundary.due_at and boundary.ended_at <= end]
     numbers = {
-        **_identity(cell, traffic),
-        **latencies(rows, counted),
-        **generator(rows, traffic),
-        "missing": int((needed & (rows.received_us == 0)).sum()),
-        "wrong": verdict.wrong,
-        "outputs_per_record": round(verdict.outputs / int(needed.sum()), 3),
+        "workload": case.workload,
+        "engine": case.engine,
+        "rate": traffic.rate,
+        "arrivals": traffic.arrivals,
+        **latencies(times, counted),
+        **load_generator(times, traffic),
+        "missing": int((needed & (times.received_us == 0)).sum()),
+        "wrong": verification.wrong,
+        "outputs_per_record": round(verification.outputs / int(needed.sum()), 3),
         "boundaries": len(inside),
-        "gaps_ms": [round(gap_ms(boundary, due, latency), 1) for boundary in inside],
+        "pauses_ms": [round(pause_ms(boundary, due_us, latency_us), 1) for boundary in inside],
         "phases_ms": median_phases(inside),
-        **resources(samples, start, end, len(due)),
+        **resources(samples, start, end, len(due_us)),
     }
-    wrong, doubtful = problems(numbers, verdict.examples, has_boundaries=bool(cell.intervals))
-    return Trial(cell, traffic, numbers, wrong, doubtful, due, latency, inside)
-
-
-def _identity(cell: Cell, traffic: Traffic) -> dict[str, Any]:
-    return {"work": cell.work, "engine": cell.name, "rate": traffic.rate, "arrivals": traffic.arrivals}
+    has_boundaries = bool(case.intervals)
+    invalid, warnings = problems(numbers, verification.examples, has_boundaries=has_boundaries)
+    return RunResult(numbers, invalid, warnings, due_us, latency_us, inside, case.settings, has_boundaries)

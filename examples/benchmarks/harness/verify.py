@@ -1,8 +1,7 @@
 """
-Hold every output of a run against the replay of its input in plain Python.
+Compare every output of a run with the replay of its input in plain Python.
 
-A finished run arrives; what is wrong leaves.
-An engine may repeat outputs, and may merge those of one transaction; it may not lose, invent or change one.
+An engine may repeat outputs and may merge those of one transaction. It must not lose, invent or change any.
 """
 
 import json
@@ -13,16 +12,16 @@ from typing import Any
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from examples.benchmarks.harness.engine import Run
-from examples.benchmarks.harness.workloads import is_rejected, result
+from examples.benchmarks.harness.workloads import answer, is_rejected
 
 TIMEOUT_SECONDS = 10.0
-BATCH = 10_000
-SHOWN = 3
+CONSUME_RECORDS = 10_000
+MAX_EXAMPLES = 3
 
 
 @dataclass
-class Verdict:
-    """What the outputs of a run are worth."""
+class Verification:
+    """Number of outputs, and of those that differ from the replay."""
 
     outputs: int = 0
     wrong: int = 0
@@ -30,21 +29,21 @@ class Verdict:
     """The first few wrong outputs."""
 
 
-def verify(run: Run) -> Verdict:
+def verify(run: Run) -> Verification:
     """Read both output topics from the beginning to the end, and compare each output with the replay."""
-    verdict = Verdict()
+    verification = Verification()
     for message in _outputs(run):
-        verdict.outputs += 1
+        verification.outputs += 1
         try:
-            found = _without_nulls(json.loads(message.value() or b"null"))
-            expected = _expected(run, message.topic(), found)
+            output = _without_nulls(json.loads(message.value() or b"null"))
+            expected = _expected(run, message.topic(), output)
         except (ValueError, TypeError, KeyError, AttributeError):
-            found, expected = {}, None
-        if expected is None or found != expected:
-            verdict.wrong += 1
-            verdict.examples.append(f"{message.topic()}: {message.value()!r}, but the replay says {expected!r}")
-    del verdict.examples[SHOWN:]
-    return verdict
+            output, expected = {}, None
+        if expected is None or output != expected:
+            verification.wrong += 1
+            verification.examples.append(f"{message.topic()}: {message.value()!r}, expected {expected!r}")
+    del verification.examples[MAX_EXAMPLES:]
+    return verification
 
 
 def _outputs(run: Run) -> Iterator[Message]:
@@ -53,22 +52,23 @@ def _outputs(run: Run) -> Iterator[Message]:
             "bootstrap.servers": run.bootstrap_servers,
             "group.id": "verify",
             "enable.auto.commit": False,
-            # Else a fetch for the partition before, which has no more to give, holds up the next one for half a second.
+            # A fetch for the previous partition, which has no more records, would delay the next one by half a second.
             "fetch.wait.max.ms": 10,
         }
     )
     try:
         for topic in (run.target, run.rejected):
             for partition in range(run.partitions):
-                place = TopicPartition(topic, partition, 0)
-                end = consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)[1]
-                consumer.assign([place])
+                start = TopicPartition(topic, partition, 0)
+                end = consumer.get_watermark_offsets(start, timeout=TIMEOUT_SECONDS)[1]
+                consumer.assign([start])
                 read = 0
                 while read < end:
-                    messages = consumer.consume(min(BATCH, end - read), timeout=TIMEOUT_SECONDS)
+                    messages = consumer.consume(min(CONSUME_RECORDS, end - read), timeout=TIMEOUT_SECONDS)
                     if not messages:
                         raise RuntimeError(
-                            f"{topic!r} has {end} records, but gives none after {read}; is the broker up?"
+                            f"timed out after {TIMEOUT_SECONDS:g} s reading {topic!r}: {read} of {end} records "
+                            f"arrived, so the outputs cannot be verified; check that the broker is running"
                         )
                     yield from messages
                     read += len(messages)
@@ -76,15 +76,15 @@ def _outputs(run: Run) -> Iterator[Message]:
         consumer.close()
 
 
-def _expected(run: Run, topic: str | None, found: dict[str, Any]) -> dict[str, Any] | None:
-    number = _number(found)
-    belongs = run.rejected if is_rejected(run.work, number) else run.target
-    return result(run.work, number) if topic == belongs else None
+def _expected(run: Run, topic: str | None, output: dict[str, Any]) -> dict[str, Any] | None:
+    seq = _seq(output)
+    expected_topic = run.rejected if is_rejected(run.workload, seq) else run.target
+    return answer(run.workload, seq) if topic == expected_topic else None
 
 
-def _number(found: dict[str, Any]) -> int:
-    return int(found["seq"] if "seq" in found else json.loads(found["raw"])["seq"])
+def _seq(output: dict[str, Any]) -> int:
+    return int(output["seq"] if "seq" in output else json.loads(output["raw"])["seq"])
 
 
-def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if value is not None}
+def _without_nulls(output: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in output.items() if value is not None}

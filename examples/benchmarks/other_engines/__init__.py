@@ -1,6 +1,5 @@
 """
-Other engines, measured beside real-time mode with the same topics, traffic, measure and verification.
+Other stream processors, measured with the same topics, traffic and verification as real-time mode.
 
-Nothing arrives; importing this package starts and fetches nothing.
-Each engine lives in files and processes of its own: its libraries would not get along with those of Spark.
+Each engine runs in its own process and environment, because its libraries conflict with those of Spark.
 """

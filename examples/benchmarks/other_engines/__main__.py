@@ -1,70 +1,86 @@
 """
-Measure Kafka Streams, Flink and Quix Streams beside real-time mode and the raw client echo: `make bench-other-engines`.
+Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline: `make bench-other-engines`.
 
 Writes tables, `other_engines.json` and its charts. Exit status 1 if a run is invalid.
-Real-time mode is measured across its batch boundaries; an engine that cannot be installed is reported with the reason.
+An engine that cannot be installed is reported with the reason.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from examples.benchmarks.harness.baseline import raw_echo
-from examples.benchmarks.harness.cli import Lengths, is_chosen, parser_of, with_lengths
-from examples.benchmarks.harness.load_generator import Traffic
-from examples.benchmarks.harness.plan import interleaved, plain_console, run_plan
-from examples.benchmarks.harness.run import Cell
-from examples.benchmarks.harness.workloads import Work
-from examples.benchmarks.latency import conditions, ended, show, write
-from examples.benchmarks.other_engines.engine import Peer, prepare
+from examples.benchmarks.harness.baseline import baseline_case
+from examples.benchmarks.harness.cli import QUICK_RUN, RunOptions, exit_status, parse
+from examples.benchmarks.harness.conditions import conditions
+from examples.benchmarks.harness.plan import alternate, plain_console, run_plan
+from examples.benchmarks.harness.run import Case
+from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.other_engines.engine import OtherEngine, prepare
 from examples.benchmarks.other_engines.flink import FLINK
 from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from examples.benchmarks.other_engines.quix import QUIX
 from examples.benchmarks.other_engines.venv import to_stderr
-from examples.benchmarks.results.summary import summarise
-from examples.benchmarks.spark.variants import recommended, spark_cell
+from examples.benchmarks.results.publish import write_results
+from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.results.summary import summarize
+from examples.benchmarks.results.table import print_cases
+from examples.benchmarks.spark.variants import recommended, spark_case
 
-PEERS = (KAFKA_STREAMS, FLINK, QUIX)
-WORKS: tuple[Work, ...] = ("stateless", "stateful")
-FULL, QUICK = Lengths(2, 30, 45, 120), Lengths(1, 2, 9, 9)
-
-
-def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) -> int:
-    """Fetch what is missing, do the runs, print and write what they have shown; return 1 if one does not count."""
-    parser = parser_of("other_engines", __doc__, "--quick --only echo --only Flink --only real-time")
-    parser.add_argument("--rates", type=float, nargs="+", default=[1000], help="records per second")
-    options = with_lengths(parser.parse_args(arguments), FULL, QUICK)
-    return ended(lambda: _measure(options, peers))
+OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
+WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 
 
-def _measure(options: argparse.Namespace, peers: Sequence[Peer]) -> int:
-    console, missing = plain_console(), prepare(peers, to_stderr)
-    ready = [peer for peer in peers if peer.name not in missing]
-    cells = peer_cells(ready, options.interval_seconds, quick=options.quick)
-    chosen = [cell for cell in cells if is_chosen(options, cell.work, cell.name)]
-    traffics = [Traffic(rate, options.warm_up_seconds, options.measured_seconds) for rate in options.rates]
-    trials = run_plan(interleaved(chosen, traffics, options.repeats), options.partitions, console)
-    content = {"conditions": conditions(options), "peers": described(peers, missing), **summarise(trials)}
-    show(content, console)
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Options of this benchmark; the defaults are those of a full run."""
+
+    duration: float = 120
+    warm_up_seconds: float = 45
+    interval_seconds: float = 30
+    repeats: int = 2
+    rate: tuple[float, ...] = (1_000,)
+    """Records per second; several rates are measured one after the other."""
+
+
+def main(arguments: Sequence[str] | None = None, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> int:
+    """Install the engines that are missing, run the benchmark, and return its exit status."""
+    example = "--quick --filter echo --filter Flink --filter real-time"
+    options = parse(Options, "other_engines", __doc__, example, arguments, {**QUICK_RUN, "warm_up_seconds": 9})
+    return exit_status(lambda: _measure(options, engines))
+
+
+def _measure(options: Options, engines: Sequence[OtherEngine]) -> int:
+    console, missing = plain_console(), prepare(engines, to_stderr)
+    installed = [engine for engine in engines if engine.name not in missing]
+    cases = [
+        case
+        for case in engine_cases(installed, options.interval_seconds, quick=options.quick)
+        if options.is_selected(case.workload, case.engine)
+    ]
+    traffics = [Traffic(rate, options.warm_up_seconds, options.duration) for rate in options.rate]
+    results = run_plan(alternate(cases, traffics, options.repeats), options.partitions, console)
+    described = describe(engines, missing)
+    content = {"conditions": conditions(options), "other_engines": described, **summarize(results)}
+    print_cases(content, console)
     for name, reason in missing.items():
-        console.print(f"{name} is not measured: {reason}", style="yellow", soft_wrap=True)
-    return write(content, trials, "other_engines", console, keep=options.keep)
+        console.print(f"{name} was not measured: {reason}", style="yellow", soft_wrap=True)
+    return write_results(content, results, "other_engines", console, publish=options.publish)
 
 
-def peer_cells(peers: Sequence[Peer], interval_seconds: float, *, quick: bool = False) -> list[Cell]:
-    """Return the floor, and for each work the peers and real-time mode."""
-    cells = [Cell("raw echo", "echo", raw_echo)]
-    for work in WORKS:
-        cells += [Cell(peer.name, work, peer.start, settings=peer.settings) for peer in peers]
-        cells.append(spark_cell("real-time", work, recommended(interval_seconds, quick=quick)))
-    return cells
+def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False) -> list[Case]:
+    """Return the baseline, and for each workload the other engines and real-time mode."""
+    cases = [baseline_case()]
+    for workload in WORKLOADS:
+        cases += [Case(engine.name, workload, engine.start, settings=engine.settings) for engine in engines]
+        cases.append(spark_case("real-time", workload, recommended(interval_seconds, quick=quick)))
+    return cases
 
 
-def described(peers: Sequence[Peer], missing: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return what was fetched for each peer, and the reason for each that is not measured."""
+def describe(engines: Sequence[OtherEngine], missing: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the packages of each engine, and the reason if it was not measured."""
     return [
-        {"engine": peer.name, "packages": ", ".join(peer.packages), "not_measured": missing.get(peer.name, "")}
-        for peer in peers
+        {"engine": engine.name, "packages": ", ".join(engine.packages), "not_measured": missing.get(engine.name, "")}
+        for engine in engines
     ]
 
 

@@ -1,8 +1,7 @@
 """
-Flink as an engine of the benchmarks: SQL through its Table API, in one process with everything that a cluster has.
+Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
 
-A run arrives; a process of which all tasks run leaves.
-Its own default holds outputs back for up to 100 ms to fill a buffer, which real-time mode is set not to do either.
+By default Flink buffers outputs for up to 100 ms; this is turned off, as it is for real-time mode.
 """
 
 import json
@@ -12,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.other_engines.engine import Peer, supervised
+from examples.benchmarks.other_engines.engine import OtherEngine, running_engine
 from examples.benchmarks.other_engines.maven import jars, pinned
-from examples.benchmarks.other_engines.venv import Tell, is_made, python_with
+from examples.benchmarks.other_engines.venv import Report, is_installed, python_with
 from examples.services.child import free_ports
 
 NAME, CONNECTOR = "Flink", "flink_connector"
@@ -25,24 +24,25 @@ SETTINGS = {
     "execution.buffer-timeout.interval": "0 ms",
     "execution.checkpointing.interval": "30 s",
     "state.backend.type": "hashmap",
-    # A failure must end the run, and not be hidden by a restart.
+    # A failure must end the run instead of being hidden by a restart.
     "restart-strategy.type": "none",
 }
 
 
-def fetch(tell: Tell) -> None:
-    """Install Flink with Python's interface to it, and fetch its connector."""
-    if not is_made(REQUIREMENTS):
-        tell(f"{NAME}: installing {', '.join(REQUIREMENTS)}, about 450 MB to fetch and 850 MB on disk, once")
-    python_with(REQUIREMENTS, lambda line: tell(f"{NAME}: {line}"))
+def prepare(report: Report) -> None:
+    """Install Flink with its Python API, and download its Kafka connector."""
+    if not is_installed(REQUIREMENTS):
+        size = "a one-time download of about 450 MB, 850 MB on disk"
+        report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, {size}")
+    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"))
     jars(CONNECTOR)
 
 
 @contextmanager
 def flink(run: Run) -> Iterator[Engine]:
-    """Yield Flink at work; state is on the heap."""
+    """Start Flink; its state is on the heap."""
     port = free_ports(1)[0]
-    own = {
+    run_settings = {
         "parallelism.default": str(run.partitions),
         "taskmanager.numberOfTaskSlots": str(run.partitions),
         "pipeline.jars": ";".join(jar.as_uri() for jar in jars(CONNECTOR)),
@@ -50,22 +50,22 @@ def flink(run: Run) -> Iterator[Engine]:
         "io.tmp.dirs": str(run.folder),
         "rest.bind-port": str(port),
     }
-    names = ("bootstrap_servers", "source", "target", "rejected", "work")
-    told = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | own}
-    command = [str(python_with(REQUIREMENTS)), "-I", str(JOB), json.dumps(told)]
-    with supervised(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
+    names = ("bootstrap_servers", "source", "target", "rejected", "workload")
+    argument = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | run_settings}
+    command = [str(python_with(REQUIREMENTS)), "-I", str(JOB), json.dumps(argument)]
+    with running_engine(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
         yield engine
 
 
 def _all_tasks_run(port: int) -> bool:
-    """Ask Flink's own page; a job counts as running before its tasks do."""
+    """Query Flink's REST API; a job is reported as running before its tasks are."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(f"http://127.0.0.1:{port}/jobs/overview", timeout=PROBE_SECONDS) as page:
-            jobs = json.load(page)["jobs"]
+        with direct.open(f"http://127.0.0.1:{port}/jobs/overview", timeout=PROBE_SECONDS) as response:
+            jobs = json.load(response)["jobs"]
     except (OSError, ValueError):
         return False
     return bool(jobs) and all(job["tasks"]["running"] == job["tasks"]["total"] > 0 for job in jobs)
 
 
-FLINK = Peer(NAME, (*REQUIREMENTS, *pinned(CONNECTOR)), SETTINGS, fetch, flink)
+FLINK = OtherEngine(NAME, (*REQUIREMENTS, *pinned(CONNECTOR)), SETTINGS, prepare, flink)

@@ -1,8 +1,8 @@
 """
-Do the works of `work.py` in Flink SQL; this file runs in Flink's own environment and imports nothing of ours.
+The workloads of `harness/workloads.py` in Flink SQL.
 
-Raw JSON arrives from a topic, JSON leaves to one or two topics; the only argument is a JSON object with their names and
-the settings. Real-time mode is compared with plain SQL, although Flink 2.3 parses the JSON anew for each of its fields.
+This file runs in Flink's own environment and imports nothing of this repository. Its only argument is a JSON object
+with the topics, the workload and the settings. Flink 2.3 parses the JSON again for each of its fields.
 """
 
 import json
@@ -20,7 +20,7 @@ DECODED = """CREATE VIEW decoded AS
         JSON_VALUE(`raw`, '$.kind') AS kind, CAST(JSON_VALUE(`raw`, '$.ts') AS BIGINT) AS ts,
         CAST(JSON_VALUE(`raw`, '$.amount') AS BIGINT) AS amount
     FROM input"""
-JUDGED = """CREATE VIEW judged AS
+CHECKED = """CREATE VIEW checked AS
     SELECT *, CASE WHEN id IS NULL THEN 'missing:id'
         WHEN kind IN ('request', 'impression', 'click', 'complete') THEN CAST(NULL AS STRING)
         ELSE 'unknown_kind' END AS reason
@@ -35,30 +35,30 @@ CORRELATED = f"""CREATE TABLE correlated (seq BIGINT, id STRING, request_ts BIGI
     seqs ARRAY<BIGINT>, last_ts BIGINT, PRIMARY KEY (id) NOT ENFORCED)
     WITH ('connector'='upsert-kafka', {CONNECTION}, 'topic'='{{target}}', 'key.format'='raw', 'value.format'='json')"""
 STATELESS = (
-    "INSERT INTO routed SELECT id, seq, kind, ts, amount FROM judged WHERE reason IS NULL",
-    "INSERT INTO rejected SELECT reason, `raw` FROM judged WHERE reason IS NOT NULL",
+    "INSERT INTO routed SELECT id, seq, kind, ts, amount FROM checked WHERE reason IS NULL",
+    "INSERT INTO rejected SELECT reason, `raw` FROM checked WHERE reason IS NOT NULL",
 )
 STATEFUL = """INSERT INTO correlated
     SELECT LAST_VALUE(seq), id, FIRST_VALUE(ts) FILTER (WHERE kind = 'request'),
         COUNT(*) FILTER (WHERE kind = 'impression'), ARRAY_AGG(seq), LAST_VALUE(ts)
-    FROM judged WHERE reason IS NULL GROUP BY id"""
+    FROM checked WHERE reason IS NULL GROUP BY id"""
 
 
 def statements(run: dict[str, Any]) -> StatementSet:
-    """Return what is to be inserted where, in one job."""
+    """Return all inserts as one job."""
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     for name, value in run["settings"].items():
         environment.get_config().set(name, value)
-    for statement in (INPUT, DECODED, JUDGED, ROUTED, REJECTED, CORRELATED):
+    for statement in (INPUT, DECODED, CHECKED, ROUTED, REJECTED, CORRELATED):
         environment.execute_sql(statement.format(**run))
     inserts = environment.create_statement_set()
-    for insert in STATELESS if run["work"] == "stateless" else (STATEFUL,):
+    for insert in STATELESS if run["workload"] == "stateless" else (STATEFUL,):
         inserts.add_insert_sql(insert)
     return inserts
 
 
 def main() -> None:
-    """Run until ended from outside; a job that fails ends the program with its error."""
+    """Run the job until it is stopped; a failing job ends the program with its error."""
     statements(json.loads(sys.argv[1])).execute().wait()
 
 

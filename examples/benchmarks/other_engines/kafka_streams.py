@@ -1,8 +1,7 @@
 """
-Kafka Streams as an engine of the benchmarks: a Java program, compiled on the spot.
+Run Kafka Streams as a benchmarked engine: a Java program that is compiled when it is needed.
 
-A run arrives; a process that has restored and assigned all partitions leaves.
-Its own defaults gather outputs for 100 ms and merge updates in a cache, which real-time mode does not do.
+By default Kafka Streams collects outputs for 100 ms and merges updates in a cache; both are turned off here.
 """
 
 from collections.abc import Iterator
@@ -10,12 +9,12 @@ from contextlib import contextmanager
 
 from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.harness.java_program import java_command
-from examples.benchmarks.other_engines.engine import Peer, supervised
-from examples.benchmarks.other_engines.maven import is_fetched, jars, pinned
-from examples.benchmarks.other_engines.venv import Tell
+from examples.benchmarks.other_engines.engine import OtherEngine, running_engine
+from examples.benchmarks.other_engines.maven import is_downloaded, jars, pinned
+from examples.benchmarks.other_engines.venv import Report
 
-NAME, PROGRAM, JARS = "Kafka Streams", "StreamsPeer", "kafka_streams"
-HEAP = ("-Xmx512m",)
+NAME, PROGRAM, JARS = "Kafka Streams", "KafkaStreamsJob", "kafka_streams"
+HEAP_OPTIONS = ("-Xmx512m",)
 SETTINGS = {
     "num.stream.threads": 2,
     "producer.linger.ms": 0,
@@ -25,22 +24,28 @@ SETTINGS = {
 }
 
 
-def fetch(tell: Tell) -> None:
-    """Fetch the jars and compile the program."""
-    if not is_fetched(JARS):
-        tell(f"{NAME}: fetching {', '.join(pinned(JARS))}, about 100 MB, once")
+def prepare(report: Report) -> None:
+    """Download the jars and compile the program."""
+    if not is_downloaded(JARS):
+        report(f"{NAME}: downloading {', '.join(pinned(JARS))}, about 100 MB, once")
     java_command(PROGRAM, jars(JARS), (), ())
 
 
 @contextmanager
 def kafka_streams(run: Run) -> Iterator[Engine]:
-    """Yield Kafka Streams at work; state is in RocksDB with a changelog topic."""
-    own = {"bootstrap.servers": run.bootstrap_servers, "application.id": run.source, "state.dir": run.folder / "state"}
+    """Start Kafka Streams; its state is in RocksDB with a changelog topic."""
+    run_settings = {
+        "bootstrap.servers": run.bootstrap_servers,
+        "application.id": run.source,
+        "state.dir": run.folder / "state",
+    }
     properties, ready = run.folder / "streams.properties", run.folder / "ready"
-    properties.write_text("".join(f"{name}={value}\n" for name, value in (SETTINGS | own).items()))
-    arguments = (str(properties), run.work, run.source, run.target, run.rejected, str(ready))
-    with supervised(NAME, java_command(PROGRAM, jars(JARS), HEAP, arguments), run, ready.exists) as engine:
+    properties.write_text("".join(f"{name}={value}\n" for name, value in (SETTINGS | run_settings).items()))
+    arguments = (str(properties), run.workload, run.source, run.target, run.rejected, str(ready))
+    with running_engine(NAME, java_command(PROGRAM, jars(JARS), HEAP_OPTIONS, arguments), run, ready.exists) as engine:
         yield engine
 
 
-KAFKA_STREAMS = Peer(NAME, tuple(pinned(JARS)), SETTINGS | {"java options": " ".join(HEAP)}, fetch, kafka_streams)
+KAFKA_STREAMS = OtherEngine(
+    NAME, tuple(pinned(JARS)), SETTINGS | {"java options": " ".join(HEAP_OPTIONS)}, prepare, kafka_streams
+)

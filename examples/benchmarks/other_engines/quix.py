@@ -1,8 +1,7 @@
 """
-Quix Streams as an engine of the benchmarks: a Python program on the client library that is written in C.
+Run Quix Streams as a benchmarked engine: a Python program with the Kafka client library that is written in C.
 
-A run arrives; a process that has been given all partitions leaves.
-Its producer gathers outputs for 5 ms by default, which real-time mode is set not to do.
+By default its producer collects outputs for 5 ms; this is turned off, as it is for real-time mode.
 """
 
 import json
@@ -14,8 +13,8 @@ from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.other_engines.engine import Peer, supervised
-from examples.benchmarks.other_engines.venv import Tell, is_made, python_with
+from examples.benchmarks.other_engines.engine import OtherEngine, running_engine
+from examples.benchmarks.other_engines.venv import Report, is_installed, python_with
 
 NAME = "Quix Streams"
 REQUIREMENTS = ("quixstreams==3.28.1",)
@@ -24,26 +23,26 @@ PROBE_SECONDS = 5.0
 SETTINGS = {"auto_offset_reset": "earliest", "commit_interval": 30, "producer_extra_config": {"linger.ms": 0}}
 
 
-def fetch(tell: Tell) -> None:
-    """Install it."""
-    if not is_made(REQUIREMENTS):
-        tell(f"{NAME}: installing {', '.join(REQUIREMENTS)}, about 130 MB on disk, once")
-    python_with(REQUIREMENTS, lambda line: tell(f"{NAME}: {line}"))
+def prepare(report: Report) -> None:
+    """Install Quix Streams."""
+    if not is_installed(REQUIREMENTS):
+        report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, about 130 MB on disk, once")
+    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"))
 
 
 @contextmanager
 def quix(run: Run) -> Iterator[Engine]:
-    """Yield Quix Streams at work; state is in RocksDB with a changelog topic."""
-    own = {
+    """Start Quix Streams; its state is in RocksDB with a changelog topic."""
+    run_settings = {
         "broker_address": run.bootstrap_servers,
         "consumer_group": run.source,
         "state_dir": str(run.folder / "state"),
     }
-    names = ("source", "target", "rejected", "work")
-    told = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | own}
-    command = [str(python_with(REQUIREMENTS)), "-I", str(JOB), json.dumps(told)]
+    names = ("source", "target", "rejected", "workload")
+    argument = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | run_settings}
+    command = [str(python_with(REQUIREMENTS)), "-I", str(JOB), json.dumps(argument)]
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
-    with supervised(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
+    with running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
         yield engine
 
 
@@ -53,8 +52,8 @@ def _has_all_partitions(admin: AdminClient, run: Run) -> bool:
         group = described.result()
     except KafkaException:
         return False
-    given = sum(len(member.assignment.topic_partitions) for member in group.members)
-    return bool(group.state == ConsumerGroupState.STABLE) and given >= run.partitions
+    assigned = sum(len(member.assignment.topic_partitions) for member in group.members)
+    return bool(group.state == ConsumerGroupState.STABLE) and assigned >= run.partitions
 
 
-QUIX = Peer(NAME, REQUIREMENTS, SETTINGS, fetch, quix)
+QUIX = OtherEngine(NAME, REQUIREMENTS, SETTINGS, prepare, quix)

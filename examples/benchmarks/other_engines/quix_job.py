@@ -1,8 +1,8 @@
 """
-Do the works of `work.py` in Quix Streams; this file runs in its own environment and imports nothing of ours.
+The workloads of `harness/workloads.py` in Quix Streams, as plain Python functions, the style that Quix recommends.
 
-Raw JSON arrives from a topic, JSON leaves to one or two topics; the only argument is a JSON object with their names and
-the settings. Real-time mode is compared with plain Python functions, which is what Quix asks its users for.
+This file runs in its own environment and imports nothing of this repository. Its only argument is a JSON object with
+the topics, the workload and the settings.
 """
 
 import json
@@ -16,7 +16,7 @@ KINDS = ("request", "impression", "click", "complete")
 
 
 def decode(raw: str) -> dict[str, Any]:
-    """Return the known fields, or for a record that is refused its raw form and the reason."""
+    """Return the known fields, or the raw record and the reason if it is rejected."""
     record = json.loads(raw)
     if record.get("id") is None:
         return {"reason": "missing:id", "raw": raw}
@@ -26,24 +26,24 @@ def decode(raw: str) -> dict[str, Any]:
 
 
 def correlate(record: dict[str, Any], state: State) -> dict[str, Any]:
-    """Add the record to what is known of its transaction, which is the key of the message and so of the state."""
-    known: dict[str, Any] = state.get("transaction", {"request_ts": None, "impressions": 0, "seqs": []})
-    if record["kind"] == "request" and known["request_ts"] is None:
-        known["request_ts"] = record["ts"]
-    known["impressions"] += record["kind"] == "impression"
-    known["seqs"].append(record["seq"])
-    known |= {"seq": record["seq"], "id": record["id"], "last_ts": record["ts"]}
-    state.set("transaction", known)
-    return known
+    """Add the record to the state of its transaction, which is the key of the message."""
+    totals: dict[str, Any] = state.get("transaction", {"request_ts": None, "impressions": 0, "seqs": []})
+    if record["kind"] == "request" and totals["request_ts"] is None:
+        totals["request_ts"] = record["ts"]
+    totals["impressions"] += record["kind"] == "impression"
+    totals["seqs"].append(record["seq"])
+    totals |= {"seq": record["seq"], "id": record["id"], "last_ts": record["ts"]}
+    state.set("transaction", totals)
+    return totals
 
 
 def build(run: dict[str, Any]) -> Application:
-    """Return the application with its flow from topic to topics."""
+    """Return the application for one run."""
     application = Application(**run["settings"], loglevel="WARNING")
     decoded = application.dataframe(application.topic(run["source"], value_deserializer="str")).apply(decode)
     valid = decoded.filter(lambda record: "reason" not in record)
     target = application.topic(run["target"], value_serializer="json")
-    if run["work"] == "stateful":
+    if run["workload"] == "stateful":
         valid.apply(correlate, stateful=True).to_topic(target)
     else:
         valid.to_topic(target)

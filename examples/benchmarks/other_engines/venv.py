@@ -1,8 +1,7 @@
 """
-Make the Python environment of an engine: created once, kept in the cache, apart from that of Spark.
+Create the Python environment of an engine once, and keep it in the cache.
 
-Pinned requirements arrive, the path of an interpreter that has them leaves.
-Real-time mode needs versions of the same libraries that other engines refuse, so one environment cannot hold both.
+Spark and the other engines need incompatible versions of the same libraries, so each has its own environment.
 """
 
 import subprocess
@@ -15,60 +14,61 @@ from pathlib import Path
 from examples.benchmarks.other_engines.redact import without_addresses
 from examples.services.cache import cache_root, cached_folder
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
+"""Takes a line of progress."""
 
-TOLD = ("Collecting", "Downloading", "Installing")
-ERROR = "ERROR: "
+REPORTED_LINES = ("Collecting", "Downloading", "Installing")
+ERROR_PREFIX = "ERROR: "
 
 
 def to_stderr(line: str) -> None:
-    """Show a line of progress."""
+    """Print a line of progress."""
     print(line, file=sys.stderr)
 
 
-def python_with(requirements: Sequence[str], tell: Tell = to_stderr) -> Path:
+def python_with(requirements: Sequence[str], report: Report = to_stderr) -> Path:
     """
-    Return an interpreter of this Python's version that has the requirements; `tell` is given lines of progress.
+    Return an interpreter of this Python's version with the requirements installed.
 
-    Raises RuntimeError with a reason in one line when they cannot be installed; nothing stays in the cache then.
+    Raises RuntimeError with a one-line reason if they cannot be installed; nothing then remains in the cache.
     """
 
     def fill(folder: Path) -> None:
         venv.create(folder, symlinks=True)
-        _install(folder / "bin" / "python", requirements, tell)
+        _install(folder / "bin" / "python", requirements, report)
 
     return cached_folder(_folder_name(requirements), fill) / "bin" / "python"
 
 
-def is_made(requirements: Sequence[str]) -> bool:
-    """Tell whether the environment is in the cache."""
+def is_installed(requirements: Sequence[str]) -> bool:
+    """Return whether the environment is in the cache."""
     return (cache_root() / _folder_name(requirements)).is_dir()
 
 
 def _short(line: str) -> str:
-    """Return what pip is at, without what asked for it and without the list of all that it installs."""
+    """Shorten a line of pip: without the requiring package and without the list of installed packages."""
     if line.startswith("Installing"):
         return f"Installing {line.count(',') + 1} packages"
     return without_addresses(line.partition(" (from ")[0])
 
 
 def _folder_name(requirements: Sequence[str]) -> str:
-    # The interpreter of an environment is a link into the Python that it was made with.
+    # The interpreter of an environment is a link to the Python that created it.
     digest = sha256("\n".join((*requirements, sys.version, sys.base_prefix)).encode()).hexdigest()
     return f"environments/{requirements[0].partition('==')[0]}-{digest[:16]}"
 
 
-def _install(python: Path, requirements: Sequence[str], tell: Tell) -> None:
+def _install(python: Path, requirements: Sequence[str], report: Report) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input", "--progress-bar=off"]
-    # Compiled files would name the folder that is renamed when it is complete.
+    # Compiled files would contain the temporary name of the folder, which is renamed when it is complete.
     command += ["--disable-pip-version-check", "--no-compile", *requirements]
     errors = list[str]()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         for line in pip.stdout or ():
-            if line.startswith(ERROR):
-                errors.append(line.removeprefix(ERROR).strip())
-            if line.lstrip().startswith(TOLD):
-                tell(_short(line.strip()))
+            if line.startswith(ERROR_PREFIX):
+                errors.append(line.removeprefix(ERROR_PREFIX).strip())
+            if line.lstrip().startswith(REPORTED_LINES):
+                report(_short(line.strip()))
     if pip.returncode:
-        told = errors[-1] if errors else f"exit status {pip.returncode}"
-        raise RuntimeError(f"pip cannot install {', '.join(requirements)}: {told}")
+        reason = errors[-1] if errors else f"exit status {pip.returncode}"
+        raise RuntimeError(f"pip cannot install {', '.join(requirements)}: {reason}")

@@ -1,8 +1,7 @@
 """
-Find the batch boundaries of a run in the progress of its queries, and what each cost.
+Find the batch boundaries of a run in the progress of its queries, and measure the pause at each of them.
 
-The progress of batches and the latencies of records arrive; the gap at each boundary and its phases leave.
-In real-time mode a record that comes after the tasks of a batch have ended waits until those of the next have started.
+In real-time mode, a record that arrives after the tasks of a batch have ended waits until the next tasks have started.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,13 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from examples.benchmarks.results.record_times import Times
 from examples.measure.percentiles import percentiles
 
-AFTER_SECONDS = 1.0
-"""The first rows of the next batch wait for its tasks, which the progress of the last one does not contain."""
+TASK_START_SECONDS = 1.0
+"""Records also wait for the tasks of the next batch to start, which the progress of the last batch does not include."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +22,11 @@ class Boundary:
 
     query: str
     due_at: float
-    """When the interval was over; in seconds since 1970."""
+    """End of the trigger interval, in seconds since 1970."""
     ended_at: float
-    """When everything was committed."""
+    """End of the last commit, in seconds since 1970."""
     phases_ms: dict[str, float]
-    """Durations; those of the whole batch without its interval, those of the state summed over its partitions."""
+    """Durations. Those of the whole batch exclude the trigger interval; those of the state are sums over partitions."""
 
 
 def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:
@@ -40,9 +37,9 @@ def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, fl
         durations = batch.get("durationMs", {})
         if interval is None or durations.get("triggerExecution", 0) < 1000 * interval:
             continue
-        started = datetime.fromisoformat(batch["timestamp"]).timestamp()
-        ended = started + durations["triggerExecution"] / 1000
-        found.append(Boundary(batch["name"], started + interval, ended, _phases(batch, 1000 * interval)))
+        started_at = datetime.fromisoformat(batch["timestamp"]).timestamp()
+        ended_at = started_at + durations["triggerExecution"] / 1000
+        found.append(Boundary(batch["name"], started_at + interval, ended_at, _phases(batch, 1000 * interval)))
     return found
 
 
@@ -51,22 +48,22 @@ def _phases(batch: Mapping[str, Any], interval_ms: float) -> dict[str, float]:
     for whole in ("triggerExecution", "addBatch"):
         durations[whole] -= interval_ms
     for operator in batch.get("stateOperators", []):
-        own = operator.get("customMetrics", {})
+        metrics = operator.get("customMetrics", {})
         durations["state commit, all partitions"] = operator["commitTimeMs"]
-        durations["state load, all partitions"] = own.get("rocksdbLoadLatencyMs", 0)
+        durations["state load, all partitions"] = metrics.get("rocksdbLoadLatencyMs", 0)
     return durations
 
 
-def gap_ms(boundary: Boundary, due_us: npt.NDArray[np.int64], latency_us: npt.NDArray[np.int64]) -> float:
-    """Return the longest wait of a record that was due around the boundary, or 0 if none was."""
-    near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + AFTER_SECONDS) * 1e6)
-    return float(latency_us[near].max()) / 1000 if near.any() else 0.0
+def pause_ms(boundary: Boundary, due_us: Times, latency_us: Times) -> float:
+    """Return the longest latency of a record that was due around the boundary, or 0 without such a record."""
+    is_near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + TASK_START_SECONDS) * 1e6)
+    return float(latency_us[is_near].max()) / 1000 if is_near.any() else 0.0
 
 
 def median_phases(found: Iterable[Boundary]) -> dict[str, float]:
-    """Return the median of each phase over some boundaries."""
+    """Return the median of each phase over several boundaries."""
     phases: dict[str, list[float]] = {}
     for boundary in found:
-        for name, milliseconds in boundary.phases_ms.items():
-            phases.setdefault(name, []).append(milliseconds)
+        for name, duration_ms in boundary.phases_ms.items():
+            phases.setdefault(name, []).append(duration_ms)
     return {name: percentiles(values, [0.5])[0] for name, values in sorted(phases.items())}

@@ -1,8 +1,7 @@
 """
 Compute the numbers of one run from its raw times.
 
-Rows and samples arrive; numbers by name leave, latencies in milliseconds.
-The append times of a broker are whole milliseconds, so below two of them only user latency can tell engines apart.
+Kafka append times are whole milliseconds, so below 2 ms only user latency distinguishes engines.
 """
 
 import os
@@ -11,49 +10,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from examples.benchmarks.harness.load_generator import Rows, Traffic
-from examples.benchmarks.harness.resources import Samples
+from examples.benchmarks.results.record_times import RecordTimes, Traffic
+from examples.measure.cpu import ResourceSamples
 from examples.measure.percentiles import percentiles, percentiles_ms
 
 
-def latencies(rows: Rows, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Return user latency, from due to received, and engine latency, between two clock readings of the broker."""
+def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Return user latency, from due to received, and engine latency, between two append times of the broker."""
     if not counted.any():
         return {"records": 0}
-    in_engine = (rows.answer_appended_ms - rows.appended_ms)[counted]
-    percents = dict(zip(("p50", "p99"), percentiles(in_engine, (0.5, 0.99)), strict=True))
-    seconds = (rows.received_us[counted].max() - rows.due_us[counted].min()) / 1e6
+    engine_ms = (times.answer_appended_ms - times.appended_ms)[counted]
+    engine_p50_ms, engine_p99_ms = percentiles(engine_ms, (0.5, 0.99))
+    seconds = (times.received_us[counted].max() - times.due_us[counted].min()) / 1e6
+    user_ms = percentiles_ms((times.received_us - times.due_us)[counted])
     return {
         "records": int(counted.sum()),
-        **{f"{name}_ms": value for name, value in percentiles_ms((rows.received_us - rows.due_us)[counted]).items()},
-        **{f"engine_{name}_ms": value for name, value in percents.items()},
-        "negative": int((in_engine < 0).sum()),
+        **{f"{name}_ms": value for name, value in user_ms.items()},
+        "engine_p50_ms": engine_p50_ms,
+        "engine_p99_ms": engine_p99_ms,
+        "negative": int((engine_ms < 0).sum()),
         "answers_per_second": round(int(counted.sum()) / seconds, 1),
     }
 
 
-def resources(samples: Samples, start: float, end: float, records: int) -> dict[str, Any]:
-    """Return what the engine used of the machine between two times, and what others did."""
-    seconds = samples.used(samples.engine, start, end)
+def resources(samples: ResourceSamples, start: float, end: float, records: int) -> dict[str, Any]:
+    """Return the CPU time and memory that the engine used between two times, and the cores that others used."""
+    cpu_seconds = samples.used(samples.engine, start, end)
     return {
-        "engine_cores": round(seconds / (end - start), 3),
-        "cpu_s_per_million": round(1e6 * seconds / records, 1) if records else None,
+        "engine_cores": round(cpu_seconds / (end - start), 3),
+        "cpu_seconds_per_million": round(1e6 * cpu_seconds / records, 1) if records else None,
         "engine_mb": round(max(samples.engine_bytes, default=0) / 2**20),
         "foreign_cores": round(samples.foreign_cores(start, end), 2),
         "load_average": round(os.getloadavg()[0], 1),
     }
 
 
-def generator(rows: Rows, traffic: Traffic) -> dict[str, Any]:
-    """Return whether records were sent when they were due, and how long the sender's machine paused."""
-    chosen = rows.measured(traffic)
-    sent, due = rows.sent_us[chosen], rows.due_us[chosen]
-    # Of n records n - 1 spaces lie between the first and the last.
-    share = (due[-1] - due[0]) / max(1, sent[-1] - sent[0])
-    lag = percentiles_ms(sent - due)
-    pauses = percentiles_ms(rows.pauses_us)
+def load_generator(times: RecordTimes, traffic: Traffic) -> dict[str, Any]:
+    """Return whether the load generator sent on time, and how much its machine overslept."""
+    measured = times.measured(traffic)
+    sent_us, due_us = times.sent_us[measured], times.due_us[measured]
+    # n records have n - 1 gaps between the first and the last.
+    share = (due_us[-1] - due_us[0]) / max(1, sent_us[-1] - sent_us[0])
+    lag_ms = percentiles_ms(sent_us - due_us)
+    oversleep_ms = percentiles_ms(times.oversleep_us)
     return {
         "achieved_share": round(float(share), 5),
-        **{f"lag_{name}_ms": lag[name] for name in ("p50", "p99", "max")},
-        **{f"pause_{name}_ms": pauses[name] for name in ("p99", "max")},
+        **{f"lag_{name}_ms": lag_ms[name] for name in ("p50", "p99", "max")},
+        **{f"oversleep_{name}_ms": oversleep_ms[name] for name in ("p99", "max")},
     }

@@ -1,102 +1,103 @@
 """
-Put the runs of a plan together: a row for each cell, a row for each run, and the points of the charts.
+Summarize the runs of a benchmark: one row per case, one row per run, and the data of the charts.
 
-Runs arrive; what is written as JSON leaves. Tables of pages and charts are made from that alone.
-Percentiles of runs are never averaged: a cell shows the median of its runs, with the least and the most beside it.
+Percentiles of runs are never averaged. A case shows the median of its runs, with the lowest and the highest.
 """
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from examples.benchmarks.harness.run import Trial
+from examples.benchmarks.results.run_result import CaseKey, RunResult, key_of, label_of
 from examples.measure.percentiles import median_of_runs, percentiles, percentiles_of_runs
 
-FLOOR, MICRO_BATCH, UNTUNED = "raw echo", "micro-batch", "micro-batch, untuned"
+BASELINE, MICRO_BATCH, UNTUNED = "baseline (echo)", "micro-batch", "micro-batch, untuned"
 CURVE_PERCENTS = [
-    n / 1000
-    for n in (*range(0, 99_000, 1_000), *range(99_000, 99_900, 100), *range(99_900, 99_990, 10), 99_990, 100_000)
+    *(float(percent) for percent in range(99)),
+    *(tenths / 10 for tenths in range(990, 999)),
+    *(hundredths / 100 for hundredths in range(9_990, 10_001)),
 ]
 BUCKET_SECONDS = 0.1
-Key = tuple[Any, ...]
-"""Work, engine, arrivals and rate of a cell."""
-MEDIANS = ("engine_p50_ms", "engine_p99_ms", "answers_per_second", "engine_cores", "cpu_s_per_million", "engine_mb")
+MEDIANS = (
+    "engine_p50_ms",
+    "engine_p99_ms",
+    "answers_per_second",
+    "engine_cores",
+    "cpu_seconds_per_million",
+    "engine_mb",
+)
 
 
-def summarise(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return the rows of the cells, the runs, the phases of the boundaries, and the points of the charts."""
-    cells: dict[Key, list[Trial]] = {}
-    for trial in trials:
-        cells.setdefault(key_of(trial.numbers), []).append(trial)
-    numbers = {key: [run.numbers for run in runs] for key, runs in cells.items()}
-    rows = [_row(runs) | ratios(key, numbers) for key, runs in cells.items()]
+def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
+    """Return the content of a benchmark's JSON, except its conditions."""
+    by_case: dict[CaseKey, list[RunResult]] = {}
+    for result in results:
+        by_case.setdefault(key_of(result.numbers), []).append(result)
+    numbers = {key: [run.numbers for run in runs] for key, runs in by_case.items()}
+    rows = [_row(runs) | ratios(key, numbers) for key, runs in by_case.items()]
+    with_boundaries = [runs for runs in by_case.values() if runs[0].has_boundaries]
     return {
-        "cells": rows,
+        "cases": rows,
         "phases": [
-            {"work": row["work"], "engine": row["engine"], **_phases(runs)} for row, runs in _bounded(rows, cells)
+            {"workload": runs[0].numbers["workload"], "engine": runs[0].numbers["engine"], **_phases(runs)}
+            for runs in with_boundaries
         ],
         "runs": [
-            {**_flat(trial.numbers), "problems": "; ".join(trial.problems), "warnings": "; ".join(trial.warnings)}
-            for trial in trials
+            {**_flat(result.numbers), "problems": "; ".join(result.problems), "warnings": "; ".join(result.warnings)}
+            for result in results
         ],
-        "late": [_flat(numbers) for trial in trials for numbers in trial.late],
-        "settings": {_label(runs[0]): dict(runs[0].cell.settings) for runs in cells.values()},
-        "curves": {_label(runs[0]): _curve(runs[0]) for runs in cells.values()},
-        "timelines": {_label(runs[0]): _timeline(runs[0]) for _, runs in _bounded(rows, cells)},
+        "late_runs": [_flat(late) for result in results for late in result.late_runs],
+        "settings": {label_of(runs[0].numbers): dict(runs[0].settings) for runs in by_case.values()},
+        "curves": {label_of(runs[0].numbers): _curve(runs[0]) for runs in by_case.values()},
+        "timelines": {label_of(runs[0].numbers): _timeline(runs[0]) for runs in with_boundaries},
     }
 
 
-def key_of(numbers: Mapping[str, Any]) -> Key:
-    """Return the cell to which a run belongs."""
-    return tuple(numbers[name] for name in ("work", "engine", "arrivals", "rate"))
-
-
-def _row(runs: Sequence[Trial]) -> dict[str, Any]:
-    numbers = [run.numbers for run in runs]
-    row = {name: numbers[0][name] for name in ("work", "engine", "arrivals", "rate")}
-    row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
-    # A run without any answer is invalid, and its cell shows no time at all.
-    row |= percentiles_of_runs([one for one in numbers if one["records"]])
-    row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
-    gaps = [gap for one in numbers for gap in one["gaps_ms"]]
-    row |= {"boundaries": len(gaps), "gap_median_ms": median_of_runs(gaps) if gaps else None}
-    row |= {"gap_most_ms": max(gaps, default=None)}
-    row["outputs_per_record"] = min(one["outputs_per_record"] for one in numbers)
-    return row
-
-
-def ratios(key: Key, cells: Mapping[Key, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
+def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
     """
-    Compare p50 with the floor, and with micro-batch doing the same work, with our settings and with Spark's own.
+    Compare the p50 of a case with the baseline, and with micro-batch mode on the same workload, tuned and untuned.
 
-    Each is the middle of what the repeats show.
-
-    The floor does less than any work: that ratio is what the work costs. An output that answers several records counts
-    for each of them, so micro-batch compares also where it merges.
+    Each ratio is the median over the repeats. The baseline does less work than any engine, so its ratio is the cost
+    of the workload. An output that answers several records counts for each of them, so micro-batch mode is compared
+    even where it merges answers.
     """
-    work, _, *load = key
-    floor = next((runs for other, runs in cells.items() if other[1:] == (FLOOR, *load)), [])
-    micro_batch, untuned = (cells.get((work, engine, *load), []) for engine in (MICRO_BATCH, UNTUNED))
+    workload, _, *load = key
+    baseline = next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *load)), [])
+    micro_batch, untuned = (
+        next((runs for other, runs in by_case.items() if other == (workload, engine, *load)), [])
+        for engine in (MICRO_BATCH, UNTUNED)
+    )
     return {
-        "times_floor": _ratio(cells[key], floor, 2),
-        "below_micro_batch": _ratio(micro_batch, cells[key], 1),
-        "below_untuned": _ratio(untuned, cells[key], 1),
+        "times_baseline": _ratio(by_case[key], baseline, 2),
+        "speedup_over_micro_batch": _ratio(micro_batch, by_case[key], 1),
+        "speedup_over_untuned": _ratio(untuned, by_case[key], 1),
     }
 
 
 def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
     """Divide each run by the one of the same repeat, because the machine's speed changes from hour to hour."""
     pairs = zip(runs, others, strict=False)
-    found = [one["p50_ms"] / other["p50_ms"] for one, other in pairs if one["records"] and other["records"]]
-    return round(median_of_runs(found), digits) if found else None
+    quotients = [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
+    return round(median_of_runs(quotients), digits) if quotients else None
 
 
-def _bounded(rows: list[dict[str, Any]], cells: Mapping[Key, list[Trial]]) -> list[tuple[dict[str, Any], list[Trial]]]:
-    return [(row, runs) for row, runs in zip(rows, cells.values(), strict=True) if runs[0].cell.intervals]
+def _row(runs: Sequence[RunResult]) -> dict[str, Any]:
+    numbers = [run.numbers for run in runs]
+    row = {name: numbers[0][name] for name in ("workload", "engine", "arrivals", "rate")}
+    row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
+    # A run without any answer is invalid, and its case has no percentiles.
+    row |= percentiles_of_runs([one for one in numbers if one["records"]])
+    row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
+    pauses_ms = [pause_ms for one in numbers for pause_ms in one["pauses_ms"]]
+    row |= {"boundaries": len(pauses_ms), "pause_median_ms": statistics.median_high(pauses_ms) if pauses_ms else None}
+    row |= {"pause_max_ms": max(pauses_ms, default=None)}
+    row["outputs_per_record"] = min(one["outputs_per_record"] for one in numbers)
+    return row
 
 
-def _phases(runs: Sequence[Trial]) -> dict[str, float]:
+def _phases(runs: Sequence[RunResult]) -> dict[str, float]:
     names = sorted({name for run in runs for name in run.numbers["phases_ms"]})
     return {name: median_of_runs(run.numbers["phases_ms"].get(name, 0) for run in runs) for name in names}
 
@@ -105,24 +106,22 @@ def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in numbers.items() if name != "phases_ms"}
 
 
-def _label(trial: Trial) -> str:
-    numbers = trial.numbers
-    return f"{numbers['work']}, {numbers['engine']}, {numbers['rate']:g}/s {numbers['arrivals']}"
-
-
-def _curve(trial: Trial) -> dict[str, Any]:
+def _curve(result: RunResult) -> dict[str, Any]:
     shares = [percent / 100 for percent in CURVE_PERCENTS]
-    values = percentiles(trial.latency_us, shares) if len(trial.latency_us) else []
-    return {"percents": CURVE_PERCENTS, "ms": [value / 1000 for value in values]}
+    values_us = percentiles(result.latency_us, shares) if len(result.latency_us) else []
+    return {"percents": CURVE_PERCENTS, "ms": [value_us / 1000 for value_us in values_us]}
 
 
-def _timeline(trial: Trial) -> dict[str, Any]:
-    """Return the worst latency of each tenth of a second, and when batches were due to end, from the first record."""
-    if not len(trial.due_us):
+def _timeline(result: RunResult) -> dict[str, Any]:
+    """Return the highest latency of each tenth of a second, and the boundaries, in seconds after the first record."""
+    if not len(result.due_us):
         return {}
-    start = int(trial.due_us[0])
-    buckets = ((trial.due_us - start) / 1e6 / BUCKET_SECONDS).astype(int)
-    worst = np.zeros(int(buckets.max()) + 1, dtype=np.int64)
-    np.maximum.at(worst, buckets, trial.latency_us)
-    ends = [round(boundary.due_at - start / 1e6, 2) for boundary in trial.boundaries]
-    return {"bucket_seconds": BUCKET_SECONDS, "worst_ms": [round(int(us) / 1000, 1) for us in worst], "ends_s": ends}
+    start_us = int(result.due_us[0])
+    buckets = ((result.due_us - start_us) / 1e6 / BUCKET_SECONDS).astype(int)
+    worst_us = np.zeros(int(buckets.max()) + 1, dtype=np.int64)
+    np.maximum.at(worst_us, buckets, result.latency_us)
+    return {
+        "bucket_seconds": BUCKET_SECONDS,
+        "worst_ms": [round(int(value_us) / 1000, 1) for value_us in worst_us],
+        "boundary_seconds": [round(boundary.due_at - start_us / 1e6, 2) for boundary in result.boundaries],
+    }

@@ -1,49 +1,50 @@
 """
-Say whether a run counts.
+Decide whether a run is valid.
 
-The numbers of a run arrive; what makes it invalid leaves, and what makes it doubtful.
-A slow sender hides the pauses of an engine, a lost answer is an infinite latency, and a wrong one is no answer.
+A slow sender hides the pauses of an engine, and a lost record has an infinite latency.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-LEAST_ACHIEVED = 0.99
-MOST_LAG_OF_P50 = 0.1
-LAG_FLOOR_MS = 5.0
+MIN_ACHIEVED_SHARE = 0.99
+MAX_LAG_SHARE_OF_P50 = 0.1
+ALWAYS_ALLOWED_LAG_MS = 5.0
 """
-A lag below this is accepted whatever the median is: a thread that is woken on a machine whose cores are all busy waits
-for a time slice. Latency counts from when a record was due, so the lag is part of it and hides nothing.
+Lag up to this value is accepted whatever the median is: a thread that wakes up while all cores are busy waits for a
+time slice. Latency counts from the due time, so it includes the lag and hides nothing.
 """
-LEAST_BOUNDARIES = 3
-MOST_NEGATIVE_SHARE = 0.001
-MOST_FOREIGN_CORES = 0.15
+MIN_BOUNDARIES = 3
+MAX_NEGATIVE_SHARE = 0.001
+MAX_FOREIGN_CORES = 0.15
 
 
 def problems(
     numbers: Mapping[str, Any], examples: Iterable[str] = (), *, has_boundaries: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Return what makes a run invalid, and what makes it doubtful; `examples` are wrong outputs to be shown."""
-    invalid, doubtful = list[str](), list[str]()
+    """Return the problems that make a run invalid, and warnings; `examples` are wrong outputs to quote."""
+    invalid, warnings = list[str](), list[str]()
     if numbers["missing"]:
         invalid.append(f"{numbers['missing']} records have no answer")
     if numbers["wrong"]:
-        invalid.append(f"{numbers['wrong']} answers differ from the replay, such as {'; '.join(examples)}")
-    if numbers["achieved_share"] < LEAST_ACHIEVED:
-        invalid.append(f"the load program reached {numbers['achieved_share']:.1%} of its rate; choose a lower --rate")
-    invalid += sent_late(numbers)
-    if numbers.get("negative", 0) > MOST_NEGATIVE_SHARE * numbers["records"]:
-        invalid.append(f"{numbers['negative']} answers were appended before their records; the broker's clock jumped")
-    if has_boundaries and numbers["boundaries"] < LEAST_BOUNDARIES:
-        invalid.append(f"only {numbers['boundaries']} batch boundaries were measured; use a longer run")
-    if numbers["foreign_cores"] > MOST_FOREIGN_CORES:
-        doubtful.append(f"other programs kept {numbers['foreign_cores']:.2f} cores busy")
-    return invalid, doubtful
+        invalid.append(f"{numbers['wrong']} answers differ from the replay, for example {'; '.join(examples)}")
+    if numbers["achieved_share"] < MIN_ACHIEVED_SHARE:
+        share = f"{numbers['achieved_share']:.1%}"
+        invalid.append(f"the load generator reached {share} of the requested rate; choose a lower --rate")
+    invalid += late_sending(numbers)
+    if numbers.get("negative", 0) > MAX_NEGATIVE_SHARE * numbers["records"]:
+        count = numbers["negative"]
+        invalid.append(f"{count} answers have an earlier append time than their records; the broker's clock jumped")
+    if has_boundaries and numbers["boundaries"] < MIN_BOUNDARIES:
+        invalid.append(f"the run has only {numbers['boundaries']} batch boundaries; use a longer --duration")
+    if numbers["foreign_cores"] > MAX_FOREIGN_CORES:
+        warnings.append(f"other programs used {numbers['foreign_cores']:.2f} cores")
+    return invalid, warnings
 
 
-def sent_late(numbers: Mapping[str, Any]) -> list[str]:
-    """Return what is to be said if many records were sent late, which a slow machine does and not the engine's work."""
-    most_lag = max(LAG_FLOOR_MS, MOST_LAG_OF_P50 * numbers.get("p50_ms", 0))
-    if numbers["lag_p99_ms"] <= most_lag:
+def late_sending(numbers: Mapping[str, Any]) -> list[str]:
+    """Return the problem of records that were sent late, which is caused by a slow machine, not by the engine."""
+    max_lag_ms = max(ALWAYS_ALLOWED_LAG_MS, MAX_LAG_SHARE_OF_P50 * numbers.get("p50_ms", 0))
+    if numbers["lag_p99_ms"] <= max_lag_ms:
         return []
-    return [f"records were sent late, p99 {numbers['lag_p99_ms']:.1f} ms, allowed {most_lag:.1f}"]
+    return [f"records were sent late: p99 {numbers['lag_p99_ms']:.1f} ms, allowed {max_lag_ms:.1f} ms"]

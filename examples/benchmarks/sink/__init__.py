@@ -1,1 +1,1 @@
-"""What the benchmark of the PostgreSQL sink measures: flushes, write methods and paths from Kafka."""
+"""The measurements of the PostgreSQL sink: flushes, a single row, and paths from Kafka to the table."""

@@ -1,16 +1,15 @@
 """
-Compare ways of a result from Kafka into its row: the consumer, a micro-batch query, and `foreach` in real-time mode.
+Measure how long a result takes from Kafka into its row: with a consumer, a micro-batch query and a real-time query.
 
-What arrives are a broker and a server; what leaves are milliseconds from append in Kafka to commit in PostgreSQL.
-Real-time mode of open-source Spark collects rows before it hands them to Python, and this shows for how long.
+Real-time mode on OSS 4.3.0 collects rows before it passes them to Python; this measures for how long.
 """
 
 import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +37,7 @@ DRAIN_SECONDS = 60
 
 @dataclass(frozen=True)
 class PathLatency:
-    """Milliseconds from the append of a result to the commit of its row."""
+    """Latency from the append of a result in Kafka to the commit of its row in PostgreSQL."""
 
     path: str
     rate: float
@@ -48,39 +47,33 @@ class PathLatency:
     max_ms: float
 
 
-def measure_paths(
-    spark: SparkSession, kafka: str, server: LocalPostgres, rate: float, seconds: float
-) -> Iterator[PathLatency]:
-    """Send results at `rate` per second for `seconds` after a warm-up, along each path in turn."""
-    keep_commit_times(server)
-    for path, started in (
-        ("consumer beside the query", consumer),
-        ("foreach, micro-batch", micro_batch),
-        (f"foreach, real-time, batches of {INTERVAL_SECONDS} s", real_time),
-    ):
-        settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
-        create_topics(kafka, settings.topic_prefix, settings.partitions)
-        create_tables(server.dsn, settings)
-        with TemporaryDirectory(prefix="checkpoint-") as folder, started(spark, kafka, server.dsn, settings, folder):
-            appended = send(kafka, settings, rate, WARM_UP_SECONDS + seconds)
-            wait_until(partial(_has_all, server.dsn, settings, len(appended)), DRAIN_SECONDS, "the last rows")
-        measured_from = min(appended.values()) + 1000 * WARM_UP_SECONDS
-        committed = commit_times(server.dsn, settings)
-        waits = [committed[key] - at for key, at in appended.items() if at >= measured_from]
-        p50, p99, most = (round(value, 1) for value in percentiles(waits or [0], (0.5, 0.99, 1)))
-        yield PathLatency(path, rate, len(waits), p50, p99, most)
+def measure_path(
+    spark: SparkSession, kafka: str, server: LocalPostgres, path: str, rate: float, seconds: float
+) -> PathLatency:
+    """Send results at `rate` per second for `seconds` after a warm-up; `path` is one of `PATHS`."""
+    settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
+    create_topics(kafka, settings.topic_prefix, settings.partitions)
+    create_tables(server.dsn, settings)
+    with TemporaryDirectory(prefix="checkpoint-") as folder, PATHS[path](spark, kafka, server.dsn, settings, folder):
+        appended_ms = send(kafka, settings, rate, WARM_UP_SECONDS + seconds)
+        wait_until(partial(_has_all, server.dsn, settings, len(appended_ms)), DRAIN_SECONDS, "the last rows")
+    measured_from_ms = min(appended_ms.values()) + 1000 * WARM_UP_SECONDS
+    committed_ms = commit_times_ms(server.dsn, settings)
+    waits_ms = [committed_ms[key] - at_ms for key, at_ms in appended_ms.items() if at_ms >= measured_from_ms]
+    p50_ms, p99_ms, max_ms = (round(value, 1) for value in percentiles(waits_ms or [0], (0.5, 0.99, 1)))
+    return PathLatency(path, rate, len(waits_ms), p50_ms, p99_ms, max_ms)
 
 
 @contextmanager
 def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _folder: str) -> Iterator[None]:
-    """Run the consumer of the pipeline."""
+    """Run the consumer of the pipeline, which runs alongside the query."""
     with attributed_to_postgres(kafka, dsn, settings, settings.partitions):
         yield
 
 
 @contextmanager
 def micro_batch(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
-    """Run a micro-batch query whose batches follow each other without a pause."""
+    """Run a micro-batch query that starts each batch directly after the previous one."""
     with _query(spark, kafka, dsn, settings, folder, processingTime="0 seconds"):
         yield
 
@@ -107,41 +100,48 @@ def _query(
         query.stop()
 
 
-def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
-    """Send results at their due times, and return the broker's append time of each, in UTC milliseconds."""
-    appended: dict[str, int] = {}
+PATHS: dict[str, Callable[[SparkSession, str, str, Settings, str], AbstractContextManager[None]]] = {
+    "consumer alongside the query": consumer,
+    "foreach, micro-batch": micro_batch,
+    f"foreach, real-time, batches of {INTERVAL_SECONDS} s": real_time,
+}
 
-    def note(error: object, message: Message) -> None:
+
+def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
+    """Send results at their due times, and return the append time of each by its key, in UTC milliseconds."""
+    appended_ms: dict[str, int] = {}
+
+    def on_delivery(error: object, message: Message) -> None:
         if error:
-            raise RuntimeError(f"the broker refused a result, so the measurement is not one: {error}")
-        appended[(message.key() or b"").decode()] = message.timestamp()[1]
+            raise RuntimeError(f"the broker refused a result, so this measurement is invalid: {error}")
+        appended_ms[(message.key() or b"").decode()] = message.timestamp()[1]
 
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
-    started, pause, template = time.monotonic(), threading.Event(), _result()
+    started_at, pause, template = time.monotonic(), threading.Event(), _result()
     for number in range(int(rate * seconds)):
-        pause.wait(max(0, started + number / rate - time.monotonic()))
+        pause.wait(max(0, started_at + number / rate - time.monotonic()))
         value = json.dumps({**template, "result_id": str(number)}).encode()
-        producer.produce(settings.topic(ATTRIBUTED_TOPIC), value, key=str(number), on_delivery=note)
+        producer.produce(settings.topic(ATTRIBUTED_TOPIC), value, key=str(number), on_delivery=on_delivery)
         producer.poll(0)
     producer.flush(30)
-    return appended
+    return appended_ms
 
 
-def keep_commit_times(server: LocalPostgres) -> None:
-    """Make the server note when each row was committed; that takes a restart."""
+def enable_commit_times(server: LocalPostgres) -> None:
+    """Make the server store the commit time of each transaction; this restarts the server."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("alter system set track_commit_timestamp = on")
     server.stop()
     server.start()
 
 
-def commit_times(dsn: str, settings: Settings) -> dict[str, float]:
-    """Return the commit time of each row, in UTC milliseconds."""
+def commit_times_ms(dsn: str, settings: Settings) -> dict[str, float]:
+    """Return the commit time of each row by its key, in UTC milliseconds."""
     query = (
         f"select result_id, extract(epoch from pg_xact_commit_timestamp(xmin)) * 1000 from {results_table(settings)}"
     )
     with psycopg.connect(dsn) as connection:
-        return {key: float(at) for key, at in connection.execute(query.encode())}
+        return {key: float(at_ms) for key, at_ms in connection.execute(query.encode())}
 
 
 def _has_all(dsn: str, settings: Settings, expected: int) -> bool:

@@ -1,15 +1,15 @@
 """
-Compare ways of writing a flush: the class against a row at a time, executemany and COPY, by number of rows.
+Measure the time of one flush: `PostgresUpsertSink`, a row at a time, executemany and COPY, by number of rows.
 
-What arrives is a server; what leaves is a list of cells, each with the time of the median flush.
-Real-time latency contains one flush, and over a network one flush is mostly round trips, so both are varied.
+Over a network a flush consists mostly of round trips, so both the network and the number of rows vary.
 """
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -26,7 +26,7 @@ from examples.benchmarks.sink.methods import (
     create,
     executemany,
     row_at_a_time,
-    this_class,
+    upsert_sink,
 )
 from examples.benchmarks.sink.tcp_proxy import TcpProxy
 from examples.measure.percentiles import percentiles
@@ -34,21 +34,23 @@ from examples.services import LocalPostgres
 from examples.sinks import PostgresUpsertSink
 
 ROUNDS = {1: 200, 10: 150, 100: 100, 1_000: 30, 10_000: 8}
-MOST_ROWS = {"local": 10_000, "1 ms RTT": 100}
-"""With larger flushes a round trip no longer counts."""
+"""Rounds by number of rows per flush."""
+MAX_ROWS = {"local": 10_000, "1 ms RTT": 100}
+"""Larger flushes take so long that a round trip no longer matters."""
 WARM_UP_ROUNDS = 7
-"""More than psycopg needs to prepare a statement."""
-MOST_SINGLE_ROWS = 20_000
-"""A row at a time takes no part in further rounds of a size after this many rows: it would take most of the time."""
-DELAY_S = 0.0005
-"""Each way, so that a round trip takes 1 ms longer."""
-METHODS = ("row at a time", "executemany", "copy", "this class")
-BASE = "executemany"
+"""More rounds than psycopg needs to prepare a statement."""
+MAX_SINGLE_ROWS = 20_000
+"""Rows that are written one at a time for each size; more of them would take most of the benchmark's time."""
+DELAY_SECONDS = 0.0005
+"""Delay in each direction, which adds 1 ms to a round trip."""
+SINK_METHOD = "PostgresUpsertSink"
+REFERENCE_METHOD = "executemany"
+METHODS = ("row at a time", REFERENCE_METHOD, "copy", SINK_METHOD)
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Milliseconds from the first row of a flush to its acknowledged commit."""
+class FlushCase:
+    """Times from the first row of a flush to its acknowledged commit, for one method, size, network and key range."""
 
     network: str
     keys: str
@@ -58,68 +60,80 @@ class Cell:
     p50_ms: float
     p99_ms: float
     times_executemany: float
-    """How many times faster than executemany the median flush was."""
+    """p50 of executemany divided by the p50 of this method."""
 
 
-def measure_flushes(server: LocalPostgres, effort: float = 1, most_rows: int = 10_000) -> Iterator[Cell]:
+def measure_flushes(
+    server: LocalPostgres,
+    scale: float = 1,
+    max_rows: int = 10_000,
+    is_selected: Callable[[str, str], bool] = lambda _network, _keys: True,
+) -> Iterator[FlushCase]:
     """
-    Yield the cells: on this machine and with 1 ms added round trip, each on few keys and on many.
+    Yield the cases: locally and with a round trip of 1 ms, with few keys (hot) and many (cold).
 
-    `effort` is the share of the usual rounds; sizes above `most_rows` are left out.
+    `scale` is the share of the usual rounds; sizes above `max_rows` are omitted.
     """
-    with TcpProxy(("127.0.0.1", server.port), DELAY_S) as proxy:
+    with TcpProxy(("127.0.0.1", server.port), DELAY_SECONDS) as proxy:
         for name, keys in (("hot", HOT), ("cold", COLD)):
+            networks = {"local": server.port, "1 ms RTT": proxy.port}
+            selected = {network: port for network, port in networks.items() if is_selected(network, name)}
+            if not selected:
+                continue
             with psycopg.connect(server.dsn, autocommit=True) as connection:
                 for method in METHODS:
                     create(connection, _table(method), keys)
-            for network, port in (("local", server.port), ("1 ms RTT", proxy.port)):
-                sizes = [rows for rows in ROUNDS if rows <= min(most_rows, MOST_ROWS[network])]
+            for network, port in selected.items():
+                sizes = [rows for rows in ROUNDS if rows <= min(max_rows, MAX_ROWS[network])]
                 with _flushes(server.dsn, port) as flushes:
                     for rows in sizes:
-                        rounds = max(1, int(ROUNDS[rows] * effort))
-                        yield from _cells(flushes, keys, rows, rounds, (network, name))
+                        rounds = max(1, int(ROUNDS[rows] * scale))
+                        yield from _cases(flushes, keys, rows, rounds, (network, name))
 
 
 def round_trip_ms(dsn: str, port: int) -> float:
-    """Return the median of a query without work."""
+    """Return the median time of a trivial query."""
     with psycopg.connect(**_connect(dsn, port)) as connection:
-        times = [_timed(lambda: connection.execute("select 1")) for _ in range(200)]
-    return percentiles(times, [0.5])[0]
+        times_ms = [_time_ms(lambda: connection.execute("select 1")) for _ in range(200)]
+    return percentiles(times_ms, [0.5])[0]
 
 
 @contextmanager
 def _flushes(dsn: str, port: int) -> Iterator[dict[str, Flush]]:
-    sink = PostgresUpsertSink(_connect(dsn, port), ("public", _table("this class")), ("id",), COLUMNS, "version")
+    sink = PostgresUpsertSink(_connect(dsn, port), ("public", _table(SINK_METHOD)), ("id",), COLUMNS, "version")
     with ExitStack() as stack:
-        others = {"row at a time": row_at_a_time, "executemany": executemany, "copy": copy}
+        others = {"row at a time": row_at_a_time, REFERENCE_METHOD: executemany, "copy": copy}
         flushes = {
             method: prepare(stack.enter_context(psycopg.connect(**_connect(dsn, port))), _table(method))
             for method, prepare in others.items()
         }
         sink.open(0, 0)
-        yield {**flushes, "this class": this_class(sink)}
+        yield {**flushes, SINK_METHOD: upsert_sink(sink)}
         sink.close(None)
 
 
 def _table(method: str) -> str:
-    return f"bench_{method.replace(' ', '_')}"
+    return f"bench_{method.replace(' ', '_').lower()}"
 
 
-def _cells(flushes: dict[str, Flush], keys: Keys, rows: int, rounds: int, place: tuple[str, str]) -> Iterator[Cell]:
-    rng, times = random.Random(7), {method: list[float]() for method in METHODS}
+def _cases(
+    flushes: dict[str, Flush], keys: Keys, rows: int, rounds: int, place: tuple[str, str]
+) -> Iterator[FlushCase]:
+    rng, times_ms = random.Random(7), {method: list[float]() for method in METHODS}
     for number in range(-WARM_UP_ROUNDS if rows < 1_000 else -1, rounds):
         batch = _batch(rng, keys, rows)
-        # All methods take turns in every round, so that a busy moment of the machine hits all of them alike.
+        # Every round runs all methods in random order, so a busy moment of the machine affects all of them equally.
         for method in rng.sample(METHODS, len(METHODS)):
-            if method == "row at a time" and rows * (number + 1) > MOST_SINGLE_ROWS:
+            if method == "row at a time" and rows * (number + 1) > MAX_SINGLE_ROWS:
                 continue
-            took_ms = _timed(lambda method=method, batch=batch: flushes[method](batch))
+            took_ms = _time_ms(partial(flushes[method], batch))
             if number >= 0:
-                times[method].append(took_ms)
-    base = percentiles(times[BASE], [0.5])[0]
-    for method, measured in times.items():
-        p50, p99 = percentiles(measured, (0.5, 0.99))
-        yield Cell(*place, rows, method, len(measured), round(p50, 3), round(p99, 3), round(base / p50, 2))
+                times_ms[method].append(took_ms)
+    [reference_ms] = percentiles(times_ms[REFERENCE_METHOD], [0.5])
+    for method, measured_ms in times_ms.items():
+        p50_ms, p99_ms = percentiles(measured_ms, (0.5, 0.99))
+        ratio = round(reference_ms / p50_ms, 2)
+        yield FlushCase(*place, rows, method, len(measured_ms), round(p50_ms, 3), round(p99_ms, 3), ratio)
 
 
 def _batch(rng: random.Random, keys: Keys, rows: int) -> list[Row]:
@@ -128,10 +142,10 @@ def _batch(rng: random.Random, keys: Keys, rows: int) -> list[Row]:
     return [{"id": rng.randrange(keys.count), "version": version + n, **fixed} for n in range(rows)]
 
 
-def _timed(work: Any) -> float:
-    started = time.perf_counter()
-    work()
-    return (time.perf_counter() - started) * 1000
+def _time_ms(action: Callable[[], object]) -> float:
+    started_at = time.perf_counter()
+    action()
+    return (time.perf_counter() - started_at) * 1000
 
 
 def _connect(dsn: str, port: int) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """
-Write the same rows to PostgreSQL in different ways, each as one flush.
+Methods of writing the same rows to PostgreSQL, each as one flush.
 
-What arrives are rows by column name, as Spark gives them; what leaves are committed rows.
-A real-time sink flushes few rows often, where round trips count, and many at once after a pause, where work counts.
+A real-time sink usually flushes a few rows, where round trips dominate, and many rows after a pause.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,14 +15,14 @@ from examples.sinks import PostgresUpsertSink
 COLUMNS = {"id": "bigint", "version": "bigint", "campaign": "int", "price": "double precision", "payload": "text"}
 NAMES = ", ".join(COLUMNS)
 UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
-PLACES = ", ".join(f"%({name})s" for name in COLUMNS)
-NAIVE = f"insert into {{0}} ({NAMES}) values ({PLACES}) on conflict (id) do update set {UPDATES}"
-COPY = f"copy staged ({NAMES}) from stdin with (format binary)"
-FROM_COPY = (
+PLACEHOLDERS = ", ".join(f"%({name})s" for name in COLUMNS)
+UPSERT_SQL = f"insert into {{0}} ({NAMES}) values ({PLACEHOLDERS}) on conflict (id) do update set {UPDATES}"
+COPY_SQL = f"copy staged ({NAMES}) from stdin with (format binary)"
+UPSERT_COPIED_SQL = (
     f"insert into {{0}} as target ({NAMES}) select * from staged "
     f"on conflict (id) do update set {UPDATES} where excluded.version > target.version"
 )
-TABLE = """
+CREATE_SQL = """
 drop table if exists {0};
 create table {0} ({1}, primary key (id)) with (fillfactor = 90);
 insert into {0} select n, 0, n % 100, 1.5, repeat('x', 100) from generate_series(0, {2}) n where n % {3} = 0;
@@ -35,10 +34,11 @@ Flush = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class Keys:
-    """How many keys there are, and which share of them the table knows already."""
+    """A range of keys, and the share of them that the table already contains."""
 
     count: int
-    one_known_of: int
+    existing_every: int
+    """The table contains every n-th key."""
 
 
 HOT = Keys(1_000, 1)
@@ -46,15 +46,15 @@ COLD = Keys(400_000, 2)
 
 
 def create(connection: "psycopg.Connection[Any]", table: str, keys: Keys) -> None:
-    """Create `table` and fill in what it knows."""
+    """Create `table` with the rows of its existing keys."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
-    connection.execute(TABLE.format(table, columns, keys.count - 1, keys.one_known_of).encode())
+    connection.execute(CREATE_SQL.format(table, columns, keys.count - 1, keys.existing_every).encode())
     connection.execute(f"vacuum analyze {table}".encode())
 
 
 def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Execute and commit every row, on a connection with autocommit."""
-    upsert = NAIVE.format(table).encode()
+    """Write and commit each row separately; the connection must use autocommit."""
+    upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
         for row in rows:
@@ -64,8 +64,8 @@ def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Send all rows in one pipeline and one transaction, as they came: the shape that is copied everywhere."""
-    upsert = NAIVE.format(table).encode()
+    """Write all rows in one pipeline and one transaction, in the given order: the most common method."""
+    upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
         with connection.transaction(), connection.cursor() as cursor:
@@ -75,14 +75,14 @@ def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Copy into a temporary table in binary form and upsert from there; one row per key, sorted, guarded."""
+    """Copy the newest row of each key into a temporary table in binary format, and upsert newer versions from it."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     connection.execute(f"create temp table staged ({columns}) on commit delete rows".encode())
-    upsert, types = FROM_COPY.format(table).encode(), ["int8", "int8", "int4", "float8", "text"]
+    upsert, types = UPSERT_COPIED_SQL.format(table).encode(), ["int8", "int8", "int4", "float8", "text"]
 
     def flush(rows: list[Row]) -> None:
         with connection.transaction(), connection.cursor() as cursor:
-            with cursor.copy(COPY.encode()) as stream:
+            with cursor.copy(COPY_SQL.encode()) as stream:
                 stream.set_types(types)
                 for row in _newest(rows):
                     stream.write_row(tuple(row.values()))
@@ -91,8 +91,8 @@ def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
     return flush
 
 
-def this_class(sink: PostgresUpsertSink) -> Flush:
-    """Give the rows to an open sink and wait until they are acknowledged."""
+def upsert_sink(sink: PostgresUpsertSink) -> Flush:
+    """Pass the rows to an open sink and wait until they are acknowledged."""
 
     def flush(rows: list[Row]) -> None:
         for row in rows:

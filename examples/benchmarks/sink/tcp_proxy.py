@@ -1,8 +1,7 @@
 """
-Stand between a client and a server on this machine, and make the network slower or less reliable.
+A TCP proxy on this machine that delays, changes or drops data.
 
-What arrives are bytes of TCP connections; what leaves are the same bytes, later, or not at all.
-A real-time sink is judged by round trips and by answers that never come, and a loopback address has neither.
+A loopback connection has no round-trip time and loses no answers; the proxy adds both.
 """
 
 import socket
@@ -19,36 +18,36 @@ Change = Callable[[bytes], bytes | None]
 
 
 def unchanged(chunk: bytes) -> bytes:
-    """Return `chunk`."""
+    """Return the chunk as it is."""
     return chunk
 
 
 class TcpProxy:
     """
-    A listener on 127.0.0.1 whose connections lead to `target`, as a context manager.
+    A proxy on 127.0.0.1 to `target`, as a context manager.
 
-    `answer` may be replaced at any time: it gets every chunk that the server sends, and returns what the client shall
-    see, b"" for nothing, None for the end of the connection.
+    `answer` may be replaced at any time: it takes each chunk that the server sends, and returns what the client
+    receives, b"" to drop the chunk, or None to close the connection.
     """
 
-    def __init__(self, target: tuple[str, int], delay_s: float = 0) -> None:
-        """Delay both directions by `delay_s` each."""
+    def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:
+        """Delay each direction by `delay_seconds`."""
         self.answer: Change = unchanged
-        self._target, self._delay_s = target, delay_s
+        self._target, self._delay_seconds = target, delay_seconds
         self._sockets: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
 
     def __enter__(self) -> "TcpProxy":
-        """Accept connections."""
+        """Start accepting connections."""
         _start(self._accept)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all connections."""
-        for one in (self._listener, *self._sockets):
-            _shut(one)
-            one.close()
+        """Close all connections."""
+        for open_socket in (self._listener, *self._sockets):
+            _shut(open_socket)
+            open_socket.close()
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -61,31 +60,31 @@ class TcpProxy:
                     client.close()
                     continue
                 self._sockets.append(server)
-                for one in (client, server):
-                    one.settimeout(None)
-                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                _start(self._pass_on, client, server, lambda: unchanged)
-                _start(self._pass_on, server, client, lambda: self.answer)
+                for end in (client, server):
+                    end.settimeout(None)
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                _start(self._forward, client, server, lambda: unchanged)
+                _start(self._forward, server, client, lambda: self.answer)
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, change: Callable[[], Change]) -> None:
-        line: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
-        _start(_deliver, line, target)
+    def _forward(self, source: socket.socket, target: socket.socket, change: Callable[[], Change]) -> None:
+        queue: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
+        _start(_deliver, queue, target)
         with suppress(OSError):
             while chunk := source.recv(CHUNK_BYTES):
                 changed = change()(chunk)
                 if changed is None:
                     break
                 if changed:
-                    line.put((time.monotonic() + self._delay_s, changed))
-        line.put((time.monotonic() + self._delay_s, b""))
+                    queue.put((time.monotonic() + self._delay_seconds, changed))
+        queue.put((time.monotonic() + self._delay_seconds, b""))
         _shut(source)
 
 
-def _deliver(line: "SimpleQueue[tuple[float, bytes]]", target: socket.socket) -> None:
+def _deliver(queue: "SimpleQueue[tuple[float, bytes]]", target: socket.socket) -> None:
     with suppress(OSError):
         while True:
-            due, chunk = line.get()
-            # The delay is what this proxy is for.
+            due, chunk = queue.get()
+            # This delay is the purpose of the proxy.
             time.sleep(max(0, due - time.monotonic()))
             if not chunk:
                 break
@@ -93,10 +92,10 @@ def _deliver(line: "SimpleQueue[tuple[float, bytes]]", target: socket.socket) ->
     _shut(target)
 
 
-def _shut(one: socket.socket) -> None:
+def _shut(end: socket.socket) -> None:
     with suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
+        end.shutdown(socket.SHUT_RDWR)
 
 
-def _start(work: Callable[..., None], *arguments: object) -> None:
-    threading.Thread(target=work, args=arguments, daemon=True).start()
+def _start(action: Callable[..., None], *arguments: object) -> None:
+    threading.Thread(target=action, args=arguments, daemon=True).start()

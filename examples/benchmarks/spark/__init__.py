@@ -1,1 +1,1 @@
-"""Spark as a benchmarked engine: its process, its queries and the variants that are compared."""
+"""Spark as a benchmarked engine: its processes, its queries, and the variants to compare."""

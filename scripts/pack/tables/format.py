@@ -34,19 +34,19 @@ def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str
     java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
     sentences = [
-        f"Measured with `make {command} KEEP=1` on {known['date']}.",
+        f"Measured with `make {command} PUBLISH=1` on {known['date']}.",
         (
             f"Machine: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, {clients}, "
             f"broker {known['kafka_broker_and_clients']}."
         ),
         f"Load: {known['partitions']} partitions{rate}, trigger interval {known['interval_seconds']:g} s.",
         (
-            f"Runs: {known['repeats']} of each, {known['measured_seconds']:g} s "
+            f"Runs: {known['repeats']} of each, {known['duration_seconds']:g} s "
             f"after {known['warm_up_seconds']:g} s of warm-up."
         ),
     ]
     if foreign_cores := [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]:
         sentences.append(f"Other programs used at most {max(foreign_cores):.2f} cores.")
-    if late := len(content.get("late", ())):
+    if late := len(content.get("late_runs", ())):
         sentences.append(f"Runs repeated because records were sent late: {late}.")
     return " ".join(filter(None, [*sentences, unit])) + "\n"

@@ -14,9 +14,9 @@ from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencie
 FOLDER = "references/measured"
 LATENCY = "Latency is in ms, from scheduled send to receipt."
 RATIOS = {
-    "times_floor": "p50 / baseline",
-    "below_micro_batch": "p50 speed-up over micro-batch",
-    "below_untuned": "p50 speed-up over micro-batch, untuned",
+    "times_baseline": "p50 / baseline",
+    "speedup_over_micro_batch": "p50 speed-up over micro-batch",
+    "speedup_over_untuned": "p50 speed-up over micro-batch, untuned",
 }
 PHASES = {
     "latestOffset": "read latest offsets",
@@ -36,18 +36,18 @@ WORKLOADS = (
 
 
 def modes(root: Path, workload: str) -> str:
-    """Return a row per execution mode of `make bench` for workload `stateless` or `stateful`, the baseline first."""
+    """Return a row per mode of `make bench-latency` for workload `stateless` or `stateful`, the baseline first."""
     content = _content(root, "latency")
     rows = []
-    for cell in _cells(content, workload):
-        in_engine = "-" if _is_baseline(cell) else f"{cell['engine_p50_ms']} / {cell['engine_p99_ms']}"
-        ratios = [factor(cell[name]) for name in RATIOS]
-        rows.append((_engine(cell), *latencies(cell), in_engine, *ratios, f"{cell['cpu_s_per_million']:,.0f}"))
+    for case in _cases(content, workload):
+        in_engine = "-" if _is_baseline(case) else f"{case['engine_p50_ms']} / {case['engine_p99_ms']}"
+        ratios = [factor(case[name]) for name in RATIOS]
+        rows.append((_engine(case), *latencies(case), in_engine, *ratios, f"{case['cpu_seconds_per_million']:,.0f}"))
     header = (f"{workload}: mode", *PERCENTILES, "broker append to append, p50 / p99", *RATIOS.values())
-    notes = [_conditions(content, "bench", LATENCY), table((*header, "CPU s per million records"), rows)]
-    merged = [cell for cell in _cells(content, workload) if cell["outputs_per_record"] < 0.995]
+    notes = [_conditions(content, "bench-latency", LATENCY), table((*header, "CPU s per million records"), rows)]
+    merged = [case for case in _cases(content, workload) if case["outputs_per_record"] < 0.995]
     if merged:
-        shares = ", ".join(f"*{_engine(cell)}* writes {cell['outputs_per_record']:.2f}" for cell in merged)
+        shares = ", ".join(f"*{_engine(case)}* writes {case['outputs_per_record']:.2f}" for case in merged)
         notes.append(
             f"One output can answer several records. Outputs per record: {shares}. "
             "A record counts as answered when the first output that contains it is received.\n"
@@ -56,43 +56,43 @@ def modes(root: Path, workload: str) -> str:
 
 
 def overview(root: Path, _: str) -> str:
-    """Return p50, p99 and maximum of every row of `make bench`, all workloads in one table."""
+    """Return p50, p99 and maximum of every row of `make bench-latency`, all workloads in one table."""
     content = _content(root, "latency")
     rows = [
         (
-            *(cell["work"], _engine(cell), *(milliseconds(cell[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
-            *(factor(cell[name]) for name in RATIOS),
+            *(case["workload"], _engine(case), *(milliseconds(case[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
+            *(factor(case[name]) for name in RATIOS),
         )
-        for cell in content["cells"]
+        for case in content["cases"]
     ]
     header = ("workload", "mode", "p50", "p99", "max", *RATIOS.values())
-    return f"{_conditions(content, 'bench', LATENCY)}\n{WORKLOADS}\n{table(header, rows)}"
+    return f"{_conditions(content, 'bench-latency', LATENCY)}\n{WORKLOADS}\n{table(header, rows)}"
 
 
 def boundaries(root: Path, _: str) -> str:
-    """Return a row per real-time query of `make bench`: how long its batch boundaries take, by phase."""
+    """Return a row per real-time query of `make bench-latency`: how long its batch boundaries take, by phase."""
     content = _content(root, "latency")
-    cells = {(cell["work"], cell["engine"]): cell for cell in content["cells"]}
+    cases = {(case["workload"], case["engine"]): case for case in content["cases"]}
     rows = []
     for phase in content["phases"]:
-        cell = cells[phase["work"], phase["engine"]]
-        pauses = (f"{cell['boundaries']}", f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}")
-        rows.append((f"{phase['work']}, {phase['engine']}", *pauses, *(_phase(phase.get(name)) for name in PHASES)))
+        case = cases[phase["workload"], phase["engine"]]
+        pauses = (f"{case['boundaries']}", f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}")
+        rows.append((f"{phase['workload']}, {phase['engine']}", *pauses, *(_phase(phase.get(name)) for name in PHASES)))
     header = ("workload, mode", "boundaries", "longest wait of a record: median / max", *PHASES.values())
-    return f"{_conditions(content, 'bench', 'Times are in ms.')}\n{table(header, rows)}"
+    return f"{_conditions(content, 'bench-latency', 'Times are in ms.')}\n{table(header, rows)}"
 
 
 def costs(root: Path, _: str) -> str:
-    """Return a row per real-time query of `make bench`: CPU seconds per million records."""
+    """Return a row per real-time query of `make bench-latency`: CPU seconds per million records."""
     content = _content(root, "latency")
-    real_time = [cell for cell in content["cells"] if cell["engine"].startswith("real-time")]
-    rows = [(cell["work"], _engine(cell), f"{cell['cpu_s_per_million']:,.0f}") for cell in real_time]
+    real_time = [case for case in content["cases"] if case["engine"].startswith("real-time")]
+    rows = [(case["workload"], _engine(case), f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
     header = ("workload", "mode", "CPU s per million records")
-    return f"{_conditions(content, 'bench')}\n{table(header, rows)}"
+    return f"{_conditions(content, 'bench-latency')}\n{table(header, rows)}"
 
 
 def two_copies(root: Path, _: str) -> str:
-    """Return a row per repeat of `make bench`: the tail of one copy of the stateful query and of two copies."""
+    """Return a row per repeat of `make bench-latency`: the tail of one copy of the stateful query and of two copies."""
     content = _content(root, "latency")
     pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
     rows = [
@@ -107,24 +107,26 @@ def two_copies(root: Path, _: str) -> str:
     ]
     header = ("run", "p99.9 in ms, one copy", "p99.9 in ms, two copies", "ratio")
     maxima = ("max in ms, one copy", "max in ms, two copies", "ratio")
-    [baseline] = [cell for cell in content["cells"] if _is_baseline(cell)]
+    [baseline] = [case for case in content["cases"] if _is_baseline(case)]
     note = f"For comparison: the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
-    return f"{_conditions(content, 'bench')}\n{table((*header, *maxima), rows)}\n{note}"
+    return f"{_conditions(content, 'bench-latency')}\n{table((*header, *maxima), rows)}\n{note}"
 
 
 def tuning(root: Path, _: str) -> str:
     """Return a row per changed setting of `make bench-tuning`; all other settings are the recommended ones."""
     content = _content(root, "tuning")
     rows = []
-    for cell in content["cells"]:
-        pause = "-" if cell["gap_median_ms"] is None else f"{cell['gap_median_ms']:,.0f} / {cell['gap_most_ms']:,.0f}"
-        setting, _, value = cell["engine"].partition(" = ")
+    for case in content["cases"]:
+        pause = (
+            "-" if case["pause_median_ms"] is None else f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}"
+        )
+        setting, _, value = case["engine"].partition(" = ")
         name = f"`{setting}`" if "." in setting else setting
-        spread = f"{milliseconds(cell['p99_least_ms'])} / {milliseconds(cell['p99_most_ms'])}"
-        rows.append((cell["work"], name, value, *latencies(cell), spread, pause, f"{cell['engine_cores']:.2f}"))
+        spread = f"{milliseconds(case['p99_lowest_ms'])} / {milliseconds(case['p99_highest_ms'])}"
+        rows.append((case["workload"], name, value, *latencies(case), spread, pause, f"{case['engine_cores']:.2f}"))
     header = ("workload", "changed setting", "value", *PERCENTILES)
     more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
-    spreads = [cell["p99_most_ms"] / cell["p99_least_ms"] for cell in content["cells"]]
+    spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
     note = f"The p99 of two runs with the same setting differs by up to {factor(max(spreads))}.\n"
     return f"{_conditions(content, 'bench-tuning', LATENCY)}\n{table((*header, *more), rows)}\n{note}"
 
@@ -132,20 +134,20 @@ def tuning(root: Path, _: str) -> str:
 def throughput(root: Path, _: str) -> str:
     """Return a row per mode: the rate that it sustains, with latency and CPU cost at fractions of that rate."""
     content = _content(root, "throughput")
-    percents = content["conditions"]["shares"]
+    percents = content["conditions"]["load_percents"]
     rows = []
     for limit in content["limits"]:
-        shares, steps = (_of_limit(content[name], limit) for name in ("cells", "steps"))
-        by_rate = sorted(shares, key=lambda cell: float(cell["rate"]))
+        shares, steps = (_of_limit(content[name], limit) for name in ("cases", "steps"))
+        by_rate = sorted(shares, key=lambda case: float(case["rate"]))
         costs_by_rate = [
-            f"{milliseconds(cell['p50_ms'])} / {milliseconds(cell['p99_ms'])} / {cell['cpu_s_per_million']:,.0f}"
-            for cell in by_rate
+            f"{milliseconds(case['p50_ms'])} / {milliseconds(case['p99_ms'])} / {case['cpu_seconds_per_million']:,.0f}"
+            for case in by_rate
         ]
         # An engine that sustains no rate has no measurements at fractions of it.
         costs_by_rate += ["-"] * (len(percents) - len(costs_by_rate))
         # An engine that sustained every rate might have sustained more than was tried.
         bound = "" if any(not step["sustained"] for step in steps) else "at least "
-        rows.append((f"{limit['work']}, {limit['engine']}", f"{bound}{limit['sustained']:,g}", *costs_by_rate))
+        rows.append((f"{limit['workload']}, {limit['engine']}", f"{bound}{limit['sustained_rate']:,g}", *costs_by_rate))
     header = (
         "workload, mode",
         "max. sustained records/s",
@@ -158,12 +160,12 @@ def throughput(root: Path, _: str) -> str:
 def limits(root: Path, _: str) -> str:
     """Return one sentence per workload: the rate that real-time mode sustains, and how micro-batch compares."""
     content = _content(root, "throughput")
-    rates = {(limit["work"], limit["engine"]): limit["sustained"] for limit in content["limits"]}
+    rates = {(limit["workload"], limit["engine"]): limit["sustained_rate"] for limit in content["limits"]}
     lines = []
     for workload in ("stateless", "stateful"):
-        real_time, micro_batch = ({"work": workload, "engine": name} for name in ("real-time", "micro-batch"))
-        rate, other_rate = (rates[limit["work"], limit["engine"]] for limit in (real_time, micro_batch))
-        pairs = zip(*(_of_limit(content["cells"], limit) for limit in (micro_batch, real_time)), strict=True)
+        real_time, micro_batch = ({"workload": workload, "engine": name} for name in ("real-time", "micro-batch"))
+        rate, other_rate = (rates[limit["workload"], limit["engine"]] for limit in (real_time, micro_batch))
+        pairs = zip(*(_of_limit(content["cases"], limit) for limit in (micro_batch, real_time)), strict=True)
         slower = [other["p50_ms"] / one["p50_ms"] for other, one in pairs]
         lines.append(
             f"With the {workload} workload, real-time mode sustains {rate:,g} records/s and micro-batch mode "
@@ -176,7 +178,7 @@ def limits(root: Path, _: str) -> str:
 def engine_only(root: Path, _: str) -> str:
     """Return a row per mode of `make bench-engine-only`: latency without Kafka."""
     content = _content(root, "engine_only")
-    rows = [(cell["engine"], *latencies(cell), f"{cell['outputs_per_record']:g}") for cell in content["cells"]]
+    rows = [(case["engine"], *latencies(case), f"{case['outputs_per_record']:g}") for case in content["cases"]]
     header = ("mode", *PERCENTILES, "output rows per record")
     unit = "Latency is in ms, from scheduled send to the row that counts the record."
     return f"{_conditions(content, 'bench-engine-only', unit)}\n{table(header, rows)}"
@@ -185,34 +187,34 @@ def engine_only(root: Path, _: str) -> str:
 def _content(root: Path, stem: str) -> dict[str, Any]:
     path = root / FOLDER / f"{stem}.json"
     if not path.is_file():
-        command = "bench" if stem == "latency" else f"bench-{stem.replace('_', '-')}"
-        raise ValueError(f"{FOLDER}/{stem}.json does not exist; write it with `make {command} KEEP=1`")
+        command = f"bench-{stem.replace('_', '-')}"
+        raise ValueError(f"{FOLDER}/{stem}.json does not exist; write it with `make {command} PUBLISH=1`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
-def _cells(content: dict[str, Any], workload: str) -> list[dict[str, Any]]:
-    cells = [cell for cell in content["cells"] if _is_baseline(cell) or cell["work"] == workload]
-    if not cells:
-        known = sorted({cell["work"] for cell in content["cells"]})
+def _cases(content: dict[str, Any], workload: str) -> list[dict[str, Any]]:
+    cases = [case for case in content["cases"] if _is_baseline(case) or case["workload"] == workload]
+    if not cases:
+        known = sorted({case["workload"] for case in content["cases"]})
         raise ValueError(f"workload {workload!r} was not measured; name one of {known}")
-    return cells
+    return cases
 
 
 def _runs(content: dict[str, Any], engine: str) -> list[dict[str, Any]]:
-    return [run for run in content["runs"] if (run["work"], run["engine"]) == ("stateful", engine)]
+    return [run for run in content["runs"] if (run["workload"], run["engine"]) == ("stateful", engine)]
 
 
 def _of_limit(rows: list[dict[str, Any]], limit: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row for row in rows if (row["work"], row["engine"]) == (limit["work"], limit["engine"])]
+    return [row for row in rows if (row["workload"], row["engine"]) == (limit["workload"], limit["engine"])]
 
 
-def _is_baseline(cell: dict[str, Any]) -> bool:
-    return bool(cell["work"] == "echo")
+def _is_baseline(case: dict[str, Any]) -> bool:
+    return bool(case["workload"] == "echo")
 
 
-def _engine(cell: dict[str, Any]) -> str:
-    return f"{cell['engine']}{'' if cell['arrivals'] == 'constant' else ', Poisson arrivals'}"
+def _engine(case: dict[str, Any]) -> str:
+    return f"{case['engine']}{'' if case['arrivals'] == 'constant' else ', Poisson arrivals'}"
 
 
 def _phase(value: float | None) -> str:

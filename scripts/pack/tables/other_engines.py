@@ -17,17 +17,17 @@ def other_engines(root: Path, workload: str) -> str:
     """Return a row per engine for workload `stateless` or `stateful`, the baseline first."""
     path = root / OTHER_ENGINES
     if not path.is_file():
-        raise ValueError(f"{OTHER_ENGINES} does not exist; write it with `make bench-other-engines KEEP=1`")
+        raise ValueError(f"{OTHER_ENGINES} does not exist; write it with `make bench-other-engines PUBLISH=1`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    cells = [cell for cell in content["cells"] if cell["work"] in {"echo", workload}]
-    if all(cell["work"] == "echo" for cell in cells):
-        known = sorted({cell["work"] for cell in content["cells"]} - {"echo"})
+    cases = [case for case in content["cases"] if case["workload"] in {"echo", workload}]
+    if all(case["workload"] == "echo" for case in cases):
+        known = sorted({case["workload"] for case in content["cases"]} - {"echo"})
         raise ValueError(f"workload {workload!r} was not measured; name one of {known}")
     header = (f"{workload}: engine", "records/s", *PERCENTILES, "p50 / baseline")
-    rows = [_row(cell) for cell in cells]
+    rows = [_row(case) for case in cases]
     missing = [
         f"{engine['engine']} was not measured: {engine['not_measured']}.\n"
-        for engine in content["peers"]
+        for engine in content["other_engines"]
         if engine["not_measured"]
     ]
     return "\n".join(
@@ -35,17 +35,17 @@ def other_engines(root: Path, workload: str) -> str:
     )
 
 
-def _row(cell: dict[str, Any]) -> tuple[str, ...]:
+def _row(case: dict[str, Any]) -> tuple[str, ...]:
     # The stored name is that of the mode, which does not name the engine.
-    engine = "Spark, real-time mode" if cell["engine"] == "real-time" else cell["engine"]
+    engine = "Spark, real-time mode" if case["engine"] == "real-time" else case["engine"]
     return (
-        *(engine, f"{cell['rate']:,g}", *latencies(cell), factor(cell["times_floor"])),
-        *(str(cell["boundaries"] or "-"), f"{cell['engine_cores']:.2f}"),
+        *(engine, f"{case['rate']:,g}", *latencies(case), factor(case["times_baseline"])),
+        *(str(case["boundaries"] or "-"), f"{case['engine_cores']:.2f}"),
     )
 
 
 def _conditions(content: dict[str, Any]) -> str:
-    measured = [engine for engine in content["peers"] if not engine["not_measured"]]
+    measured = [engine for engine in content["other_engines"] if not engine["not_measured"]]
     versions = ", ".join(f"{engine['engine']} {_version(engine)}" for engine in measured)
     unit = "Latency is in ms, from scheduled send to receipt."
     return conditions(content, "bench-other-engines", versions or "no other engine", unit)

@@ -14,13 +14,14 @@ def sink(root: Path, _: str) -> str:
     content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
+    scale = "" if known["scale"] == 1 else f' BENCH="--scale {known["scale"]:g}"'
     conditions = (
-        f"Measured with `make bench-postgres-sink KEEP=1 EFFORT={known['effort']:g}` on {known['date']}. "
+        f"Measured with `make bench-postgres-sink PUBLISH=1{scale}` on {known['date']}. "
         f"Machine: {known['cores']} cores, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}. "
         f"The load average was {before} before and {after} after.\n"
     )
-    single = _single_row(content["lone_row_visible_ms"])
-    return "\n".join([conditions, _speed_ups(content["flushes"]), _paths(content["paths"]), single])
+    single = _single_row(content["single_row_visible_ms"])
+    return "\n".join([conditions, _speed_ups(content["flushes"]), _paths(content["end_to_end"]), single])
 
 
 def _speed_ups(cells: list[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""The replay says what an engine must answer, for every kind of record."""
+"""The replay defines the correct answer to every kind of record."""
 
 import json
 from collections import defaultdict
@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.harness.workloads import KINDS, Work, is_rejected, is_valid, record, result, transaction
+from examples.benchmarks.harness.workloads import KINDS, Workload, answer, is_rejected, is_valid, record, transaction
 
 SEQS = range(12_000)
 
 
-def test_records_of_a_transaction_are_one_of_each_kind_in_order() -> None:
-    """A thousand transactions are open at any time, and each has four records."""
+def test_transaction_has_one_record_of_each_kind_in_order() -> None:
+    """A thousand transactions are open at the same time, and each has four records."""
     kinds = defaultdict(list)
     for seq in SEQS:
         if is_valid(seq):
@@ -20,16 +20,16 @@ def test_records_of_a_transaction_are_one_of_each_kind_in_order() -> None:
             assert (transaction(seq), seq) == (event["id"], event["seq"])
             kinds[event["id"]].append(event["kind"])
 
-    complete = [found for found in kinds.values() if len(found) == len(KINDS)]
+    complete = [sent for sent in kinds.values() if len(sent) == len(KINDS)]
     assert 3_000 == len(kinds)
     assert [list(KINDS)] * len(complete) == complete
     assert 2_800 < len(complete) < 3_000
 
 
-def test_one_record_of_a_hundred_is_invalid_in_one_of_two_ways() -> None:
-    """Half of the invalid records lack the id, the others have a kind that does not exist."""
+def test_one_in_101_records_is_invalid_in_two_ways() -> None:
+    """Half of the invalid records have no id, the others have an unknown kind."""
     invalid = [seq for seq in SEQS if not is_valid(seq)]
-    reasons = [answer["reason"] for seq in invalid if (answer := result("stateless", seq))]
+    reasons = [expected["reason"] for seq in invalid if (expected := answer("stateless", seq))]
 
     assert len(SEQS) // 101 == len(invalid)
     assert abs(reasons.count("missing:id") - reasons.count("unknown_kind")) <= 1
@@ -46,18 +46,18 @@ def test_one_record_of_a_hundred_is_invalid_in_one_of_two_ways() -> None:
     ],
     ids=["request alone", "with its impression", "after an invalid request", "without its invalid impression"],
 )
-def test_state_of_a_transaction_holds_its_valid_records_so_far(seq: int, expected: dict[str, Any]) -> None:
-    """What an aggregation answers is the transaction as it was with this record."""
-    assert {"seq": seq, "id": transaction(seq), **expected} == result("stateful", seq)
+def test_state_contains_the_valid_records_so_far(seq: int, expected: dict[str, Any]) -> None:
+    """An aggregation answers with the state of the transaction right after this record."""
+    assert {"seq": seq, "id": transaction(seq), **expected} == answer("stateful", seq)
 
 
-@pytest.mark.parametrize(("seq", "work"), [(1000, "stateful"), (1110, "stateless")], ids=["valid", "invalid"])
-def test_two_hops_give_the_state_or_the_reject(seq: int, work: Work) -> None:
-    """The first hop rejects, the second one keeps the state."""
-    assert result(work, seq) == result("two hops", seq)
-    assert (work == "stateless") == is_rejected("two hops", seq)
+@pytest.mark.parametrize(("seq", "workload"), [(1000, "stateful"), (1110, "stateless")], ids=["valid", "invalid"])
+def test_two_hops_answer_with_the_state_or_the_reject(seq: int, workload: Workload) -> None:
+    """The first query rejects, the second one keeps the state."""
+    assert answer(workload, seq) == answer("two hops", seq)
+    assert (workload == "stateless") == is_rejected("two hops", seq)
 
 
 def test_echo_answers_with_the_record_itself() -> None:
-    """The floor does nothing, also with invalid records."""
-    assert [json.loads(record(seq)) for seq in range(200)] == [result("echo", seq) for seq in range(200)]
+    """The baseline copies every record, valid or not."""
+    assert [json.loads(record(seq)) for seq in range(200)] == [answer("echo", seq) for seq in range(200)]

@@ -1,26 +1,26 @@
-"""Kafka Streams gives the answers of the replay; `make bench-other-engines` checks Flink and Quix Streams too."""
+"""Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink and Quix Streams too."""
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from examples.benchmarks.harness.load_generator import Traffic
-from examples.benchmarks.harness.run import Cell, run_trial
-from examples.benchmarks.harness.workloads import Work
+from examples.benchmarks.harness.run import Case, run_case
+from examples.benchmarks.harness.workloads import Workload
 from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from examples.benchmarks.results.record_times import Traffic
 
 pytestmark = pytest.mark.services
 
-SHORT = Traffic(rate=1000, warm_up_seconds=1, measured_seconds=4, drain_seconds=60)
+SHORT = Traffic(rate=1000, warm_up_seconds=1, duration_seconds=4, drain_seconds=60)
 
 
-@pytest.mark.parametrize("work", ["stateless", "stateful"])
-def test_kafka_streams_answers_every_record_once_as_the_replay_does(kafka: str, work: Work) -> None:
-    """One right output for each record, over all kinds and invalid records; its own topics go away with it."""
+@pytest.mark.parametrize("workload", ["stateless", "stateful"])
+def test_kafka_streams_answers_every_record_correctly_once(kafka: str, workload: Workload) -> None:
+    """Each record gets one correct output, valid or not, and the internal topics are deleted afterwards."""
     before = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics)
 
-    trial = run_trial(kafka, Cell(KAFKA_STREAMS.name, work, KAFKA_STREAMS.start), SHORT)
+    result = run_case(kafka, Case(KAFKA_STREAMS.name, workload, KAFKA_STREAMS.start), SHORT)
 
-    numbers = trial.numbers
+    numbers = result.numbers
     assert (0, 0, 1.0) == (numbers["missing"], numbers["wrong"], numbers["outputs_per_record"])
     left = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics) - before
     assert set() == {topic for topic in left if not topic.startswith("__")}

@@ -1,4 +1,4 @@
-"""What the peers need is fetched once, into the cache, and a peer that cannot be had is reported with the reason."""
+"""Packages of the other engines are downloaded once, and an unavailable engine is reported with the reason."""
 
 import json
 import subprocess
@@ -9,35 +9,35 @@ from pathlib import Path
 
 import pytest
 
-from examples.benchmarks.other_engines.__main__ import PEERS, main
+from examples.benchmarks.other_engines.__main__ import OTHER_ENGINES, main
 from examples.benchmarks.other_engines.engine import prepare
 from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from examples.benchmarks.other_engines.quix import QUIX
 from examples.benchmarks.other_engines.redact import without_addresses
 from examples.benchmarks.other_engines.venv import python_with
 from examples.services.cache import cache_root
-from scripts.pack.tables.other_engines import PEERS as KEPT
-from scripts.pack.tables.other_engines import peers as table_of_peers
+from scripts.pack.tables.other_engines import OTHER_ENGINES as PUBLISHED_JSON
+from scripts.pack.tables.other_engines import other_engines as table_of_other_engines
 from tests.helpers import ivy_settings
 
 WHEEL = {
-    "tiny_peer.py": "",
-    "tiny_peer-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-peer\nVersion: 1.0\n",
-    "tiny_peer-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    "tiny_peer-1.0.dist-info/RECORD": "".join(
-        f"tiny_peer{name},,\n" for name in (".py", "-1.0.dist-info/METADATA", "-1.0.dist-info/WHEEL")
+    "tiny_engine.py": "",
+    "tiny_engine-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-engine\nVersion: 1.0\n",
+    "tiny_engine-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "tiny_engine-1.0.dist-info/RECORD": "".join(
+        f"tiny_engine{name},,\n" for name in (".py", "-1.0.dist-info/METADATA", "-1.0.dist-info/WHEEL")
     ),
 }
-IMPOSSIBLE = "tiny-peer==99.0"
+IMPOSSIBLE = "tiny-engine==99.0"
 REASON = f"pip cannot install {IMPOSSIBLE}: No matching distribution found for {IMPOSSIBLE}"
 
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one small package, which is all that pip and Ivy are offered."""
+    """Return a folder with one small package, the only index that pip and Ivy can use."""
     folder = tmp_path / "index"
     folder.mkdir()
-    with zipfile.ZipFile(folder / "tiny_peer-1.0-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(folder / "tiny_engine-1.0-py3-none-any.whl", "w") as wheel:
         for name, text in WHEEL.items():
             wheel.writestr(name, text)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -48,14 +48,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache into which nothing has been fetched."""
+    """Return an empty cache."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def cache_without_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache with all jars and classes that this test needs, so that they need no network."""
+    """Return a cache with the jars and classes that the test needs, but without Python environments."""
     prepare([KAFKA_STREAMS], print)
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -65,52 +65,53 @@ def cache_without_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return cache
 
 
-def _left_in(cache: Path) -> list[str]:
+def _environments(cache: Path) -> list[str]:
     return [path.name for path in cache.glob("environments/*") if path.suffix != ".lock"]
 
 
-def test_environment_is_made_once_and_apart_from_ours(index: Path, empty_cache: Path) -> None:
-    """An engine finds its own packages and none of Spark's; the second use needs no index."""
-    told = list[str]()
-    python = python_with(("tiny-peer==1.0",), told.append)
+def test_environment_is_created_once_and_separate_from_sparks(index: Path, empty_cache: Path) -> None:
+    """An engine can import its own packages but not PySpark, and the second use needs no package index."""
+    reported = list[str]()
+    python = python_with(("tiny-engine==1.0",), reported.append)
     index.rename(index.with_name("gone"))
 
-    again = python_with(("tiny-peer==1.0",), told.append)
+    again = python_with(("tiny-engine==1.0",), reported.append)
 
     assert python == again
     assert empty_cache in python.parents
-    assert ["Installing 1 packages"] == [line for line in told if line.startswith("Installing")]
-    imports = [[str(python), "-I", "-c", f"import {name}"] for name in ("tiny_peer", "pyspark")]
+    assert ["Installing 1 packages"] == [line for line in reported if line.startswith("Installing")]
+    imports = [[str(python), "-I", "-c", f"import {name}"] for name in ("tiny_engine", "pyspark")]
     assert [0, 1] == [subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode for command in imports]
 
 
-def test_version_that_does_not_exist_is_the_reason_and_leaves_nothing(index: Path, empty_cache: Path) -> None:
-    """Whoever pins a version that nobody has learns which one, and the next try starts anew."""
+def test_missing_version_is_the_reason_and_leaves_nothing(index: Path, empty_cache: Path) -> None:
+    """The error names the version that does not exist, and the cache contains no partial environment."""
     with pytest.raises(RuntimeError) as failure:
         python_with((IMPOSSIBLE,))
 
     assert str(failure.value) == REASON
-    assert [] == _left_in(empty_cache)
+    assert [] == _environments(empty_cache)
 
 
-def test_engines_that_cannot_be_fetched_are_all_reported(index: Path, empty_cache: Path) -> None:
-    """Without network and cache each engine is named with what it lacks, and none of them stops the others."""
-    told = list[str]()
+def test_all_engines_that_cannot_be_installed_are_reported(index: Path, empty_cache: Path) -> None:
+    """Without network and cache, each engine is reported with its missing package, and none stops the others."""
+    reported = list[str]()
     flink, quix = "apache-flink==2.3.0", "quixstreams==3.28.1"
 
-    missing = prepare(PEERS, told.append)
+    missing = prepare(OTHER_ENGINES, reported.append)
 
     assert missing.pop("Kafka Streams").endswith("org.apache.kafka#kafka-streams;4.3.1: not found")
     assert missing == {
         "Flink": f"pip cannot install {flink}: No matching distribution found for {flink}",
         "Quix Streams": f"pip cannot install {quix}: No matching distribution found for {quix}",
     }
-    assert [peer.name for peer in PEERS] == [line.split(" is left out: ")[0] for line in told if "left out" in line]
+    names = [line.split(" is skipped: ")[0] for line in reported if "is skipped" in line]
+    assert [engine.name for engine in OTHER_ENGINES] == names
 
 
 @pytest.mark.services
 @pytest.mark.timeout(300)
-def test_measurement_goes_on_without_an_engine_and_says_why(
+def test_benchmark_continues_without_a_missing_engine(
     kafka: str,
     cache_without_environments: Path,
     index: Path,
@@ -118,23 +119,23 @@ def test_measurement_goes_on_without_an_engine_and_says_why(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The reason stands in the output, in the JSON, and in the table that a page takes from it."""
+    """The reason is in the output, in the JSON, and in the table that a page generates from it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
     impossible = replace(QUIX, packages=(IMPOSSIBLE,), prepare=partial(python_with, (IMPOSSIBLE,)))
-    seconds = ["--interval-seconds=1", "--warm-up-seconds=1", "--measured-seconds=2", "--repeats=1", "--rates=500"]
+    options = ["--interval-seconds=1", "--warm-up-seconds=1", "--duration=2", "--repeats=1", "--rate=500"]
 
-    status = main([*seconds, *(f"--only={name}" for name in ("echo", "Streams"))], [KAFKA_STREAMS, impossible])
+    status = main([*options, "--filter", "echo", "Streams"], [KAFKA_STREAMS, impossible])
 
-    content = json.loads(Path("build/latency/peers.json").read_text())
-    # A busy machine may make a run invalid, and that is said as well.
+    content = json.loads(Path("build/benchmarks/other_engines.json").read_text())
+    # On a busy machine a run may be invalid, which the exit status shows.
     assert bool(status) == any(run["problems"] for run in content["runs"])
-    assert ["", REASON] == [peer["not_measured"] for peer in content["peers"]]
-    assert {"raw echo", "Kafka Streams"} == {cell["engine"] for cell in content["cells"]}
-    assert f"Quix Streams is not measured: {REASON}" in capsys.readouterr().out
-    Path(KEPT).parent.mkdir(parents=True)
-    Path("build/latency/peers.json").rename(KEPT)
-    assert f"Quix Streams was not measured: {REASON}.\n" in table_of_peers(tmp_path, "stateful")
+    assert ["", REASON] == [engine["not_measured"] for engine in content["other_engines"]]
+    assert {"baseline (echo)", "Kafka Streams"} == {case["engine"] for case in content["cases"]}
+    assert f"Quix Streams was not measured: {REASON}" in capsys.readouterr().out
+    Path(PUBLISHED_JSON).parent.mkdir(parents=True)
+    Path("build/benchmarks/other_engines.json").rename(PUBLISHED_JSON)
+    assert f"Quix Streams was not measured: {REASON}.\n" in table_of_other_engines(tmp_path, "stateful")
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,6 @@ def test_measurement_goes_on_without_an_engine_and_says_why(
     ],
     ids=["URL", "host", "folder", "package", "slashes of words"],
 )
-def test_address_is_taken_out_of_a_reason(text: str, expected: str) -> None:
-    """A reason is published, and the addresses of a machine and its mirrors are not."""
+def test_addresses_are_removed_from_a_reason(text: str, expected: str) -> None:
+    """A published reason contains neither paths of this machine nor addresses of mirrors."""
     assert expected == without_addresses(text)

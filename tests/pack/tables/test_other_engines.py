@@ -17,19 +17,19 @@ CONDITIONS = {
     "kafka_broker_and_clients": "4.4.0",
     "partitions": 2,
     "interval_seconds": 30,
-    "measured_seconds": 120,
+    "duration_seconds": 120,
     "warm_up_seconds": 45,
     "repeats": 2,
 }
 TABLE = """\
-Measured with `make bench-other-engines KEEP=1` on 2026-11-21. Machine: 2 cores, Java 17.0.15, PySpark 4.3.0, \
+Measured with `make bench-other-engines PUBLISH=1` on 2026-11-21. Machine: 2 cores, Java 17.0.15, PySpark 4.3.0, \
 Flink 2.3.0, broker 4.4.0. Load: 2 partitions, trigger interval 30 s. Runs: 2 of each, 120 s after 45 s of warm-up. \
 Other programs used at most 0.07 cores. Latency is in ms, from scheduled send to receipt.
 
 | stateful: engine | records/s | p50 | p90 | p99 | p99.9 | max | p50 / baseline \
 | batch boundaries | CPU cores of the engine |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| raw echo | 1,000 | 0.8 | 1.6 | 4.0 | 8.0 | 1,234 | 1x | - | 0.12 |
+| baseline (echo) | 1,000 | 0.8 | 1.6 | 4.0 | 8.0 | 1,234 | 1x | - | 0.12 |
 | Flink | 1,000 | 1.6 | 3.2 | 8.0 | 16 | 1,234 | 2x | - | 0.43 |
 | Spark, real-time mode | 1,000 | 2.4 | 4.8 | 12 | 24 | 1,234 | 3x | 6 | 0.55 |
 
@@ -37,14 +37,14 @@ Quix Streams was not measured: pip cannot install it.
 """
 
 
-def cell(work: str, engine: str, times: float, cores: float, boundaries: int = 0) -> dict[str, Any]:
+def case(workload: str, engine: str, times: float, cores: float, boundaries: int = 0) -> dict[str, Any]:
     """Return a benchmark row whose latencies are `times` those of the baseline."""
     latencies = {"p50_ms": 0.8, "p90_ms": 1.6, "p99_ms": 4.0, "p99.9_ms": 8.0}
     return {
-        "work": work,
+        "workload": workload,
         "engine": engine,
         "rate": 1000.0,
-        "times_floor": times,
+        "times_baseline": times,
         "boundaries": boundaries,
         **{name: milliseconds * times for name, milliseconds in latencies.items()},
         "max_ms": 1234.4,
@@ -57,15 +57,15 @@ def root(tmp_path: Path) -> Path:
     """Return a repository where Flink was measured and Quix Streams could not be installed."""
     content = {
         "conditions": CONDITIONS,
-        "peers": [
+        "other_engines": [
             {"engine": "Flink", "packages": "apache-flink==2.3.0, org.apache.flink:x:5.0.0-2.2", "not_measured": ""},
             {"engine": "Quix Streams", "packages": "quixstreams==99", "not_measured": "pip cannot install it"},
         ],
-        "cells": [
-            cell("echo", "raw echo", 1, 0.12),
-            cell("stateless", "Flink", 1, 0.4),
-            cell("stateful", "Flink", 2, 0.43),
-            cell("stateful", "real-time", 3, 0.55, boundaries=6),
+        "cases": [
+            case("echo", "baseline (echo)", 1, 0.12),
+            case("stateless", "Flink", 1, 0.4),
+            case("stateful", "Flink", 2, 0.43),
+            case("stateful", "real-time", 3, 0.55, boundaries=6),
         ],
         "runs": [{"foreign_cores": 0.02}, {"foreign_cores": 0.07}],
     }

@@ -11,9 +11,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Copies records from a topic to another and does nothing else: the least that any engine on this broker takes.
+ * Copies records from one topic to another: the baseline of every engine on this broker.
  *
- * Arguments: bootstrap servers, source, target, partitions. Says "ready" when it has asked for the first records.
+ * Arguments: bootstrap servers, source, target, partitions. Prints "ready" after its first fetch.
  */
 public final class Echo {
     private Echo() {

@@ -21,22 +21,22 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Sends records in an open loop and takes down when each was due, sent, appended, and answered by an engine.
+ * Sends records in an open loop, and records when each was due, sent, appended, and answered by an engine.
  *
- * Arguments: bootstrap servers, source, target and rejected topic, partitions, work, records, records per second,
- * constant or poisson, seconds to wait for the last answer, file for the rows. A row is five big-endian longs for each
- * record: due, sent (both microseconds of the wall clock), append of the input (milliseconds, by the broker), append of
- * the first answer (likewise), receipt of the first answer (microseconds); 0 for what has not happened. Then come the
- * overshoots of a thread that sleeps one millisecond at a time, in microseconds.
+ * Arguments: bootstrap servers, source, target and reject topic, partitions, workload, records, records per second,
+ * constant or poisson, seconds to wait for the last answer, output file. The file contains five big-endian longs per
+ * record: due and sent (wall clock, microseconds), append of the input and append of the first answer (broker time,
+ * milliseconds), receipt of the first answer (microseconds); 0 means that the event has not happened. At the end
+ * follows how much a thread overslept, in microseconds for each sleep of one millisecond.
  */
-public final class Load {
+public final class LoadGenerator {
     private static final String[] KINDS = {"request", "impression", "click", "complete"};
-    private static final int INTERLEAVED = 1_000;
-    private static final int BLOCK = INTERLEAVED * KINDS.length;
-    private static final int ONE_INVALID_OF = 101;
+    private static final int OPEN_TRANSACTIONS = 1_000;
+    private static final int BLOCK = OPEN_TRANSACTIONS * KINDS.length;
+    private static final int INVALID_EVERY = 101;
     private static final long FIRST_TS = 1_700_000_000_000L;
-    /** More than half an hour of them; later ones are not taken down. */
-    private static final int MOST_PAUSES = 2_000_000;
+    /** More than half an hour; later sleeps are not recorded. */
+    private static final int MAX_SLEEPS = 2_000_000;
     private static final byte[] LIST = "seqs\"".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] NUMBER = "seq".getBytes(StandardCharsets.US_ASCII);
 
@@ -54,13 +54,13 @@ public final class Load {
     private final long[] appended;
     private final long[] answerAppended;
     private final long[] answerReceived;
-    private final long[] pauses = new long[MOST_PAUSES];
-    private int pauseCount;
+    private final long[] oversleep = new long[MAX_SLEEPS];
+    private int sleepCount;
     private int answered;
     private volatile boolean finished;
     private volatile Exception failure;
 
-    private Load(String[] arguments) {
+    private LoadGenerator(String[] arguments) {
         bootstrap = arguments[0];
         source = arguments[1];
         int partitions = Integer.parseInt(arguments[4]);
@@ -79,21 +79,21 @@ public final class Load {
     }
 
     public static void main(String[] arguments) throws Exception {
-        Load load = new Load(arguments);
-        Thread receiver = new Thread(load::receive, "receiver");
-        Thread pausing = new Thread(load::measurePauses, "pauses");
-        pausing.setDaemon(true);
+        LoadGenerator generator = new LoadGenerator(arguments);
+        Thread receiver = new Thread(generator::receive, "receiver");
+        Thread sleeper = new Thread(generator::measureOversleep, "sleeper");
+        sleeper.setDaemon(true);
         receiver.start();
-        pausing.start();
-        load.send();
+        sleeper.start();
+        generator.send();
         receiver.join();
-        if (load.failure != null) {
-            throw load.failure;
+        if (generator.failure != null) {
+            throw generator.failure;
         }
-        load.write(Path.of(arguments[10]));
+        generator.write(Path.of(arguments[10]));
     }
 
-    /** Nanoseconds from the start at which each record is due; the same in every run. */
+    /** Returns the due time of each record in nanoseconds after the start; the same in every run. */
     private long[] schedule(boolean poisson) {
         long[] times = new long[records];
         Random random = new Random(7);
@@ -132,10 +132,10 @@ public final class Load {
     }
 
     private ProducerRecord<byte[], byte[]> record(int seq) {
-        String id = "t" + (seq / BLOCK * INTERLEAVED + seq % INTERLEAVED);
+        String id = "t" + (seq / BLOCK * OPEN_TRANSACTIONS + seq % OPEN_TRANSACTIONS);
         boolean valid = isValid(seq);
-        boolean hasId = valid || seq / ONE_INVALID_OF % 2 == 1;
-        String kind = valid || !hasId ? KINDS[seq % BLOCK / INTERLEAVED] : "unknown";
+        boolean hasId = valid || seq / INVALID_EVERY % 2 == 1;
+        String kind = valid || !hasId ? KINDS[seq % BLOCK / OPEN_TRANSACTIONS] : "unknown";
         String value = (hasId ? "{\"id\":\"" + id + "\",\"seq\":" : "{\"seq\":") + seq + ",\"kind\":\"" + kind
             + "\",\"ts\":" + (FIRST_TS + seq) + ",\"amount\":" + seq % 100 + "}";
         return new ProducerRecord<>(source, id.getBytes(StandardCharsets.US_ASCII),
@@ -143,7 +143,7 @@ public final class Load {
     }
 
     private static boolean isValid(int seq) {
-        return seq % ONE_INVALID_OF != ONE_INVALID_OF - 1;
+        return seq % INVALID_EVERY != INVALID_EVERY - 1;
     }
 
     private void receive() {
@@ -156,7 +156,7 @@ public final class Load {
             long deadline = Long.MAX_VALUE;
             while (answered < expected && elapsed() < deadline && failure == null) {
                 for (ConsumerRecord<byte[], byte[]> answer : consumer.poll(Duration.ofMillis(100))) {
-                    takeDown(answer, elapsed());
+                    recordAnswer(answer, elapsed());
                 }
                 if (finished && deadline == Long.MAX_VALUE) {
                     deadline = elapsed() + drainNanos;
@@ -167,12 +167,12 @@ public final class Load {
         }
     }
 
-    /** Takes the first answer to each record: of a list "seqs" all that are new, else the number after "seq". */
-    private void takeDown(ConsumerRecord<byte[], byte[]> answer, long at) {
+    /** Records the first answer to each record: a list "seqs" answers several records, otherwise "seq" names one. */
+    private void recordAnswer(ConsumerRecord<byte[], byte[]> answer, long at) {
         byte[] value = answer.value();
         int list = after(value, LIST);
         int position = list < 0 ? after(value, NUMBER) : list;
-        // An answer without a number is none; the comparison with the replay will call it wrong.
+        // An answer without a number is ignored here; the comparison with the replay counts it as wrong.
         for (; position >= 0 && position < value.length && value[position] != ']'; position++) {
             if (value[position] < '0' || value[position] > '9') {
                 continue;
@@ -192,25 +192,25 @@ public final class Load {
         }
     }
 
-    private static int after(byte[] value, byte[] sought) {
-        for (int start = 0; start + sought.length <= value.length; start++) {
-            if (Arrays.equals(value, start, start + sought.length, sought, 0, sought.length)) {
-                return start + sought.length;
+    private static int after(byte[] value, byte[] pattern) {
+        for (int start = 0; start + pattern.length <= value.length; start++) {
+            if (Arrays.equals(value, start, start + pattern.length, pattern, 0, pattern.length)) {
+                return start + pattern.length;
             }
         }
         return -1;
     }
 
-    private void measurePauses() {
-        for (; pauseCount < MOST_PAUSES; pauseCount++) {
+    private void measureOversleep() {
+        for (; sleepCount < MAX_SLEEPS; sleepCount++) {
             long before = System.nanoTime();
             LockSupport.parkNanos(1_000_000);
-            pauses[pauseCount] = (System.nanoTime() - before) / 1_000 - 1_000;
+            oversleep[sleepCount] = (System.nanoTime() - before) / 1_000 - 1_000;
         }
     }
 
     private void write(Path file) throws Exception {
-        int pauseRows = pauseCount;
+        int sleeps = sleepCount;
         try (DataOutputStream rows = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
             for (int seq = 0; seq < records; seq++) {
                 rows.writeLong(wallZero + due[seq] / 1_000);
@@ -219,8 +219,8 @@ public final class Load {
                 rows.writeLong(answerAppended[seq]);
                 rows.writeLong(answerReceived[seq] == 0 ? 0 : wallZero + answerReceived[seq] / 1_000);
             }
-            for (int number = 0; number < pauseRows; number++) {
-                rows.writeLong(pauses[number]);
+            for (int number = 0; number < sleeps; number++) {
+                rows.writeLong(oversleep[number]);
             }
         }
     }

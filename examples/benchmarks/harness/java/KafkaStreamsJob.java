@@ -23,20 +23,20 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * The works of work.py in Kafka Streams: raw JSON arrives from a topic, JSON leaves to one or two topics.
+ * The workloads of workloads.py in Kafka Streams.
  *
- * <p>Arguments: a file with the properties of Kafka Streams, the work, the topics source, target and rejected, and a
+ * <p>Arguments: a file with the properties of Kafka Streams, the workload, the source, target and reject topics, and a
  * file to create when all partitions are assigned and restored.
  */
-public final class StreamsPeer {
+public final class KafkaStreamsJob {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Set<String> KINDS = Set.of("request", "impression", "click", "complete");
     private static final String[] FIELDS = {"id", "seq", "kind", "ts", "amount"};
 
-    /** A record with its raw form, and the reason why it is refused or null. */
+    /** A record, its raw form, and the reason why it is rejected; the reason of a valid record is null. */
     private record Decoded(String raw, JsonNode fields, String reason) {}
 
-    private StreamsPeer() {}
+    private KafkaStreamsJob() {}
 
     public static void main(String[] arguments) throws IOException {
         Properties settings = new Properties();
@@ -46,7 +46,7 @@ public final class StreamsPeer {
         StreamsBuilder builder = new StreamsBuilder();
         KStream<String, Decoded> decoded = builder
                 .stream(arguments[2], Consumed.with(Serdes.String(), Serdes.String()))
-                .mapValues(StreamsPeer::decode);
+                .mapValues(KafkaStreamsJob::decode);
         if (arguments[1].equals("stateful")) {
             correlate(decoded, arguments[3]);
         } else {
@@ -78,7 +78,7 @@ public final class StreamsPeer {
     }
 
     private static void correlate(KStream<String, Decoded> decoded, String target) {
-        // The key of a record is its transaction, so that nothing has to be partitioned anew.
+        // The key of a record is its transaction, so no repartitioning is needed.
         decoded.filter((key, record) -> record.reason == null)
                 .mapValues(Decoded::fields)
                 .groupByKey(Grouped.with(Serdes.String(), json()))
@@ -154,7 +154,7 @@ public final class StreamsPeer {
         try {
             Files.createFile(file);
         } catch (FileAlreadyExistsException running) {
-            // It has rebalanced since.
+            // The file exists since before a rebalance.
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }

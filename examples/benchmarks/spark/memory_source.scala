@@ -11,33 +11,34 @@ import org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
 /**
- * Notes when each statistic leaves the engine, in a file for each partition and epoch: the number of its newest record,
- * how many it counts, and the time. Not in memory, because tasks load this class anew.
+ * Writes one line per statistic: number of the newest record, number of records, time in microseconds.
+ *
+ * Each partition and epoch has its own file. Memory cannot be shared, because tasks load this class again.
  */
-class Arrivals(folder: String) extends ForeachWriter[Row] {
+class StatisticsWriter(folder: String) extends ForeachWriter[Row] {
   @transient private var file: OutputStream = _
 
   def open(partition: Long, epoch: Long): Boolean = {
-    // Whole lines at once, so that a reader may come at any time.
-    file = Files.newOutputStream(Path.of(folder, s"$epoch-$partition-${RateToStat.nowMicros()}"))
+    // Each write is a complete line, so the files can be read at any time.
+    file = Files.newOutputStream(Path.of(folder, s"$epoch-$partition-${MemorySource.nowMicros()}"))
     true
   }
   def process(row: Row): Unit =
-    file.write(s"${row.getLong(0)} ${row.getLong(1)} ${RateToStat.nowMicros()}\n".getBytes)
+    file.write(s"${row.getLong(0)} ${row.getLong(1)} ${MemorySource.nowMicros()}\n".getBytes)
   def close(error: Throwable): Unit = file.close()
 }
 
-/** What Python cannot do row by row: feed records into Spark's memory source at a rate, and take the results. */
-object RateToStat {
+/** The parts that Python cannot do per row: send records into Spark's memory source at a rate, and write the results. */
+object MemorySource {
   def source(spark: SparkSession, partitions: Int): LowLatencyMemoryStream[java.lang.Long] =
     LowLatencyMemoryStream[java.lang.Long](spark, partitions)(Encoders.LONG)
 
-  def start(stats: DataFrame, trigger: Trigger, checkpoint: String, arrivals: String): StreamingQuery = {
-    val writer = stats.writeStream.foreach(new Arrivals(arrivals)).outputMode("update").trigger(trigger)
+  def start(statistics: DataFrame, trigger: Trigger, checkpoint: String, outputs: String): StreamingQuery = {
+    val writer = statistics.writeStream.foreach(new StatisticsWriter(outputs)).outputMode("update").trigger(trigger)
     writer.option("checkpointLocation", checkpoint).start()
   }
 
-  /** Record n is due n / rate seconds after the first, late or not; returns when the first was due. */
+  /** Send record n at n / rate seconds after the first, or as soon as possible; return the due time of the first. */
   def send(source: LowLatencyMemoryStream[java.lang.Long], rate: Double, count: Int): Long = {
     val first = nowMicros()
     for (number <- 0L until count.toLong) {

@@ -1,0 +1,77 @@
+"""
+Find the highest rate that an engine sustains.
+
+At the limit, latency is the length of a queue, so engines are compared below it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from examples.benchmarks.harness.run import Case, run_case
+from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.results.run_result import RunResult
+from examples.benchmarks.results.validity import MIN_ACHIEVED_SHARE, late_sending
+from examples.measure.percentiles import percentiles
+
+STEP_FIELDS = (
+    *("workload", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms"),
+    *("missing", "wrong", "achieved_share", "engine_cores"),
+)
+"""Numbers that are kept for each rate that was tried."""
+MAX_TRIES = 2
+"""A pause of the machine delays the sender once; an engine that leaves it no CPU time delays it again."""
+MAX_GROWTH_MS = 250.0
+"""
+Allowed difference between the medians of the first and the last quarter of a step: a pause of the machine can cause it.
+"""
+MAX_FINAL_MS = 1_000.0
+"""
+Highest allowed median of the last quarter. With a longer queue, records are answered after the last one was sent. The
+load generator then leaves its CPU share to the engine, so latency falls although the engine never kept up.
+"""
+
+
+def is_sustained(result: RunResult) -> bool:
+    """Return whether the engine kept up: all answers correct, at the requested rate, sent on time, and no queue."""
+    numbers = result.numbers
+    is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
+    if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:
+        return False
+    first_ms, *_, last_ms = (percentiles(part, [0.5])[0] / 1000 for part in np.array_split(result.latency_us, 4))
+    return last_ms - first_ms <= MAX_GROWTH_MS and last_ms <= MAX_FINAL_MS
+
+
+def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
+    """Raise the rate until the engine falls behind, try the midpoint once, and return the highest sustained rate."""
+    sustained = 0.0
+    for rate in rates:
+        if not keeps_up(rate):
+            midpoint = (sustained + rate) / 2
+            return midpoint if keeps_up(midpoint) else sustained
+        sustained = rate
+    return sustained
+
+
+def find_limit(
+    bootstrap_servers: str, case: Case, rates: Sequence[float], traffic: Traffic, partitions: int, console: Console
+) -> tuple[float, list[dict[str, Any]]]:
+    """Return the highest rate that an engine sustains, or 0, and the numbers of each rate that was tried."""
+    steps = []
+
+    def keeps_up(rate: float) -> bool:
+        for _ in range(MAX_TRIES):
+            result = run_case(bootstrap_servers, case, replace(traffic, rate=rate), partitions)
+            if not late_sending(result.numbers):
+                break
+        sustained, numbers = is_sustained(result), result.numbers
+        steps.append({**{name: numbers.get(name) for name in STEP_FIELDS}, "sustained": sustained})
+        outcome = "sustained" if sustained else "fell behind"
+        p50_ms = f"{numbers.get('p50_ms', 0):,.1f}"
+        console.print(f"{case.workload}, {case.engine}, {rate:g}/s: {outcome}, p50 {p50_ms} ms")
+        return sustained
+
+    return highest_rate(rates, keeps_up), steps

@@ -1,0 +1,48 @@
+"""Options of the benchmarks select cases and set the length of a run."""
+
+import pytest
+
+from examples.benchmarks import engine_only, latency, throughput, tuning
+from examples.benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, RunOptions, exit_status, parse
+from examples.benchmarks.harness.conditions import conditions
+from examples.benchmarks.other_engines import __main__ as other_engines
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [((), True), (("stateful",), True), (("stateful, real",), True), (("other", "time"), True), (("other",), False)],
+)
+def test_filter_selects_cases_by_workload_and_engine(texts: tuple[str, ...], *, expected: bool) -> None:
+    """A case is selected if one of the texts is in its workload and engine, or without any text."""
+    assert expected == BenchmarkOptions(filter=texts).is_selected("stateful", "real-time")
+
+
+@pytest.mark.parametrize("module", [latency, throughput, tuning, engine_only, other_engines])
+@pytest.mark.parametrize("quick", [False, True])
+def test_run_is_long_enough_for_its_boundaries(module: object, *, quick: bool) -> None:
+    """With its defaults each benchmark measures at least 3.5 trigger intervals after a longer warm-up."""
+    kind: type[RunOptions] = vars(module)["Options"]
+    options = parse(kind, "test", "Test.", "", ["--quick"] if quick else [])
+
+    assert options.duration >= 3.5 * options.interval_seconds
+    assert options.warm_up_seconds > options.interval_seconds
+    assert quick == (options.duration == QUICK_RUN["duration"])
+
+
+def test_conditions_contain_all_options_that_change_numbers() -> None:
+    """Published conditions state durations with their unit, and neither the filter nor the target folder."""
+    described = conditions(latency.Options(duration=9, publish=True, filter=("x",)))
+
+    assert (9, 1000, 12) == tuple(described[name] for name in ("duration_seconds", "rate", "interval_seconds"))
+    assert (2000, 4000) == conditions(throughput.Options())["rates"][:2]
+    assert not {"duration", "publish", "filter"} & described.keys()
+
+
+def test_expected_error_becomes_a_message_and_status_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """A benchmark that cannot measure prints the reason without a traceback."""
+
+    def fail() -> int:
+        raise RuntimeError("the broker is gone")
+
+    assert 1 == exit_status(fail)
+    assert "error: the broker is gone\n" == capsys.readouterr().err

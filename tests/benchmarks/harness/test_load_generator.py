@@ -1,0 +1,48 @@
+"""The load generator sends the records of the replay at the requested rate."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from examples.benchmarks.harness.engine import fresh_run
+from examples.benchmarks.harness.load_generator import read_times, sending
+from examples.benchmarks.harness.workloads import record, transaction
+from examples.benchmarks.results.record_times import Arrivals, Traffic
+
+pytestmark = pytest.mark.services
+
+
+def test_load_generator_sends_the_replay_keyed_by_transaction(kafka: str, tmp_path: Path) -> None:
+    """The topic contains the records that the replay defines, with the append times that the load generator noted."""
+    with fresh_run(kafka, "stateless", 2, tmp_path) as run:
+        traffic = Traffic(rate=5000, warm_up_seconds=0, duration_seconds=0.5, drain_seconds=0)
+        with sending(run, traffic) as generator:
+            generator.supervisor.wait(60)
+            times = read_times(run, traffic, generator)
+        consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
+        consumer.assign([TopicPartition(run.source, partition, 0) for partition in range(2)])
+        messages = [message for _ in range(2500) for message in consumer.consume(1, 10)]
+        consumer.close()
+
+    expected = [(transaction(seq).encode(), record(seq).encode()) for seq in range(2500)]
+    assert sorted(expected) == sorted((message.key(), message.value()) for message in messages)
+    appended_ms = {json.loads(message.value() or b"")["seq"]: message.timestamp()[1] for message in messages}
+    assert [appended_ms[seq] for seq in range(2500)] == times.appended_ms.tolist()
+    assert all(times.sent_us >= times.due_us)
+
+
+@pytest.mark.parametrize("arrivals", get_args(Arrivals))
+def test_records_are_due_at_the_requested_rate(kafka: str, tmp_path: Path, arrivals: Arrivals) -> None:
+    """Poisson arrivals have the rate of constant ones, and a standard deviation equal to the mean gap."""
+    with fresh_run(kafka, "stateless", 1, tmp_path) as run:
+        traffic = Traffic(5000, 0, 1, arrivals, drain_seconds=0)
+        with sending(run, traffic) as generator:
+            generator.supervisor.wait(60)
+            due_us = read_times(run, traffic, generator).due_us
+
+    gaps_us = due_us[1:] - due_us[:-1]
+    assert 200 == pytest.approx(gaps_us.mean(), rel=0.05)
+    assert (0 if arrivals == "constant" else 200) == pytest.approx(gaps_us.std(), rel=0.1, abs=1)

@@ -1,0 +1,87 @@
+"""A plan alternates its repeats, repeats late runs, and estimates the remaining time."""
+
+import io
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psutil
+import pytest
+from rich.console import Console
+
+from examples.benchmarks.harness.baseline import BASELINE, baseline_case, echo
+from examples.benchmarks.harness.engine import Engine, Run
+from examples.benchmarks.harness.plan import PlannedRun, PlanProgress, alternate, plain_console, run_on_broker, run_plan
+from examples.benchmarks.harness.run import Case
+from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.results.summary import summarize
+from examples.benchmarks.spark.variants import variants
+from examples.realtime.queries import wait_until
+from tests.benchmarks.harness.checks import assert_all_answered
+from tests.benchmarks.helpers import run_result
+from tests.helpers import end_offset
+
+
+def test_order_of_cases_is_reversed_after_each_repeat() -> None:
+    """The first case of one repeat is the last of the next, so a drift of the machine favors no engine."""
+    cases, traffic = variants(30)[:3], Traffic(1000, 1, 1)
+
+    order = [run.case.workload for run in alternate(cases, [traffic], 2)]
+
+    assert ["echo", "stateless", "stateful", "stateful", "stateless", "echo"] == order
+
+
+@pytest.mark.parametrize(
+    ("took_seconds", "then"), [(2370, "79 min left"), (1772, "60 min left")], ids=["slow", "baseline"]
+)
+def test_remaining_time_follows_the_finished_runs(took_seconds: float, then: str) -> None:
+    """The overhead of a run depends on the machine, and the baseline takes far less than an engine."""
+    output = io.StringIO()
+    console = Console(file=output, width=140)
+    progress = PlanProgress([PlannedRun(baseline_case(), Traffic(1000, 600, 1170))] * 3, console)
+
+    progress.begin()
+    progress.run_started_at -= took_seconds
+    progress.end(run_result("echo", BASELINE, [2] * 10))
+    progress.begin()
+
+    left = [line.split("about ")[1] for line in output.getvalue().splitlines() if "about " in line]
+    assert ["90 min left", then] == left
+
+
+@pytest.mark.services
+def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
+    """A slow moment of the machine neither ends a benchmark of an hour nor becomes a result."""
+
+    def pause_sender(run: Run) -> None:
+        partitions = range(run.partitions)
+        wait_until(lambda: sum(end_offset(kafka, run.source, p) for p in partitions) > 1000, 60, "some records")
+        children = psutil.Process().children(recursive=True)
+        (sender,) = [child for child in children if child.name() == "java" and "LoadGenerator" in child.cmdline()]
+        sender.suspend()
+        threading.Event().wait(0.4)
+        sender.resume()
+
+    @contextmanager
+    def echo_with_a_late_sender(run: Run) -> Iterator[Engine]:
+        with echo(run) as engine, ThreadPoolExecutor() as threads:
+            pausing = threads.submit(pause_sender, run)
+            yield engine
+            pausing.result()
+
+    planned = PlannedRun(Case(BASELINE, "echo", echo_with_a_late_sender), Traffic(500, 1, 5))
+
+    (result,) = run_on_broker(kafka, [planned], 2, plain_console())
+
+    assert_all_answered(result)
+    assert [True, True] == [numbers["lag_p99_ms"] > 5 for numbers in result.late_runs]
+    assert result.is_only_late()
+    assert len(summarize([result])["late_runs"]) == len(result.late_runs)
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("kafka")
+def test_plan_without_runs_has_no_results() -> None:
+    """If `--filter` selects no case, there is also no traffic to warm up the broker."""
+    assert [] == run_plan([], 2, plain_console())

@@ -1,0 +1,21 @@
+"""Results of runs that never took place."""
+
+from typing import Any
+
+import numpy as np
+
+from examples.benchmarks.results.run_result import RunResult
+from examples.measure.percentiles import percentiles_ms
+
+BASELINE = "baseline (echo)"
+
+
+def run_result(workload: str, engine: str, latency_ms: list[int], repeat: int = 0, **others: Any) -> RunResult:
+    """Return a run in which a record was due each millisecond."""
+    latency_us = np.array(latency_ms) * 1000
+    due_us = np.arange(len(latency_us)) * 1000 + repeat
+    numbers = {"workload": workload, "engine": engine, "rate": 1000, "arrivals": "constant", "records": len(latency_us)}
+    numbers |= {f"{name}_ms": value for name, value in percentiles_ms(latency_us).items()}
+    numbers |= {"pauses_ms": [], "phases_ms": {}, "outputs_per_record": 1.0, **others}
+    has_boundaries = engine.startswith("real-time")
+    return RunResult(numbers, [], [], due_us, latency_us, [], has_boundaries=has_boundaries)

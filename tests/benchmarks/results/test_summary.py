@@ -1,0 +1,87 @@
+"""The summary compares cases by the medians of their runs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.benchmarks.results.charts import draw
+from examples.benchmarks.results.run_result import key_of
+from examples.benchmarks.results.summary import ratios, summarize
+from examples.benchmarks.results.table import case_table
+from tests.benchmarks.helpers import BASELINE, run_result
+from tests.conftest import ROOT
+
+RATIOS = "times_baseline", "speedup_over_micro_batch", "speedup_over_untuned"
+
+
+def test_case_is_compared_with_baseline_and_its_own_workload() -> None:
+    """No ratio relates two workloads: an aggregation is compared only with the aggregation in micro-batch mode."""
+    results = [
+        run_result("echo", BASELINE, [2] * 10),
+        run_result("stateless", "micro-batch", [200] * 10),
+        run_result("stateless", "real-time", [3] * 10),
+        run_result("stateful", "real-time", [4] * 10),
+        run_result("stateful", "micro-batch, untuned", [500] * 10),
+    ]
+
+    cases = {(case["workload"], case["engine"]): case for case in summarize(results)["cases"]}
+
+    found = {key: tuple(case[name] for name in RATIOS) for key, case in cases.items()}
+    assert (1.0, None, None) == found["echo", BASELINE]
+    assert (1.5, 66.7, None) == found["stateless", "real-time"]
+    assert (2.0, None, 125.0) == found["stateful", "real-time"]
+
+
+def test_ratio_is_the_median_over_the_repeats() -> None:
+    """A machine that is half as fast during one repeat does not change the cost of a workload."""
+    times_ms = {BASELINE: (1, 2, 4), "real-time": (3, 8, 8)}
+    workloads = {BASELINE: "echo", "real-time": "stateful"}
+    results = [
+        run_result(workloads[engine], engine, [ms] * 10, repeat)
+        for engine, all_ms in times_ms.items()
+        for repeat, ms in enumerate(all_ms)
+    ]
+
+    assert [1.0, 3.0] == [case["times_baseline"] for case in summarize(results)["cases"]]
+
+
+@pytest.mark.parametrize("stem", ["latency", "throughput", "tuning", "other_engines"])
+def test_published_ratios_follow_from_the_published_runs(stem: str) -> None:
+    """A published ratio cannot be changed without a change of the measured runs."""
+    content = json.loads((ROOT / "references" / "measured" / f"{stem}.json").read_text())
+    runs: dict[Any, list[dict[str, Any]]] = {}
+    for run in content["runs"]:
+        runs.setdefault(key_of(run), []).append(run)
+
+    assert content["cases"]
+    for case in content["cases"]:
+        assert ratios(key_of(case), runs).items() <= case.items()
+
+
+def test_case_shows_median_lowest_and_highest_of_its_runs() -> None:
+    """Percentiles are neither averaged over runs nor computed over all records together."""
+    results = [run_result("stateless", "real-time", [ms, ms, 10 * ms], repeat) for repeat, ms in enumerate((2, 9, 3))]
+
+    [case] = summarize(results)["cases"]
+
+    assert (3, 9) == (case["runs"], case["records"])
+    assert (3.0, 2.0, 9.0) == (case["p50_ms"], case["p50_lowest_ms"], case["p50_highest_ms"])
+    assert (30.0, 20.0, 90.0) == (case["max_ms"], case["max_lowest_ms"], case["max_highest_ms"])
+
+
+def test_case_without_answers_has_no_times_and_is_not_drawn(tmp_path: Path) -> None:
+    """Such a run is invalid, but its JSON is still valid JSON."""
+    silent = run_result("stateful", "micro-batch", [1])
+    silent.numbers.update(records=0, outputs_per_record=0.0)
+    silent = replace(silent, due_us=silent.due_us[:0], latency_us=silent.latency_us[:0])
+    results = [run_result("echo", BASELINE, [1, 2, 3]), silent, run_result("stateful", "real-time", [2, 5, 90])]
+
+    content = json.loads(json.dumps(summarize(results), allow_nan=False))
+
+    cases = {case["engine"]: case for case in content["cases"]}
+    assert (None, None) == (cases["micro-batch"]["p50_ms"], cases["real-time"]["speedup_over_micro_batch"])
+    assert b"micro-batch" not in draw(content, tmp_path, "latency")[0].read_bytes()
+    assert "-" in case_table(content["cases"]).columns[2].cells

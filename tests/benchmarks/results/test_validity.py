@@ -1,0 +1,66 @@
+"""A run is valid unless its numbers show a problem."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from examples.benchmarks.results.validity import problems
+from tests.benchmarks.helpers import BASELINE, run_result
+
+GOOD = {
+    "missing": 0,
+    "wrong": 0,
+    "achieved_share": 1.0,
+    "p50_ms": 100.0,
+    "lag_p99_ms": 10.0,
+    "records": 1000,
+    "negative": 1,
+    "boundaries": 3,
+    "foreign_cores": 0.15,
+}
+LATE = "records were sent late: p99 5.1 ms, allowed 5.0 ms"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem", "warning"),
+    [
+        ({}, "", ""),
+        ({"missing": 1}, "1 records have no answer", ""),
+        ({"wrong": 2}, "2 answers differ from the replay, for example this one", ""),
+        ({"achieved_share": 0.99}, "", ""),
+        ({"achieved_share": 0.9899}, "reached 99.0% of the requested rate", ""),
+        ({"lag_p99_ms": 10.1}, "sent late: p99 10.1 ms, allowed 10.0 ms", ""),
+        ({"lag_p99_ms": 5.0, "p50_ms": 1.0}, "", ""),
+        ({"lag_p99_ms": 5.1, "p50_ms": 1.0}, "sent late: p99 5.1 ms, allowed 5.0 ms", ""),
+        ({"negative": 2}, "2 answers have an earlier append time than their records", ""),
+        ({"boundaries": 2}, "only 2 batch boundaries", ""),
+        ({"foreign_cores": 0.16}, "", "used 0.16 cores"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_run_is_valid_up_to_and_including_each_limit(change: dict[str, Any], problem: str, warning: str) -> None:
+    """Each limit is inclusive, and each problem states the value that was found."""
+    found = problems({**GOOD, **change}, ["this one"], has_boundaries=True)
+
+    for expected, texts in zip((problem, warning), found, strict=True):
+        assert bool(expected) == bool(texts)
+        assert expected in "".join(texts)
+
+
+def test_engine_without_batches_needs_no_boundaries() -> None:
+    """The minimum number of boundaries applies only to engines that have them."""
+    assert ([], []) == problems({**GOOD, "boundaries": 0})
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [([], False), (["1 records have no answer"], False), ([LATE], True), (["1 records have no answer", LATE], False)],
+    ids=["valid", "missing", "late", "missing and late"],
+)
+def test_only_a_run_without_other_problems_counts_as_late(found: list[str], *, expected: bool) -> None:
+    """A run with a lost record is never repeated, because a repetition could hide the loss."""
+    result = replace(run_result("echo", BASELINE, [1, 2]), problems=found)
+    result.numbers["lag_p99_ms"] = 5.1
+
+    assert expected == result.is_only_late()

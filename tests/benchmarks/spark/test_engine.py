@@ -1,0 +1,155 @@
+"""Short real runs of Spark in each mode: every record gets its correct answer."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.benchmarks.harness.engine import Engine, Run
+from examples.benchmarks.harness.run import Case, run_case
+from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.spark.engine import spark_engine
+from examples.benchmarks.spark.queries import Mode, QueryId, SparkOptions, start_queries
+from examples.benchmarks.spark.variants import spark_case
+from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
+from tests.helpers import end_offset
+
+
+@contextmanager
+def queries_here(spark: SparkSession, options: SparkOptions, run: Run) -> Iterator[Engine]:
+    """Run the queries of an engine in the session of the tests, to avoid starting a process for each mode."""
+    queries = [query for copy in range(options.copies) for query in start_queries(spark, options, run, copy)]
+    try:
+        yield Engine(())
+    finally:
+        for query in queries:
+            query.stop()
+
+
+@pytest.mark.services
+@pytest.mark.spark
+@pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous", "real-time"])
+def test_mode_answers_every_stateless_record_once(kafka: str, spark: SparkSession, mode: Mode) -> None:
+    """Each of the four modes routes every record to the right topic, one output per record."""
+    options = SparkOptions(mode, interval_seconds=2)
+
+    result = run_case(kafka, Case(mode, "stateless", partial(queries_here, spark, options)), SHORT)
+
+    assert_all_answered(result)
+    assert (MEASURED_RECORDS, 1.0) == (result.numbers["records"], result.numbers["outputs_per_record"])
+
+
+@pytest.mark.services
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("mode", "copies", "outputs"),
+    [
+        ("micro-batch", 1, lambda number: number <= 1),
+        ("real-time", 1, lambda number: number == 1),
+        ("real-time", 2, lambda number: 1 < number <= 2),
+    ],
+    ids=["micro-batch", "real-time", "two copies"],
+)
+def test_mode_answers_with_the_state_of_the_transaction(
+    kafka: str, spark: SparkSession, mode: Mode, copies: int, outputs: Callable[[float], bool]
+) -> None:
+    """Micro-batch mode may merge answers, two copies write most answers twice, and no answer is wrong."""
+    options = SparkOptions(mode, interval_seconds=2, copies=copies)
+
+    result = run_case(kafka, Case(mode, "stateful", partial(queries_here, spark, options)), SHORT)
+
+    assert_all_answered(result)
+    assert sum(seq >= 1000 for seq in VALID) == result.numbers["records"]
+    assert outputs(result.numbers["outputs_per_record"])
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession) -> None:
+    """Two queries with a topic in between, in one session, lose no record."""
+    options = SparkOptions("real-time", interval_seconds=2)
+
+    result = run_case(kafka, Case("real-time", "two hops", partial(queries_here, spark, options)), SHORT)
+
+    assert_all_answered(result)
+    assert (MEASURED_RECORDS, 1.0) == (result.numbers["records"], result.numbers["outputs_per_record"])
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
+    """The boundaries of real-time mode are found in the progress that the engine process writes."""
+    options = SparkOptions("real-time", interval_seconds=1, slots=4, warm_up_batches=3)
+    case = spark_case("real-time", "stateless", options)
+
+    result = run_case(kafka, case, Traffic(500, warm_up_seconds=2, duration_seconds=4, drain_seconds=60))
+
+    assert_all_answered(result)
+    assert result.numbers["boundaries"] >= 1
+    assert len(result.numbers["pauses_ms"]) == result.numbers["boundaries"]
+    assert {"addBatch", "walCommit", "triggerExecution"} <= result.numbers["phases_ms"].keys()
+    assert result.numbers["engine_cores"] > 0
+    assert result.numbers["engine_mb"] > 100
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_second_copy_starts_between_boundaries_of_the_first(kafka: str) -> None:
+    """Copies that start at the same time would pause at the same time."""
+    # A cold process drifts by seconds in each batch, so the position of its boundaries is arbitrary.
+    options = SparkOptions("real-time", interval_seconds=8, copies=2, warm_up_batches=20)
+    case = spark_case("real-time, two copies", "stateful", options)
+
+    result = run_case(kafka, case, Traffic(200, warm_up_seconds=12, duration_seconds=20, drain_seconds=60))
+
+    assert_all_answered(result)
+    due_at = {name: [one.due_at for one in result.boundaries if one.query == name] for name in ("copy_0", "copy_1")}
+    nearest = min(abs(one - other) for one in due_at["copy_0"] for other in due_at["copy_1"])
+    assert nearest > 0.5
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_one_copy_answers_everything_after_the_other_is_killed(kafka: str) -> None:
+    """Each copy is a separate process, so kill -9 of one costs no result."""
+    started: list[tuple[Run, Engine]] = []
+
+    @contextmanager
+    def losing_a_copy(run: Run) -> Iterator[Engine]:
+        with spark_engine(SparkOptions("real-time", interval_seconds=4, copies=2))(run) as engine:
+            started.append((run, engine))
+            yield replace(engine, children=engine.children[1:])
+
+    def kill_first() -> None:
+        ((run, engine),) = started
+        if sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions)) > 1000:
+            engine.children[0].kill()
+
+    traffic = Traffic(200, warm_up_seconds=5, duration_seconds=10, drain_seconds=60)
+    result = run_case(kafka, Case("real-time, two copies", "stateful", losing_a_copy), traffic, on_tick=kill_first)
+
+    assert_all_answered(result)
+    assert 1 < result.numbers["outputs_per_record"] < 2
+    assert [False] == [engine.children[0].is_running() for _, engine in started]
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_engine_that_fails_is_reported_with_its_log(kafka: str) -> None:
+    """If an engine cannot start, the run raises the engine's own error message."""
+    case = spark_case("real-time", "stateless", SparkOptions("real-time", slots=1))
+
+    with pytest.raises(RuntimeError, match="need 2 task slots"):
+        run_case(kafka, case, SHORT)
+
+
+def test_each_query_of_a_run_has_its_own_name() -> None:
+    """Names are unique over hops and copies, and each has the trigger interval of the options."""
+    options = SparkOptions("real-time", interval_seconds=7, copies=2)
+
+    assert {"copy_0": 7, "copy_1": 7} == options.intervals("stateful")
+    assert dict.fromkeys(("hop_0_0", "hop_1_0", "hop_0_1", "hop_1_1"), 7) == options.intervals("two hops")
+    assert [QueryId(1, 0), QueryId(1, 1)] == options.queries("two hops", 1)
