@@ -43,8 +43,16 @@ def _figure(chart: Path) -> str:
 
 
 def _conditions(content: dict[str, Any]) -> str:
-    conditions = [f"{name.replace('_', ' ')} {value}" for name, value in content.get("conditions", {}).items()]
-    return f"Conditions: {', '.join(conditions)}.\n" if conditions else ""
+    conditions = [f"{name.replace('_', ' ')}: {_text(value)}" for name, value in content.get("conditions", {}).items()]
+    return f"Conditions: {'; '.join(conditions)}.\n" if conditions else ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value) or "none"
 
 
 def _is_table(rows: object) -> bool:
