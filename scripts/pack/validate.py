@@ -12,6 +12,7 @@ from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from scripts.pack.checks.wording import check_wording
 from scripts.text.finding import Finding
 
 CHECKS = (
@@ -25,6 +26,7 @@ CHECKS = (
     check_evidence,
     check_advice,
     check_triggers,
+    check_wording,
 )
 
 

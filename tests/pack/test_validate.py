@@ -15,6 +15,7 @@ from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from scripts.pack.checks.wording import check_wording
 from scripts.pack.validate import CHECKS, validate
 from scripts.text.finding import Finding
 
@@ -205,6 +206,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         ),
         "examples/attribution/settings.py",
         "True",
+    ),
+    "wording": (
+        check_wording,
+        _append("examples/attribution/settings.py", "# It waits for ever.\n"),
+        "examples/attribution/settings.py",
+        "'for ever' is not house style",
     ),
 }
 

@@ -128,3 +128,8 @@ def test_list_of_banned_words_is_not_reported(root: Path) -> None:
     """The data file itself contains every banned word and is not checked."""
     assert "for ever" in (root / WORDING_FILE).read_text()
     assert [] == reports(root)
+
+
+def test_repository_contains_no_banned_wording() -> None:
+    """Pages, examples and scripts follow the house style."""
+    assert [] == reports(files.ROOT)
