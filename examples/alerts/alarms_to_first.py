@@ -5,15 +5,12 @@ Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplica
 otherwise the state never expires.
 """
 
-import sys
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
-from examples.alerts.job import Job, Options, read_stream, run
+from examples.alerts.job import Job, Options, read_stream
 from examples.realtime.decoding import ID_PATTERN
 
 ALARMS = StructType(
@@ -81,12 +78,3 @@ JOB = Job(
     writes=("alarms-first", "alarms-rejected"),
     build=build,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the job until Ctrl-C."""
-    return run(JOB, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

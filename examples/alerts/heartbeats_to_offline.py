@@ -5,8 +5,6 @@ OSS runs timers in real-time mode only in Scala, so the rule is in `heartbeats_t
 fires with the next row of its state partition, so ticks provide rows every 20 ms.
 """
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
-from examples.alerts.job import Job, Options, read_stream, run
+from examples.alerts.job import Job, Options, read_stream
 from examples.alerts.ticks import TICKS_TOPIC, ticking
 from examples.realtime.decoding import ID_PATTERN
 from examples.services.scala import scala_object
@@ -108,12 +106,3 @@ JOB = Job(
     build=build,
     companion=ticking,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the job until Ctrl-C."""
-    return run(JOB, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

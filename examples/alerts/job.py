@@ -92,7 +92,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     return writer.trigger(realTime=f"{options.interval_seconds} seconds").start()  # type: ignore[call-overload, no-any-return]
 
 
-def run(job: Job, arguments: Sequence[str] | None = None) -> int:
+def run(job: Job, arguments: Sequence[str]) -> int:
     """Run the job until Ctrl-C and return 0; if it fails, print one line to stderr and return 1."""
     options = _parse(job, arguments)
     stop = threading.Event()
@@ -127,8 +127,8 @@ def _follow(query: StreamingQuery, stop: threading.Event) -> None:
             print(f"committed batch {last_batch_id}: {progress.numInputRows} rows{warning}", flush=True)
 
 
-def _parse(job: Job, arguments: Sequence[str] | None) -> Options:
-    program = f"python -m examples.alerts.{job.name}"
+def _parse(job: Job, arguments: Sequence[str]) -> Options:
+    program = f"python -m examples.alerts {job.name}"
     servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS", "")
     options = arguments_of(
         Options,

@@ -5,15 +5,12 @@ Unreadable records go to `logs-rejected` unmasked, so give that topic the same a
 slow the patterns down: from each position, they look ahead a bounded distance.
 """
 
-import sys
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
-from examples.alerts.job import Job, Options, read_stream, run
+from examples.alerts.job import Job, Options, read_stream
 
 LOGS = StructType(
     [
@@ -110,12 +107,3 @@ JOB = Job(
     writes=("leaks", "logs-masked", "logs-rejected"),
     build=build,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the job until Ctrl-C."""
-    return run(JOB, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

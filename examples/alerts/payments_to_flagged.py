@@ -5,15 +5,12 @@ The newest rule per country in `payment-rules` counts. Real-time mode supports o
 broadcast; the query reads them again at the start of every batch.
 """
 
-import sys
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
-from examples.alerts.job import Job, Options, read_stream, run
+from examples.alerts.job import Job, Options, read_stream
 from examples.realtime.decoding import ID_PATTERN
 
 PAYMENTS = StructType(
@@ -78,12 +75,3 @@ JOB = Job(
     writes=("payments-flagged", "payments-passed", "payments-rejected"),
     build=build,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the job until Ctrl-C."""
-    return run(JOB, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -47,7 +47,7 @@ def encoded(fields: dict[str, Any], **changes: Any) -> bytes:
 
 def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
     """Start a job by its command, as a user would."""
-    words = [sys.executable, "-m", f"examples.alerts.{job.name}", *options]
+    words = [sys.executable, "-m", "examples.alerts", job.name, *options]
     environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     return subprocess.Popen(
         words, cwd=files.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

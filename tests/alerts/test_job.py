@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
+from examples.alerts.__main__ import main
 from examples.alerts.job import Job, Options, start
 from examples.realtime.slots import NotEnoughSlotsError, slots_total
 from tests.alerts.helpers import command, create, encoded, interrupted, send
@@ -25,6 +26,17 @@ def test_help_names_topics_and_required_variable(job: Job) -> None:
     assert 0 == process.returncode
     needed = (job.reads[0], job.writes[0], "KAFKA_BOOTSTRAP_SERVERS", "--interval-seconds")
     assert [] == [name for name in needed if name not in "".join(printed.split())]
+
+
+def test_unknown_job_lists_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong name ends with status 2 and the names of all jobs; `--help` lists them too."""
+    assert 2 == main(["logs-to-leaks"])
+    assert (
+        "error: 'logs-to-leaks' is not a job; use one of payments_to_flagged, logs_to_leaks" in capsys.readouterr().err
+    )
+    assert 0 == main(["--help"])
+    printed = capsys.readouterr().out
+    assert [] == [job.name for job in JOBS if f"  {job.name} " not in printed]
 
 
 def test_job_without_broker_address_names_the_remedy() -> None:

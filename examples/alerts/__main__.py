@@ -1,0 +1,31 @@
+"""Run one alert job until Ctrl-C: `python -m examples.alerts payments_to_flagged`."""
+
+import sys
+from collections.abc import Sequence
+
+from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
+from examples.alerts.job import run
+
+JOBS = {
+    module.JOB.name: module.JOB
+    for module in (payments_to_flagged, logs_to_leaks, alarms_to_first, heartbeats_to_offline)
+}
+USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the job that the first argument names; return 2 if there is no such job."""
+    name, *options = arguments or [""]
+    if name in JOBS:
+        return run(JOBS[name], options)
+    jobs = "\n".join(f"  {job.name:<22} {job.summary}" for job in JOBS.values())
+    text = f"{USAGE}\n\njobs:\n{jobs}\n\n`python -m examples.alerts JOB --help` lists the options of a job."
+    if name in {"-h", "--help"}:
+        print(text)
+        return 0
+    print(f"{text}\n\nerror: {name!r} is not a job; use one of {', '.join(JOBS)}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""
+The rooms of `examples/` and `scripts/`, from the bottom up, and what each may import.
+
+A room is a folder without its subfolders. A folder with several floors has a key per module: the longest key counts.
+A room may import itself and the rooms listed for it; only rooms further up in this table may be listed.
+"""
+
+EXAMPLES = {
+    # Building blocks.
+    "examples/realtime": "",
+    "examples/command_line": "",
+    "examples/services": "",
+    "examples/sinks": "",
+    "examples/kafka": "realtime",
+    "examples/measure": "services",
+    "examples/quickstart": "kafka realtime services",
+    "examples/alerts": "command_line kafka realtime services",
+    # The pipeline: its words, its rules, its flow.
+    "examples/attribution/topics": "kafka",
+    "examples/attribution/settings": "attribution/topics",
+    "examples/attribution/events": "",
+    "examples/attribution/results": "",
+    "examples/attribution/correlation": "attribution/events attribution/results attribution/settings realtime",
+    "examples/attribution/credit": "realtime",
+    "examples/attribution/pacing": "attribution/correlation attribution/settings attribution/topics kafka",
+    "examples/attribution": "attribution/events attribution/results attribution/settings attribution/topics "
+    "attribution/correlation attribution/credit attribution/pacing kafka realtime sinks",
+    "examples/attribution/pipeline": "attribution attribution/credit attribution/settings attribution/topics realtime",
+    # What surrounds the pipeline when it is demonstrated.
+    "examples/attribution/traffic": "attribution/events attribution/pacing attribution/settings attribution/topics "
+    "kafka realtime",
+    "examples/attribution/audit": "attribution/events attribution/results attribution/settings attribution/topics "
+    "attribution/correlation attribution/credit attribution/pacing kafka measure realtime",
+    "examples/attribution/demo": "attribution attribution/audit attribution/pacing attribution/pipeline "
+    "attribution/settings attribution/topics attribution/traffic command_line measure realtime services sinks",
+    # Benchmarks: results below the harness, programs on top.
+    "examples/benchmarks/results": "measure",
+    "examples/benchmarks/harness": "benchmarks/results command_line kafka measure realtime services",
+    "examples/benchmarks/spark": "benchmarks/harness benchmarks/results measure realtime services",
+    "examples/benchmarks/other_engines": "benchmarks/harness benchmarks/results benchmarks/spark services",
+    "examples/benchmarks/sink": "attribution attribution/correlation attribution/settings attribution/topics "
+    "kafka measure realtime services sinks",
+    "examples/benchmarks": "alerts attribution attribution/settings attribution/topics benchmarks/harness "
+    "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services sinks",
+}
+
+SCRIPTS = {
+    "scripts/text": "",
+    # The linter: it imports nothing else, so it can be copied and installed alone.
+    "scripts/lint/spark": "text",
+    "scripts/lint/rules": "lint/spark text",
+    "scripts/lint/prose": "lint/rules text",
+    "scripts/lint/python": "lint/prose lint/rules lint/spark",
+    "scripts/lint/files": "lint/prose lint/python lint/rules lint/spark text",
+    "scripts/lint": "lint/files lint/prose lint/python lint/rules lint/spark text",
+    # The pack as files: what is generated and installed, then the checks, then all of them.
+    "scripts/pack/tables": "",
+    "scripts/pack": "lint pack/tables text",
+    "scripts/pack/checks": "lint pack text",
+    "scripts/pack/validate": "pack/checks text",
+    "scripts/site": "pack pack/checks text",
+    "scripts/skills": "lint pack pack/validate text",
+}
+
+ALLOWED: dict[str, frozenset[str]] = {
+    room: frozenset(f"{base}/{name}" for name in names.split())
+    for base, table in (("examples", EXAMPLES), ("scripts", SCRIPTS))
+    for room, names in table.items()
+}
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module, which is a path without suffix such as `examples/kafka/topics`."""
+    folder = module.rpartition("/")[0]
+    return module if module in ALLOWED else folder
