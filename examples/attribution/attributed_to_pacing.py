@@ -1,9 +1,8 @@
 """
-Count what each campaign has delivered and what it has promised, a row for every slot that changes.
+Count delivered and reserved slots per campaign; every change of a slot emits a new count.
 
-What arrives are records of `ad-attributed`; what leaves are counts for `ad-pacing` by campaign, bucket and shard.
-Real-time mode demands SQL expressions only: each group keeps every version of its slots and counts the newest, so that
-repeats and order do not matter, and a slot that is restated lowers the count again.
+Each group keeps all versions of its slots and counts the newest one, so duplicates and order do not matter, and a slot
+that changes from `filled` to `unfilled` lowers the count again.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -26,14 +25,19 @@ PACING = StructType(
         StructField("reserved", LongType()),
     ]
 )
-"""One count, as `pacing_rule.CampaignCount`; the newest version of a result id counts."""
+"""
+One count, as `pacing.rule.CampaignCount`; the newest version of a result id counts.
+
+    {"result_id": "run-campaign-0/1767225577000/0", "version": 36, "campaign_id": "run-campaign-0",
+     "bucket_ts": 1767225577000, "shard": 0, "slots": 3, "delivered": 1, "reserved": 2}
+"""
 
 
 def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Turn Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) of `PACING` structs as JSON.
 
-    A bucket ends when `events_to_attributed` would drop every event of its requests; what comes later is dropped too.
+    A bucket ends when `events_to_attributed` drops all events of its requests; later rows are dropped here too.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms
@@ -55,26 +59,26 @@ def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     }
     return buckets.select(
         group["result_id"].cast("binary").alias("key"),
-        F.to_json(_counted(F.col("versions"), group)).cast("binary").alias("value"),
+        F.to_json(_count(F.col("versions"), group)).cast("binary").alias("value"),
     )
 
 
-def _counted(versions: Column, group: dict[str, Column]) -> Column:
-    def counted(known: Column, slot: Column) -> Column:
+def _count(versions: Column, group: dict[str, Column]) -> Column:
+    def add_slot(count: Column, slot: Column) -> Column:
         with_slot = F.struct(
             slot["result_id"].alias("slot_id"),
-            (known["version"] + slot["version"]).alias("version"),
-            (known["slots"] + 1).alias("slots"),
-            (known["delivered"] + (slot["code"] == "filled").cast("long")).alias("delivered"),
-            (known["reserved"] + (slot["code"] == "pending").cast("long")).alias("reserved"),
+            (count["version"] + slot["version"]).alias("version"),
+            (count["slots"] + 1).alias("slots"),
+            (count["delivered"] + (slot["code"] == "filled").cast("long")).alias("delivered"),
+            (count["reserved"] + (slot["code"] == "pending").cast("long")).alias("reserved"),
         )
-        # Newest first: the first version of a slot is the one that counts.
-        return F.when(slot["result_id"] == known["slot_id"], known).otherwise(with_slot)
+        # Versions are sorted newest first, so only the first version of each slot counts.
+        return F.when(slot["result_id"] == count["slot_id"], count).otherwise(with_slot)
 
     def row(count: Column) -> Column:
         return F.struct(*((group[name] if name in group else count[name]).alias(name) for name in PACING.names))
 
     zeros = (F.lit(0).cast("long").alias(name) for name in ("version", "slots", "delivered", "reserved"))
-    nothing = F.struct(F.lit("").alias("slot_id"), *zeros)
-    # The row is made inside: a column that several others pick fields from would be folded anew for each of them.
-    return F.aggregate(F.sort_array(versions, asc=False), nothing, counted, row)
+    empty_count = F.struct(F.lit("").alias("slot_id"), *zeros)
+    # `aggregate` builds the whole row: if other columns selected fields of its result, each would repeat the fold.
+    return F.aggregate(F.sort_array(versions, asc=False), empty_count, add_slot, row)

@@ -1,8 +1,7 @@
 """
-Follow `ad-attributed` into PostgreSQL beside the query that writes it, some milliseconds behind.
+Copy `ad-attributed` into PostgreSQL, one row per result, within milliseconds of the query that writes the topic.
 
-What arrives are records of `ad-attributed`, versions of a result in any order; what leaves is one row per result.
-Real-time mode of open-source Spark hands rows to a Python sink seconds late, so a Kafka consumer drives the sink here.
+In real-time mode OSS 4.3.0 passes rows to a Python sink seconds late, so a Kafka consumer drives the sink instead.
 """
 
 import json
@@ -20,52 +19,53 @@ from psycopg.conninfo import conninfo_to_dict
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from examples.kafka.client import CLIENT, is_record
+from examples.kafka.client import CONSUMER, end_offsets, is_record
 from examples.sinks import PostgresUpsertSink
 
-OFFSETS = {"topic": "text", "partition": "int", "next_offset": "bigint"}
-SAVE_SECONDS = 1.0
+OFFSET_COLUMNS = {"topic": "text", "partition": "int", "next_offset": "bigint"}
+SAVE_INTERVAL_SECONDS = 1.0
 POLL_SECONDS = 0.1
-TIMEOUT_SECONDS = 10
 
 
-class Follower:
+class ResultsConsumer:
     """
-    A consumer of `ad-attributed`.
+    A consumer of `ad-attributed` that writes to PostgreSQL.
 
-    Its offsets are rows of the same database, written after the results that they cover: so a database that is new, or
-    restored from a backup, gets what it lacks.
+    Its offsets are rows of the same database, written after the results that they cover. A new database, or one that
+    was restored from a backup, therefore receives all results that it lacks.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings, partitions: int) -> None:
-        """Create the tables and find the place to go on from."""
+        """Create the tables if they do not exist, and load the stored offsets."""
         create_tables(dsn, settings)
         connect: dict[str, Any] = dict(conninfo_to_dict(dsn))
-        offsets = (SCHEMA, f"{results_table(settings)}_offsets")
+        offsets_table = (SCHEMA, f"{results_table(settings)}_offsets")
         self._results = results_sink(connect, settings)
-        self._offsets = PostgresUpsertSink(connect, offsets, ("topic", "partition"), OFFSETS, "next_offset")
+        self._offsets = PostgresUpsertSink(
+            connect, offsets_table, ("topic", "partition"), OFFSET_COLUMNS, "next_offset"
+        )
         self.metrics = self._results.metrics
         self._topic = settings.topic(ATTRIBUTED_TOPIC)
         with psycopg.connect(dsn) as connection:
-            query = f"select partition, next_offset from {SCHEMA}.{offsets[1]} where topic = %s"
+            query = f"select partition, next_offset from {'.'.join(offsets_table)} where topic = %s"
             stored = connection.execute(query.encode(), [self._topic]).fetchall()
         self._next = dict.fromkeys(range(partitions), 0) | dict(stored)
         self._ends = dict.fromkeys(self._next, 0)
         self._finish = threading.Event()
-        consumer = {"group.id": results_table(settings), "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-        self._consumer = Consumer({**CLIENT, **consumer, "bootstrap.servers": bootstrap_servers})
+        confs = {"group.id": results_table(settings), "auto.offset.reset": "earliest"}
+        self._consumer = Consumer({**CONSUMER, **confs, "bootstrap.servers": bootstrap_servers})
         self._consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in self._next.items()])
-        self.running: Future[None] = Future()
+        self.future: Future[None] = Future()
 
     def run(self) -> None:
-        """Follow until told to finish, then to the end of the topic; everything is in the database afterwards."""
+        """Consume until `request_finish`, then to the end of the topic; return when all results are stored."""
         error: BaseException | None = None
         for number, sink in enumerate((self._results, self._offsets)):
             sink.open(number, 0)
         self.metrics = self._results.metrics
         try:
-            self._follow(self._finish.is_set)
-            self._follow(self._is_at_end)
+            self._consume_until(self._finish.is_set)
+            self._consume_until(self._is_at_end)
             self._save_offsets()
         except BaseException as failure:
             error = failure
@@ -75,29 +75,29 @@ class Follower:
             self._offsets.close(error)
             self._consumer.close()
 
-    def tell_to_finish(self) -> None:
+    def request_finish(self) -> None:
         """Make `run` return at the end of the topic."""
         self._finish.set()
 
     def finish(self) -> None:
-        """Return when everything is in the database; raise what `run` failed with."""
-        self.tell_to_finish()
-        self.running.result()
+        """Return when all results are stored; raise the error of `run` if it failed."""
+        self.request_finish()
+        self.future.result()
 
     def raise_if_failed(self) -> None:
-        """Raise what `run` failed with, if it has."""
-        if self.running.done():
-            self.running.result()
+        """Raise the error of `run` if it has failed."""
+        if self.future.done():
+            self.future.result()
 
-    def _follow(self, is_over: Callable[[], bool]) -> None:
+    def _consume_until(self, is_over: Callable[[], bool]) -> None:
         saved_at = time.monotonic()
         while not is_over():
-            # One message at a time: a call for many would wait for as many, or for its timeout.
+            # One message per call: a call for more would wait until all of them have arrived or its timeout ends.
             message = self._consumer.poll(POLL_SECONDS)
             if message is not None and is_record(message):
                 self._results.process(dict.fromkeys(COLUMNS) | json.loads(message.value() or b""))
                 self._next[message.partition() or 0] = (message.offset() or 0) + 1
-            if time.monotonic() > saved_at + SAVE_SECONDS:
+            if time.monotonic() > saved_at + SAVE_INTERVAL_SECONDS:
                 self._save_offsets()
                 saved_at = time.monotonic()
 
@@ -108,23 +108,24 @@ class Follower:
 
     def _is_at_end(self) -> bool:
         for partition, offset in self._next.items():
-            # Asked only where the end that is known is reached: the question is a round trip, and comes per record.
+            # This method runs once per record and each request is a round trip, so request an end only at the last one.
             if offset >= self._ends[partition]:
                 place = TopicPartition(self._topic, partition)
-                low, high = self._consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)
-                self._ends[partition] = high if low < high else 0
+                self._ends[partition] = end_offsets(self._consumer, [place])[self._topic, partition]
             if offset < self._ends[partition]:
                 return False
         return True
 
 
 @contextmanager
-def attributed_to_postgres(bootstrap_servers: str, dsn: str, settings: Settings, partitions: int) -> Iterator[Follower]:
-    """Follow `ad-attributed` with its `partitions` while the block runs, and to the end of the topic afterwards."""
-    follower = Follower(bootstrap_servers, dsn, settings, partitions)
+def attributed_to_postgres(
+    bootstrap_servers: str, dsn: str, settings: Settings, partitions: int
+) -> Iterator[ResultsConsumer]:
+    """Consume all `partitions` of `ad-attributed` during the block, and to the end of the topic afterwards."""
+    consumer = ResultsConsumer(bootstrap_servers, dsn, settings, partitions)
     with ThreadPoolExecutor(1, "attributed_to_postgres") as threads:
-        follower.running = threads.submit(follower.run)
+        consumer.future = threads.submit(consumer.run)
         try:
-            yield follower
+            yield consumer
         finally:
-            follower.tell_to_finish()
+            consumer.request_finish()

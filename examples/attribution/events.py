@@ -3,10 +3,10 @@
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
-"""Playback steps in their order."""
+"""Playback steps in their order of time."""
 KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
-"""Kinds that have result codes of their own; all playback steps share the family `step`."""
+"""Kinds with their own result codes; all playback steps share the codes of the family `step`."""
 
 INPUT = StructType(
     [
@@ -27,7 +27,13 @@ INPUT = StructType(
         StructField("value_micros", LongType()),
     ]
 )
-"""One source record; times in UTC milliseconds, `value_micros` in millionths of the currency unit."""
+"""
+One source record. Times are UTC milliseconds, `value_micros` is in millionths of the currency unit.
+
+    {"event_id": "run-e735", "kind": "request", "transaction_id": "run-t734", "campaign_id": "run-campaign-0",
+     "user_key": "user-4940", "slots": ["slot-0", "slot-1", "slot-2"],
+     "event_ts": 1767225577743, "server_ts": 1767225606850, "request_ts": 1767225577743}
+"""
 
 EVENTS = StructType(
     [
@@ -38,4 +44,11 @@ EVENTS = StructType(
         StructField("appended_at", LongType()),
     ]
 )
-"""One accepted event: the source record, the time that counts, and its position and append time in the source topic."""
+"""
+One accepted event: the source record, its effective time, and its position and append time in the source topic.
+
+    {"event_id": "run-e735", "kind": "request", "event_ts": 1767225577743, "server_ts": 1767225606850,
+     "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",
+     "user_key": "user-4940", "slots": ["slot-0", "slot-1", "slot-2"], "effective_ts": 1767225577743,
+     "clock_skew": false, "src": "ad-requests:0:000000000079", "appended_at": 1767225606852}
+"""

@@ -1,9 +1,8 @@
 """
-Correlate the events of each transaction, and emit every result that a new event changed.
+Correlate the events of each transaction, and emit every result that a new event changes.
 
-What arrives are records of `events`; what leaves are results for `ad-attributed`, keyed by result id.
-Real-time mode demands SQL expressions only, and emits one row per input row: the aggregation keeps the transaction's
-events in arrival order, so the change is the difference between the results of all of them and of all but the newest.
+In real-time mode an aggregation emits one row per input row. The state keeps the events in order of arrival, so the
+changed results are the difference between the results of all events and those of all events but the newest.
 """
 
 from pyspark.sql import DataFrame
@@ -18,8 +17,8 @@ def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Turn Kafka source rows of `events` into Kafka sink rows (key, value) of `ATTRIBUTED` structs as JSON.
 
-    In micro-batch mode many events may share an output row, so that every result of the transaction is emitted.
-    State ends `horizon_ms + watermark_slack_ms` behind the newest request, when no event can change it any more.
+    In micro-batch mode one output row may cover several events, so every result of the transaction is emitted.
+    State expires when another request is `horizon_ms + watermark_slack_ms` newer; no event can change it any more.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")

@@ -1,9 +1,8 @@
 """
-Decode the three source topics into typed events, and route what cannot be decoded to the reject topic.
+Decode the three source topics into typed events, and route records that cannot be decoded to the reject topic.
 
-What arrives are JSON records of `ad-requests`, `ad-impressions` and `ad-callbacks`; what leaves is one record each, in
-`events` (typed JSON) or in `ad-rejected` (the raw bytes; reason, source position and length are headers).
-Real-time mode demands a total expression: no Python, and nothing that throws, or one bad row ends the query for good.
+The expression accepts every input. If it raised an error for one bad record, the query would fail again at that record
+after every restart. Records of `ad-rejected` keep the raw bytes; reason, source position and length are headers.
 """
 
 from functools import reduce
@@ -22,18 +21,18 @@ KINDS_OF_TOPIC = {
     "ad-impressions": ("impression",),
     "ad-callbacks": ("click", *STEPS, "conversion"),
 }
-EVERY_KIND = tuple(kind for kinds in KINDS_OF_TOPIC.values() for kind in kinds)
-IN_TRANSACTION = tuple(kind for kind in EVERY_KIND if kind != "conversion")
-ON_IMPRESSION = tuple(kind for kind in IN_TRANSACTION if kind != "request")
+ALL_KINDS = tuple(kind for kinds in KINDS_OF_TOPIC.values() for kind in kinds)
+KINDS_IN_TRANSACTION = tuple(kind for kind in ALL_KINDS if kind != "conversion")
+KINDS_WITH_IMPRESSION = tuple(kind for kind in KINDS_IN_TRANSACTION if kind != "request")
 KINDS_REQUIRING = {
-    "event_id": EVERY_KIND,
-    "event_ts": EVERY_KIND,
-    "server_ts": EVERY_KIND,
-    "transaction_id": IN_TRANSACTION,
-    "request_ts": IN_TRANSACTION,
-    "campaign_id": IN_TRANSACTION,
+    "event_id": ALL_KINDS,
+    "event_ts": ALL_KINDS,
+    "server_ts": ALL_KINDS,
+    "transaction_id": KINDS_IN_TRANSACTION,
+    "request_ts": KINDS_IN_TRANSACTION,
+    "campaign_id": KINDS_IN_TRANSACTION,
     "slots": ("request",),
-    "impression_id": ON_IMPRESSION,
+    "impression_id": KINDS_WITH_IMPRESSION,
     "slot_id": ("impression",),
     "creative_length_ms": ("impression",),
     "advertiser_id": ("conversion",),
@@ -42,8 +41,8 @@ KINDS_REQUIRING = {
 }
 IDS = tuple(field.name for field in INPUT if isinstance(field.dataType, StringType) and field.name != "kind")
 NUMBERS = tuple(field.name for field in INPUT if isinstance(field.dataType, LongType))
-MOST_SLOTS = 16
-HEADERS = "array<struct<key:string,value:binary>>"
+MAX_SLOTS = 16
+HEADERS_TYPE = "array<struct<key:string,value:binary>>"
 
 
 def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
@@ -51,7 +50,7 @@ def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     Turn Kafka source rows (read with `includeHeaders`) into Kafka sink rows: key, value, headers, topic.
 
     Every input row gives exactly one output row: an `EVENTS` struct as JSON for `events`, keyed by transaction,
-    or the raw value for `ad-rejected`. Of the headers only the intended send time `t0` goes on.
+    or the raw value for `ad-rejected`. The only header that is kept is `t0`, the intended send time.
     """
     decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
@@ -84,7 +83,7 @@ def _in_range(name: str) -> Column:
 
 
 def _reject_reason(settings: Settings) -> Column:
-    """Return the first reason to reject the row, or null for a good one."""
+    """Return the first reason to reject the row, or null for a valid row."""
     kind, windows = F.col("event.kind"), settings.windows
     has_wrong_slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
     reasons = {
@@ -114,9 +113,9 @@ def _is_kind_of_topic(settings: Settings) -> Column:
 
 def _is_slots(slots: Column) -> Column:
     all_named = F.forall(slots, lambda slot: F.coalesce(slot.rlike(ID_PATTERN), F.lit(False)))
-    return F.size(slots).between(1, MOST_SLOTS) & all_named
+    return F.size(slots).between(1, MAX_SLOTS) & all_named
 
 
 def _kept_headers() -> Column:
-    headers = F.coalesce("headers", F.array().cast(HEADERS))
+    headers = F.coalesce("headers", F.array().cast(HEADERS_TYPE))
     return F.filter(headers, lambda header: (header["key"] == "t0") & (F.length(header["value"]) <= 32))

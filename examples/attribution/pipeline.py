@@ -1,7 +1,7 @@
 """
-The queries of the pipeline: which topics each reads and writes, and how it starts.
+The five queries of the pipeline: the topics that each reads and writes, and its start.
 
-Trigger, output mode and checkpoint of every query are set in `start_queries`.
+`start_queries` sets trigger, output mode and checkpoint of every query.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,110 +29,110 @@ from examples.attribution.touches_to_credit import touches_to_credit
 from examples.realtime.queries import KAFKA_SINK, wait_until
 from examples.realtime.slots import preflight, slots_needed
 
-SOURCE = {"startingOffsets": "earliest", "includeHeaders": "true"}
+SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()
 """The credit rules of the demonstration, before the time scale."""
-START_SECONDS = 120
+START_TIMEOUT_SECONDS = 120
 # The first Python worker of a query must connect within ten seconds, which cannot be configured (OSS 4.3.0).
-SLOW_PYTHON = "Python worker failed to connect back"
+SLOW_PYTHON_MESSAGE = "Python worker failed to connect back"
 MAX_PYTHON_STARTS = 3
 
 
 @dataclass(frozen=True)
-class Hop:
-    """One query from `sources` to `target`; without a target its rows name their topics."""
+class PipelineQuery:
+    """One query from `sources` to `target`; without a target, its rows name their topics."""
 
     name: str
     sources: tuple[str, ...]
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
-    """Interval of a query that runs in micro-batch always, because real-time mode refuses its Python."""
+    """Interval of a query that always runs in micro-batch mode, because real-time mode refuses its Python processor."""
 
 
-def hops(settings: Settings) -> list[Hop]:
+def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
     """Return the five queries in the order of the flow."""
-    timeouts_seconds, credits_seconds = settings.timeouts_interval_seconds, settings.credits_interval_seconds
     return [
-        Hop("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
-        Hop(
+        PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
+        PipelineQuery(
             "events_to_attributed", (EVENTS_TOPIC,), ATTRIBUTED_TOPIC, lambda rows: events_to_attributed(rows, settings)
         ),
-        Hop(
+        PipelineQuery(
             "attributed_to_pacing", (ATTRIBUTED_TOPIC,), PACING_TOPIC, lambda rows: attributed_to_pacing(rows, settings)
         ),
-        Hop(
+        PipelineQuery(
             "events_to_timeouts",
             (EVENTS_TOPIC,),
             ATTRIBUTED_TOPIC,
             lambda rows: events_to_timeouts(rows, settings),
-            timeouts_seconds,
+            settings.timeouts_interval_seconds,
         ),
-        Hop(
+        PipelineQuery(
             "touches_to_credit",
             (ATTRIBUTED_TOPIC, EVENTS_TOPIC, ERASURES_TOPIC),
             CREDITS_TOPIC,
             lambda rows: touches_to_credit(rows, settings, RULES),
-            credits_seconds,
+            settings.credits_interval_seconds,
         ),
     ]
 
 
 def start_queries(
-    settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoints: str
+    settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoint_dir: str
 ) -> list[StreamingQuery]:
-    """Start all queries after a check of their slots."""
+    """Check that the session has enough task slots, then start all queries."""
 
     def read(topics: Iterable[str]) -> DataFrame:
-        source = spark.readStream.format("kafka").options(**SOURCE).option("kafka.bootstrap.servers", bootstrap_servers)
+        source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS)
+        source = source.option("kafka.bootstrap.servers", bootstrap_servers)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
-    streams = {hop: hop.transform(read(hop.sources)) for hop in hops(settings)}
-    preflight(spark, {h.name: (rows, tasks_of_source(h, rows, partitions, settings)) for h, rows in streams.items()})
-    queries: dict[Hop, StreamingQuery] = {}
+    streams = {query: query.transform(read(query.sources)) for query in pipeline_queries(settings)}
+    preflight(spark, {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()})
+    started: dict[PipelineQuery, StreamingQuery] = {}
     try:
-        # Those with Python first and one after the other, while the machine has nothing else to do.
-        for hop in sorted(streams, key=lambda hop: hop.micro_batch_seconds is None):
-            writer = streams[hop].writeStream.format("kafka").options(**KAFKA_SINK)
+        # Queries with Python first and one after the other, while the machine is idle.
+        for query in sorted(streams, key=lambda query: query.micro_batch_seconds is None):
+            writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
             writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
-            if hop.target:
-                writer = writer.option("topic", settings.topic(hop.target))
-            writer = writer.queryName(hop.name).outputMode("update")
-            writer = writer.option("checkpointLocation", f"{checkpoints}/{hop.name}")
-            if is_real_time(hop, settings):
+            if query.target:
+                writer = writer.option("topic", settings.topic(query.target))
+            writer = writer.queryName(query.name).outputMode("update")
+            writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
+            if is_real_time(query, settings):
                 # The keyword is missing in the type hints of PySpark 4.3.0.
                 writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
             else:
-                writer = writer.trigger(processingTime=f"{round(1000 * (hop.micro_batch_seconds or 0))} milliseconds")
-            queries[hop] = writer.start() if hop.micro_batch_seconds is None else _start_python(writer)
+                writer = writer.trigger(processingTime=f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds")
+            started[query] = writer.start() if query.micro_batch_seconds is None else _start_with_python(writer)
     except BaseException:
-        for query in queries.values():
-            query.stop()
+        for running in started.values():
+            running.stop()
         raise
-    return [queries[hop] for hop in streams]
+    return [started[query] for query in streams]
 
 
-def _start_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:
+def _start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:
     query = writer.start()
     try:
-        wait_until(lambda: query.lastProgress, START_SECONDS, f"the first batch of {query.name!r}", [query])
+        wait_until(lambda: query.lastProgress, START_TIMEOUT_SECONDS, f"the first batch of {query.name!r}", [query])
     except BaseException as error:
         query.stop()
-        if attempts > 1 and SLOW_PYTHON in str(error):
-            return _start_python(writer, attempts - 1)
+        if attempts > 1 and SLOW_PYTHON_MESSAGE in str(error):
+            return _start_with_python(writer, attempts - 1)
         raise
     return query
 
 
-def is_real_time(hop: Hop, settings: Settings) -> bool:
+def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
     """Return whether the query runs in real-time mode with these settings."""
-    return settings.trigger == "real-time" and hop.micro_batch_seconds is None
+    return settings.trigger == "real-time" and query.micro_batch_seconds is None
 
 
-def tasks_of_source(hop: Hop, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
-    """Return what `preflight` has to add to the shuffles of a query for its source; partitions are those by topic."""
-    source = sum(partitions[topic] for topic in hop.sources)
-    if is_real_time(hop, settings):
-        return source
-    # The stages of a micro-batch run one after the other, so that the widest of them decides.
-    return max(source - slots_needed(stream, 0), 0)
+def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
+    """Return the task slots that a query needs in addition to its shuffles; `partitions` counts them by topic."""
+    source_partitions = sum(partitions[topic] for topic in query.sources)
+    if is_real_time(query, settings):
+        return source_partitions
+    # The stages of a micro-batch run one after the other, so its widest stage decides.
+    return max(source_partitions - slots_needed(stream, 0), 0)

@@ -25,4 +25,11 @@ ATTRIBUTED = StructType(
         StructField("deadline", LongType()),
     ]
 )
-"""One result, as `correlation.rule.Result`; times in UTC milliseconds. The newest version of a result id counts."""
+"""
+One result, as `correlation.rule.Result`; times are UTC milliseconds. The newest version of a result id counts.
+
+    {"result_id": "run-t734/1767225577743/click/run-e741", "version": 12, "kind": "click", "code": "matched",
+     "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",
+     "effective_ts": 1767225610095, "src": "ad-callbacks:0:000000000251", "appended_at": 1767225625702,
+     "clock_skew": false, "user_key": "user-4940", "event_id": "run-e741", "impression_id": "run-i737"}
+"""

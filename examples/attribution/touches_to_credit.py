@@ -1,10 +1,9 @@
 """
-Give credit for each conversion to the touches of its user, and restate it while late touches may come.
+Credit each conversion to the touches of its user, and emit a new version whenever a late touch changes the credit.
 
-What arrives are records of `ad-attributed` (touches), of `events` (conversions) and tombstones keyed by user (erasure);
-what leaves are answers for `ad-credits`, keyed by result id.
-Real-time mode demands Databricks here: open-source Spark 4.3 refuses Python processors in it with
-STDS_FAILED_TO_READ_OPERATOR_METADATA, so that this query runs in micro-batch beside the real-time ones.
+The input is records of `ad-attributed` (touches) and `events` (conversions), and tombstones keyed by user (erasures).
+OSS 4.3.0 refuses Python processors in real-time mode with STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in
+micro-batch mode; Databricks runs them in real-time mode.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -51,27 +50,38 @@ CREDITS = StructType(
         ),
     ]
 )
-"""One answer, as `credit_rule.Credited`; the newest version of a result id counts."""
+"""
+The credit of one order, as `credit.rule.OrderCredit`; the newest version of a result id counts.
+
+    {"result_id": "user-4940/advertiser-2/run-o743", "version": 10, "code": "attributed", "final": false,
+     "model": "position", "advertiser_id": "advertiser-2", "order_id": "run-o743", "effective_ts": 1767225655095,
+     "value_micros": 88000000, "records": 1, "late_touches": 0, "path_truncated": false,
+     "src": "ad-callbacks:0:000000000775", "appended_at": 1767225667102,
+     "credits": [{"result_id": "run-t734/1767225577743/click/run-e741", "kind": "click",
+                  "campaign_id": "run-campaign-0", "effective_ts": 1767225610095,
+                  "credit_millionths": 1000000, "value_micros": 88000000}]}
+"""
 
 
 def touches_to_credit(records: DataFrame, settings: Settings, rules: CreditRules) -> DataFrame:
     """
     Turn Kafka source rows of all three topics into Kafka sink rows (key, value) of `CREDITS` structs as JSON.
 
-    A conversion without user has a key of its own: it is unattributed, but counted.
+    A conversion without a user is keyed by its order: it is unattributed, but counted.
     """
-    answers = (
-        _news(records, settings)
+    orders = (
+        _records_by_user(records, settings)
         .groupBy("user")
         .transformWithState(CreditProcessor(rules.scaled(settings.time_scale)), CREDITS, "update", "processingTime")
     )
-    return answers.select(
+    return orders.select(
         F.col("result_id").cast("binary").alias("key"), F.to_json(F.struct("*")).cast("binary").alias("value")
     )
 
 
-def _news(records: DataFrame, settings: Settings) -> DataFrame:
-    text, is_erasure = F.col("value").cast("string"), F.col("value").isNull() & F.col("key").isNotNull()
+def _records_by_user(records: DataFrame, settings: Settings) -> DataFrame:
+    text = F.col("value").cast("string")
+    is_erasure = F.col("value").isNull() & F.col("key").isNotNull()
     result = F.when(F.col("topic") == settings.topic(ATTRIBUTED_TOPIC), F.from_json(text, ATTRIBUTED))
     event = F.when(F.col("topic") == settings.topic(EVENTS_TOPIC), F.from_json(text, EVENTS))
     decoded = records.select(
@@ -81,7 +91,7 @@ def _news(records: DataFrame, settings: Settings) -> DataFrame:
         F.col("key").cast("string").alias("key"),
         F.unix_millis("timestamp").alias("stored_at"),
     )
-    # A pending result never follows one that was valid, so that nothing is lost without it.
+    # A result never changes from valid to pending, so pending versions can be left out.
     is_touch = F.col("result.kind").isin("impression", "click") & (F.col("result.code") != "pending")
     is_touch &= F.col("result.user_key").isNotNull()
     is_conversion = F.col("event.kind") == "conversion"

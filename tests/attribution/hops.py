@@ -1,4 +1,4 @@
-"""A hop of the pipeline that runs on the broker, for tests: a way in, a way out, and a restart."""
+"""One hop of the pipeline on the broker, for tests: run its query, send its input, read its output."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -6,10 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.kafka.client import consumer_from_start, is_record
 from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
@@ -17,18 +18,20 @@ PARTITIONS = 2
 DEADLINE_SECONDS = 120
 
 
-class Hop:
-    """One query from `sources` to `target`; topics are named in full."""
+class RunningHop:
+    """One query from sources to a target; topics have their full names."""
 
     def __init__(
         self, spark: SparkSession, kafka: str, transform: Callable[[DataFrame], DataFrame], checkpoint: Path
     ) -> None:
-        """Take what maps Kafka source rows to Kafka sink rows, and where the query keeps its progress."""
+        """Prepare a query; `transform` maps Kafka source rows to Kafka sink rows."""
         self.spark, self.kafka, self.transform, self.checkpoint = spark, kafka, transform, checkpoint
         self.query: StreamingQuery
 
-    def start(self, sources: Sequence[str], target: str, *, real_time: bool = False, every: str = "0 seconds") -> None:
-        """Start the query in real-time mode or with micro-batches `every` so often, or again from its checkpoint."""
+    def start(
+        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "0 seconds"
+    ) -> None:
+        """Start the query in real-time mode, or in micro-batch mode with this interval; continue from a checkpoint."""
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")
         writer = self.transform(source.load()).writeStream.format("kafka").outputMode("update")
@@ -37,57 +40,56 @@ class Hop:
         if real_time:
             self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
         else:
-            self.query = writer.trigger(processingTime=every).start()
+            self.query = writer.trigger(processingTime=interval).start()
 
     def has_committed(self) -> bool:
-        """Tell whether a batch with input has been committed since the start."""
+        """Return whether a batch with input has been committed since the start."""
         raise_if_failed([self.query])
         return any(progress.numInputRows for progress in self.query.recentProgress)
 
     def state_rows(self) -> int:
-        """Return the rows of state after the last batch, -1 before the first."""
+        """Return the number of state rows after the last batch, -1 before the first."""
         raise_if_failed([self.query])
         progress = self.query.lastProgress
         return progress.stateOperators[0].numRowsTotal if progress and progress.stateOperators else -1
 
     def timers(self) -> int:
-        """Return how many timers stand in the committed state."""
+        """Return the number of timers in the committed state."""
         timers = self.spark.read.format("statestore").option("readRegisteredTimers", "true")
         return timers.load(str(self.checkpoint)).count()
 
 
-class Mailbox:
-    """Sends records with their append times known, and folds a topic to its newest versions."""
+class HopClient:
+    """Sends input records, and keeps the newest version of each output row."""
 
     def __init__(self, kafka: str, target: str) -> None:
         """Read `target` from its start."""
         self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
-        self.consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test", "fetch.wait.max.ms": 50})
-        self.consumer.assign([TopicPartition(target, partition, 0) for partition in range(PARTITIONS)])
+        self.consumer = consumer_from_start(kafka, {target: PARTITIONS}, {"fetch.wait.max.ms": 50})
         self.newest: dict[str, dict[str, Any]] = {}
         self.rows: list[dict[str, Any]] = []
 
     def send(self, topic: str, key: str, fields: dict[str, Any] | None) -> int:
-        """Send one record, None for a tombstone, and return the broker's time of its append."""
+        """Send one record (None for a tombstone) and return its append time."""
         return self.send_all([(topic, key, fields)])[0]
 
     def send_all(self, records: Sequence[tuple[str, str, dict[str, Any] | None]]) -> list[int]:
-        """Send records of (topic, key, fields), and return the broker's times of their appends."""
+        """Send records of (topic, key, fields) and return their append times."""
         appended = [0] * len(records)
 
-        def delivered(n: int, error: KafkaError | None, message: Message) -> None:
+        def on_delivery(n: int, error: KafkaError | None, message: Message) -> None:
             assert error is None
             appended[n] = message.timestamp()[1]
 
         for n, (topic, key, fields) in enumerate(records):
             value = None if fields is None else json.dumps({k: v for k, v in fields.items() if v is not None}).encode()
-            self.producer.produce(topic, value, key.encode(), on_delivery=partial(delivered, n))
+            self.producer.produce(topic, value, key.encode(), on_delivery=partial(on_delivery, n))
         assert 0 == self.producer.flush(30)
         return appended
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Read what has come, and return the newest version by result id."""
-        for message in self.consumer.consume(500, 0.2):
+        """Read new rows, and return the newest version by result id."""
+        for message in filter(is_record, self.consumer.consume(500, 0.2)):
             row = json.loads(message.value() or b"")
             assert row["result_id"].encode() == message.key()
             self.rows.append(row)
@@ -97,7 +99,7 @@ class Mailbox:
         return self.newest
 
     def await_contents(self, expected: dict[str, dict[str, Any]], queries: Sequence[StreamingQuery]) -> None:
-        """Wait until the newest versions say what is expected, versions aside, and compare once more to explain."""
+        """Wait until the newest versions equal `expected`, not counting the version numbers."""
 
         def contents() -> dict[str, dict[str, Any]]:
             raise_if_failed(queries)
@@ -106,5 +108,6 @@ class Mailbox:
         try:
             eventually(lambda: contents() == expected, DEADLINE_SECONDS, "the results of the rule")
         except AssertionError:
+            # This comparison shows the difference.
             assert expected == contents()
             raise

@@ -1,4 +1,4 @@
-"""The table of results follows its topic: newest versions only, nothing lost on the way, nothing read twice in vain."""
+"""The table of results holds the newest version of every result of its topic; a restart loses and repeats none."""
 
 import json
 from collections.abc import Iterator
@@ -33,24 +33,24 @@ PARTITIONS = 2
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    """Yield a database."""
-    with postgres_server() as own:
-        yield own
+    """Yield the connection string of a database."""
+    with postgres_server() as connection_string:
+        yield connection_string
 
 
 def result(result_id: str, version: int, code: str = "accepted") -> dict[str, Any]:
-    """Return a result as it stands in the topic: without nulls."""
+    """Return a result as in the topic, without nulls."""
     return {"result_id": result_id, "version": version, "kind": "request", "code": code, "clock_skew": False}
 
 
 def publish(kafka: str, settings: Settings, *results: dict[str, Any]) -> None:
-    """Append `results` to the topic, each result id to a partition of its own."""
+    """Append `results` to the topic; the length of the result id decides on the partition."""
     records = [(len(r["result_id"]) % PARTITIONS, json.dumps(r).encode()) for r in results]
     produce(kafka, settings.topic(ATTRIBUTED_TOPIC), records)
 
 
-def test_a_result_is_in_the_table_while_the_topic_is_silent(kafka: str, dsn: str, settings: Settings) -> None:
-    """A row does not wait for the next one, and a newer version replaces it."""
+def test_result_is_stored_without_further_records(kafka: str, dsn: str, settings: Settings) -> None:
+    """A row does not wait for the next record, and a newer version replaces it."""
     with attributed_to_postgres(kafka, dsn, settings, PARTITIONS):
         publish(kafka, settings, result("a", 2, "pending"))
         eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 2, "pending")}, 20, "the first version")
@@ -58,20 +58,20 @@ def test_a_result_is_in_the_table_while_the_topic_is_silent(kafka: str, dsn: str
         eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 4)}, 20, "the second version")
 
 
-def test_versions_in_any_order_leave_the_newest_of_each_result(kafka: str, dsn: str, settings: Settings) -> None:
-    """Repeats and stragglers of a restarted query change nothing, and finishing waits for the end of the topic."""
+def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: Settings) -> None:
+    """Duplicates and older versions change nothing, and `finish` waits for the end of the topic."""
     versions = [("a", 2), ("bb", 6), ("a", 6), ("a", 4), ("bb", 2), ("a", 6)]
     publish(kafka, settings, *(result(*version) for version in versions))
 
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as follower:
-        follower.finish()
+    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+        consumer.finish()
 
     assert {"a": result("a", 6), "bb": result("bb", 6)} == stored_results(dsn, settings)
-    assert len(versions) == follower.metrics.rows
+    assert len(versions) == consumer.metrics.rows
 
 
-def test_a_second_start_reads_only_what_is_new(kafka: str, dsn: str, settings: Settings) -> None:
-    """The offsets are in the database, beside the rows that they stand for."""
+def test_restart_reads_only_new_records(kafka: str, dsn: str, settings: Settings) -> None:
+    """The consumer continues at the offsets that are stored in the database."""
     publish(kafka, settings, result("a", 2), result("bb", 2))
     with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as first:
         first.finish()
@@ -84,35 +84,35 @@ def test_a_second_start_reads_only_what_is_new(kafka: str, dsn: str, settings: S
     assert {"a": result("a", 4), "bb": result("bb", 2)} == stored_results(dsn, settings)
 
 
-def test_a_new_database_gets_everything_from_the_start(kafka: str, dsn: str, settings: Settings) -> None:
-    """Whoever loses the tables loses the offsets with them, and so nothing else."""
+def test_new_database_receives_all_results(kafka: str, dsn: str, settings: Settings) -> None:
+    """If the tables are lost, so are the offsets, and the consumer reads the topic from its start."""
     publish(kafka, settings, result("a", 2), result("bb", 2))
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as follower:
-        follower.finish()
+    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+        consumer.finish()
     with psycopg.connect(dsn) as connection:
         connection.execute(f"drop table {results_table(settings)}, {results_table(settings)}_offsets".encode())
 
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as follower:
-        follower.finish()
+    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+        consumer.finish()
 
     assert {"a": result("a", 2), "bb": result("bb", 2)} == stored_results(dsn, settings)
 
 
-def test_a_record_that_cannot_be_stored_fails_the_run(kafka: str, dsn: str, settings: Settings) -> None:
-    """It is named, and the offsets stay before it."""
+def test_record_that_cannot_be_stored_fails_the_run(kafka: str, dsn: str, settings: Settings) -> None:
+    """The error names the row, and no offset is stored."""
     publish(kafka, settings, {"result_id": "a"})
 
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as follower:
-        eventually(follower.running.done, 20, "the end of the consumer")
+    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+        eventually(consumer.future.done, 20, "the end of the consumer")
         with pytest.raises(ValueError, match=r"row \('a',\) has no value in \('version',\)"):
-            follower.raise_if_failed()
+            consumer.raise_if_failed()
 
     with psycopg.connect(dsn) as connection:
         assert [] == connection.execute(f"table {results_table(settings)}_offsets".encode()).fetchall()
 
 
 def stored_by_foreach(results: DataFrame, dsn: str, settings: Settings, checkpoint: Path) -> StreamingQuery:
-    """Start a micro-batch query with the sink of the results."""
+    """Start a micro-batch query that writes `results` with the sink."""
     create_tables(dsn, settings)
     writer = results.writeStream.foreach(results_sink(dict(conninfo_to_dict(dsn)), settings))
     return writer.outputMode("update").option("checkpointLocation", str(checkpoint)).start()
@@ -126,10 +126,10 @@ def read(spark: SparkSession, kafka: str, settings: Settings) -> DataFrame:
 
 
 @pytest.mark.spark
-def test_a_micro_batch_query_fills_the_same_table_with_the_same_class(
+def test_micro_batch_query_fills_the_same_table(
     spark: SparkSession, kafka: str, dsn: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """The simple alternative: every column has the type that the sink expects."""
+    """A micro-batch query can use the same sink: every column has the type that the sink expects."""
     full = dict.fromkeys(COLUMNS, "text") | {name: 7 for name, type_name in COLUMNS.items() if type_name == "bigint"}
     publish(kafka, settings, result("a", 4), result("a", 2), full | {"result_id": "bb", "clock_skew": True})
 
@@ -141,10 +141,10 @@ def test_a_micro_batch_query_fills_the_same_table_with_the_same_class(
 
 
 @pytest.mark.spark
-def test_foreach_in_real_time_mode_writes_every_row_if_late(
+def test_foreach_in_real_time_mode_writes_every_row(
     spark: SparkSession, kafka: str, dsn: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """On open-source Spark rows reach a Python sink late in the batch, but they do reach it."""
+    """On OSS 4.3.0 a Python sink receives rows late in the batch, but it receives all of them."""
     create_tables(dsn, settings)
     publish(kafka, settings, result("a", 2), result("bb", 2))
     sink = results_sink(dict(conninfo_to_dict(dsn)), settings)
@@ -159,10 +159,10 @@ def test_foreach_in_real_time_mode_writes_every_row_if_late(
 
 
 @pytest.mark.parametrize(("index", "hot"), [("", 190), ("create index on {0} (version)", 0)])
-def test_updates_are_hot_as_long_as_no_changing_column_is_indexed(
+def test_updates_are_hot_unless_a_changing_column_is_indexed(
     dsn: str, settings: Settings, index: str, hot: int
 ) -> None:
-    """One index for a dashboard makes every upsert write a new entry into every index."""
+    """An index on a column that changes makes every upsert write a new entry into every index."""
     create_tables(dsn, settings)
     table, sink = results_table(settings), results_sink(dict(conninfo_to_dict(dsn)), settings)
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -174,6 +174,6 @@ def test_updates_are_hot_as_long_as_no_changing_column_is_indexed(
                 sink.process(dict.fromkeys(COLUMNS) | result(str(key), version))
             sink.drain()
         sink.close(None)
-        # A backend reports what it did before it goes.
+        # PostgreSQL updates the statistics of a connection before it ends.
         query = f"select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = '{table}'"
         eventually(lambda: connection.execute(query.encode()).fetchone() == (190, hot), 10, f"190 updates, {hot} HOT")

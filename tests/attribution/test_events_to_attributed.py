@@ -1,4 +1,4 @@
-"""The stateful hop on the broker: what it emits per event, and that its state ends."""
+"""The correlation query on the broker: the results that it emits per event, and the end of its state."""
 
 import json
 import time
@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.settings import Settings
+from examples.kafka.client import consumer_from_start, is_record
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
@@ -22,17 +23,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 T = int(time.time() * 1000)
 REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("s",))
-SHOWN = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="s", impression_id="x")
-SHOWN = replace(SHOWN, creative_length_ms=9)
-COPY = replace(SHOWN, src="src:0:3")
-CLICK = replace(SHOWN, event_id="k", src="src:0:4", kind="click", slot_id=None, creative_length_ms=None)
+IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="s", impression_id="x")
+IMPRESSION = replace(IMPRESSION, creative_length_ms=9)
+COPY = replace(IMPRESSION, src="src:0:3")
+CLICK = replace(IMPRESSION, event_id="k", src="src:0:4", kind="click", slot_id=None, creative_length_ms=None)
 
 
-class Hop:
-    """The running query, with a way in and a way out."""
+class CorrelationRun:
+    """The running query, its input and its output."""
 
     def __init__(self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path) -> None:
-        """Start it."""
+        """Start the query."""
         source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
         source = source.option("subscribe", settings.topic("events")).option("startingOffsets", "earliest")
         writer = events_to_attributed(source.load(), settings).writeStream.format("kafka").outputMode("update")
@@ -46,24 +47,23 @@ class Hop:
             self.query = writer.trigger(processingTime="0 seconds").start()
         self.topic = settings.topic("events")
         self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
-        self.consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test", "fetch.wait.max.ms": 10})
-        target = settings.topic("ad-attributed")
-        self.consumer.assign([TopicPartition(target, partition, 0) for partition in range(settings.partitions)])
+        target = {settings.topic("ad-attributed"): settings.partitions}
+        self.consumer = consumer_from_start(kafka, target, {"fetch.wait.max.ms": 10})
 
     def send(self, *events: Event) -> None:
-        """Append events, all in one partition."""
+        """Append events to one partition."""
         for event in events:
             fields = {k: v for k, v in asdict(event).items() if v not in (None, ())}
             self.producer.produce(self.topic, json.dumps(fields).encode(), event.transaction_id.encode(), partition=0)
         assert 0 == self.producer.flush(30)
 
     def results(self, count: int) -> list[Result]:
-        """Wait for the next `count` rows, in any order of partitions, and return them."""
+        """Wait for the next `count` rows and return them, sorted by result id."""
         rows: list[Result] = []
 
         def read() -> bool:
             raise_if_failed([self.query])
-            for message in self.consumer.consume(100, 0.1):
+            for message in filter(is_record, self.consumer.consume(100, 0.1)):
                 fields: dict[str, Any] = json.loads(message.value() or b"")
                 assert fields["result_id"].encode() == message.key()
                 rows.append(Result(**fields))
@@ -74,20 +74,20 @@ class Hop:
 
 
 def rule(*events: Event) -> dict[str, Result]:
-    """Return the plain rule's results by id."""
+    """Return the results of the rule in plain Python, by result id."""
     return {result.result_id: result for result in correlate(events, Settings().windows)}
 
 
-def test_each_event_emits_the_results_that_it_changed_and_no_others(
+def test_each_event_emits_only_the_results_it_changed(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """One row per changed result; an event that Kafka delivers again changes nothing."""
-    hop = Hop(spark, kafka, settings, tmp_path / "checkpoint")
+    """One row is emitted per changed result; a record that is processed again changes none."""
+    run = CorrelationRun(spark, kafka, settings, tmp_path / "checkpoint")
     history: list[Event] = []
     known: dict[str, Result] = {}
 
-    for event, changed in ((REQUEST, 2), (SHOWN, 2), (COPY, 1), (CLICK, 1)):
-        hop.send(event)
+    for event, changed in ((REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)):
+        run.send(event)
         history.append(event)
         expected = [
             result
@@ -95,50 +95,49 @@ def test_each_event_emits_the_results_that_it_changed_and_no_others(
             if result_id not in known or replace(known[result_id], version=result.version) != result
         ]
         assert changed == len(expected)
-        assert sorted(expected, key=lambda result: result.result_id) == hop.results(changed)
+        assert sorted(expected, key=lambda result: result.result_id) == run.results(changed)
         known = rule(*history)
 
-    hop.send(SHOWN, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
-    assert ["repeat_click"] == [result.code for result in hop.results(1)]
+    run.send(IMPRESSION, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
+    assert ["repeat_click"] == [result.code for result in run.results(1)]
 
 
-def test_in_micro_batch_mode_all_results_of_the_transaction_come_together(
+def test_micro_batch_mode_emits_all_results_of_a_transaction(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Many events may share one row there, so that the newest event alone cannot tell what changed."""
-    own = replace(settings, trigger="micro-batch")
-    producer_first = (REQUEST, SHOWN, COPY, CLICK)
-    hop = Hop(spark, kafka, own, tmp_path / "checkpoint")
+    """In micro-batch mode one row can cover several events, so all results of the transaction are emitted."""
+    events = (REQUEST, IMPRESSION, COPY, CLICK)
+    run = CorrelationRun(spark, kafka, replace(settings, trigger="micro-batch"), tmp_path / "checkpoint")
 
-    hop.send(*producer_first)
+    run.send(*events)
 
-    expected = sorted(rule(*producer_first).values(), key=lambda result: result.result_id)
+    expected = sorted(rule(*events).values(), key=lambda result: result.result_id)
     newest: dict[str, Result] = {}
 
-    def settled() -> bool:
-        newest.update({result.result_id: result for result in hop.results(1)})
+    def is_settled() -> bool:
+        newest.update({result.result_id: result for result in run.results(1)})
         return [newest[key] for key in sorted(newest)] == expected
 
-    eventually(settled, 60, "the results of the rule")
+    eventually(is_settled, 60, "the results of the rule")
 
 
-def test_the_state_of_a_transaction_ends_behind_the_watermark(
+def test_state_of_a_transaction_ends_behind_the_watermark(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """When newer requests have moved the watermark past all windows, the state is removed at the end of a batch."""
-    own = replace(settings, watermark_slack_ms=1_000)
-    hop = Hop(spark, kafka, own, tmp_path / "checkpoint")
-    hop.send(REQUEST)
-    hop.results(2)
-    later = T + own.windows.horizon_ms + own.watermark_slack_ms + 1_000
+    """When a newer request moves the watermark past all windows, a batch removes the state of the transaction."""
+    brief = replace(settings, watermark_slack_ms=1_000)
+    run = CorrelationRun(spark, kafka, brief, tmp_path / "checkpoint")
+    run.send(REQUEST)
+    run.results(2)
+    later = T + brief.windows.horizon_ms + brief.watermark_slack_ms + 1_000
 
-    hop.send(replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
-    hop.results(2)
+    run.send(replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
+    run.results(2)
 
-    def removed() -> int:
-        raise_if_failed([hop.query])
-        return sum(p.stateOperators[0].numRowsRemoved for p in hop.query.recentProgress)
+    def removed_rows() -> int:
+        raise_if_failed([run.query])
+        return sum(p.stateOperators[0].numRowsRemoved for p in run.query.recentProgress)
 
-    eventually(removed, 60, "a removed transaction")
-    assert 1 == removed()
-    assert 1 == hop.query.recentProgress[-1].stateOperators[0].numRowsTotal
+    eventually(removed_rows, 60, "a removed transaction")
+    assert 1 == removed_rows()
+    assert 1 == run.query.recentProgress[-1].stateOperators[0].numRowsTotal

@@ -1,4 +1,4 @@
-"""Decoding and rejecting: every kind of bad record, at rest and in real-time mode on the broker."""
+"""Decoding and rejecting: every kind of bad record, in one batch and in real-time mode on the broker."""
 
 import json
 import random
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +15,7 @@ from examples.attribution.events import EVENTS, STEPS
 from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_events
 from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
+from examples.kafka.client import read_topic
 from examples.realtime.decoding import ID_PATTERN, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
@@ -44,7 +45,7 @@ GOOD: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def encoded(kind: str = "request", /, **changes: Any) -> bytes:
-    """Return a good record of this kind with `changes`; a change to `...` removes the field."""
+    """Return a valid record of this kind with `changes`; a change to `...` removes the field."""
     fields = {"kind": kind, **GOOD[kind][1], **changes}
     return json.dumps({name: value for name, value in fields.items() if value is not ...}).encode()
 
@@ -53,7 +54,7 @@ Case = tuple[str, bytes | None, str]
 
 
 def bad_records() -> Iterator[Case]:
-    """Yield topic, value and the reason to expect."""
+    """Yield topic, value and the expected reason."""
     yield from (
         ("ad-requests", None, "tombstone"),
         ("ad-requests", b"", "empty"),
@@ -113,7 +114,7 @@ def bad_records() -> Iterator[Case]:
 
 
 def good_records() -> Iterator[tuple[str, bytes]]:
-    """Yield topic and value of records that must pass."""
+    """Yield topic and value of records that must be accepted."""
     yield from ((topic, encoded(kind)) for kind, (topic, _) in GOOD.items())
     yield from (
         ("ad-requests", b" " + encoded() + b"\n"),
@@ -128,7 +129,7 @@ def good_records() -> Iterator[tuple[str, bytes]]:
 
 
 def source_rows(spark: SparkSession, records: list[tuple[str, bytes | None]]) -> DataFrame:
-    """Return rows as the Kafka source gives them, appended at NOW; the offset is the position in `records`."""
+    """Return rows as the Kafka source emits them, appended at NOW; the offset is the position in `records`."""
     rows = [
         (b"key", None if value is None else bytearray(value), topic, 0, n, [("t0", b"1"), ("junk", b"x")])
         for n, (topic, value) in enumerate(records)
@@ -147,25 +148,25 @@ def routed(spark: SparkSession, records: list[tuple[str, bytes | None]]) -> list
     ]
 
 
-def test_every_bad_record_is_rejected_with_reason_raw_bytes_and_position(spark: SparkSession) -> None:
-    """Nothing bad passes, nothing is lost, and nothing ends the query."""
+def test_bad_record_is_rejected_with_reason_bytes_and_position(spark: SparkSession) -> None:
+    """Each bad record becomes one record of the reject topic, and none ends the query."""
     cases = list(bad_records())
 
-    found = routed(spark, [(topic, value) for topic, value, _ in cases])
+    routes = routed(spark, [(topic, value) for topic, value, _ in cases])
 
-    for n, ((topic, value, reason), (target, headers, raw)) in enumerate(zip(cases, found, strict=True)):
+    for n, ((topic, value, reason), (target, headers, raw)) in enumerate(zip(cases, routes, strict=True)):
         position, length = f"{topic}:0:{n:012d}".encode(), str(len(value or b"")).encode()
         expected = {"reason": reason.encode(), "src": position, "bytes": length}
         assert ("ad-rejected", expected, value) == (target, headers, raw), (reason, value)
 
 
-def test_every_good_record_passes_with_its_fields_and_typed(spark: SparkSession) -> None:
-    """All kinds pass; unknown fields are dropped; of the headers only `t0` goes on."""
+def test_good_record_passes_with_typed_fields(spark: SparkSession) -> None:
+    """All kinds pass; unknown fields and all headers except `t0` are dropped."""
     records = list(good_records())
 
-    found = routed(spark, [*records])
+    routes = routed(spark, [*records])
 
-    for n, ((topic, value), (target, headers, event)) in enumerate(zip(records, found, strict=True)):
+    for n, ((topic, value), (target, headers, event)) in enumerate(zip(records, routes, strict=True)):
         sent = {k: v for k, v in json.loads(value).items() if k in EVENTS.names and v is not None}
         added = {"effective_ts": NOW, "clock_skew": False, "src": f"{topic}:0:{n:012d}", "appended_at": NOW}
         assert ("events", {"t0": b"1"}, {**sent, **added}) == (target, headers, json.loads(event)), value
@@ -180,10 +181,10 @@ def test_every_good_record_passes_with_its_fields_and_typed(spark: SparkSession)
         pytest.param(-SKEW_MS - 1, True, id="behind-just-outside"),
     ],
 )
-def test_the_collector_clock_counts_when_the_device_clock_is_far_off(
+def test_collector_clock_replaces_a_device_clock_that_is_off(
     spark: SparkSession, device_minus_server_ms: int, skewed: bool
 ) -> None:
-    """Beyond the limit `server_ts` becomes `effective_ts`, and the event says so."""
+    """Beyond the limit, `server_ts` becomes `effective_ts` and `clock_skew` is set."""
     device = NOW + device_minus_server_ms
 
     (_, _, event), *_ = routed(spark, [("ad-requests", encoded(event_ts=device))])
@@ -191,8 +192,8 @@ def test_the_collector_clock_counts_when_the_device_clock_is_far_off(
     assert (NOW if skewed else device, skewed) == (json.loads(event)["effective_ts"], json.loads(event)["clock_skew"])
 
 
-def test_a_raw_value_beyond_a_megabyte_is_cut_and_its_length_kept(spark: SparkSession) -> None:
-    """The reject topic must take whatever a source topic has taken, compressed or not."""
+def test_raw_value_beyond_a_megabyte_is_cut(spark: SparkSession) -> None:
+    """The reject topic accepts every record of a source topic; the header `bytes` keeps the original length."""
     value = b"x" * (3 * MAX_RAW_BYTES)
 
     (target, headers, raw), *_ = routed(spark, [("ad-requests", value)])
@@ -200,8 +201,8 @@ def test_a_raw_value_beyond_a_megabyte_is_cut_and_its_length_kept(spark: SparkSe
     assert ("ad-rejected", b"3000000", value[:MAX_RAW_BYTES]) == (target, headers["bytes"], raw)
 
 
-def test_random_bytes_never_end_the_query(spark: SparkSession) -> None:
-    """Thousands of damaged records all get exactly one route."""
+def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
+    """Each of 4,000 damaged records is written to exactly one topic."""
     source = random.Random(11)
     records: list[tuple[str, bytes | None]] = []
     for _ in range(4_000):
@@ -212,52 +213,32 @@ def test_random_bytes_never_end_the_query(spark: SparkSession) -> None:
             damaged[at : at + source.randrange(3)] = source.randbytes(source.randrange(3))
         records.append((topic, bytes(damaged)))
 
-    found = routed(spark, records)
+    routes = routed(spark, records)
 
-    assert {"events", "ad-rejected"} == {target for target, _, _ in found}
-    for (_, value), (target, _, raw) in zip(records, found, strict=True):
+    assert {"events", "ad-rejected"} == {target for target, _, _ in routes}
+    for (_, value), (target, _, raw) in zip(records, routes, strict=True):
         assert target == "events" or value == raw
 
 
-def test_the_id_pattern_leaves_no_room_for_the_separator_of_result_ids() -> None:
-    """Result ids join ids with a slash, so that no id may hold one."""
+def test_id_pattern_excludes_the_separator_of_result_ids() -> None:
+    """Result ids join ids with a slash, so no id may contain one."""
     assert "/" not in ID_PATTERN
 
 
-def consumed(kafka: str, topics: dict[str, int], count: int) -> list[tuple[str, dict[str, bytes], bytes | None]]:
-    """Read `count` records of `topics` (name to partitions) from the start."""
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test", "fetch.message.max.bytes": 4_000_000})
-    consumer.assign([TopicPartition(topic, p, 0) for topic, partitions in topics.items() for p in range(partitions)])
-    found: list[tuple[str, dict[str, bytes], bytes | None]] = []
-
-    def poll() -> bool:
-        for message in consumer.consume(1_000, 0.2):
-            assert message.error() is None
-            headers: Any = message.headers() or []
-            found.append((message.topic() or "", dict(headers), message.value()))
-        return len(found) >= count
-
-    try:
-        eventually(poll, 60, f"{count} records")
-        return found
-    finally:
-        consumer.close()
-
-
 @pytest.mark.services
-def test_in_real_time_mode_bad_records_are_set_aside_and_good_ones_go_on(
+def test_real_time_mode_separates_bad_records_from_good_ones(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """One query over the three topics, on the broker: every record arrives once, where it belongs."""
+    """One query over the three source topics writes every record once, to `events` or to `ad-rejected`."""
     now = json.loads(encoded())["server_ts"]
-    fresh = eventually(lambda: _broker_time(kafka, settings), 30, "the broker's clock")
+    broker_ms = eventually(lambda: _broker_time(kafka, settings), 30, "the broker's clock")
     cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
     cases.append(("ad-requests", b"y" * 1_000_000, "oversized"))
     goods = [("ad-requests", encoded()), ("ad-impressions", encoded("impression")), ("ad-callbacks", encoded("click"))]
     producer = Producer({"bootstrap.servers": kafka, "message.max.bytes": 2_000_000})
     for topic, value in [(t, v) for t, v, _ in cases] + goods:
-        moved = None if value is None else value.replace(str(now).encode(), str(fresh).encode())
-        producer.produce(settings.topic(topic), moved, b"key")
+        shifted = None if value is None else value.replace(str(now).encode(), str(broker_ms).encode())
+        producer.produce(settings.topic(topic), shifted, b"key")
     assert 0 == producer.flush(30)
 
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("includeHeaders", "true")
@@ -267,13 +248,13 @@ def test_in_real_time_mode_bad_records_are_set_aside_and_good_ones_go_on(
     writer = writer.option("kafka.max.request.size", "4000000").option("checkpointLocation", str(tmp_path / "c"))
     query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]  # missing in its hints
 
-    targets = {settings.topic(t): settings.partitions for t in ("events", "ad-rejected")}
-    found = consumed(kafka, targets, len(cases) + len(goods))
+    events_topic, rejected_topic = settings.topic("events"), settings.topic("ad-rejected")
+    messages = read_topic(kafka, events_topic, rejected_topic, min_records=len(cases) + len(goods))
     assert_real_time(query)
     raise_if_failed([query])
-    rejected = sorted(h["reason"].decode() for topic, h, _ in found if topic == settings.topic("ad-rejected"))
-    assert sorted(reason for _, _, reason in cases) == rejected
-    kinds = sorted(json.loads(v or b"")["kind"] for topic, _, v in found if topic == settings.topic("events"))
+    rejected = [dict[str, Any](m.headers() or []) for m in messages if m.topic() == rejected_topic]
+    assert sorted(reason for _, _, reason in cases) == sorted(headers["reason"].decode() for headers in rejected)
+    kinds = sorted(json.loads(m.value() or b"")["kind"] for m in messages if m.topic() == events_topic)
     assert ["click", "impression", "request"] == kinds
 
 

@@ -1,4 +1,4 @@
-"""The whole pipeline: it reconciles through outages, crashes and restarts, and says so when it does not."""
+"""The whole pipeline: it reconciles after outages, crashes and restarts, and reports every difference."""
 
 import contextlib
 import io
@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from examples.attribution.demo.__main__ import exit_status
-from examples.attribution.demo.live_view import View
+from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import run
-from examples.attribution.pipeline import hops, start_queries
+from examples.attribution.pipeline import pipeline_queries, start_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.slots import NotEnoughSlotsError
@@ -37,44 +37,44 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Started:
-    """A pipeline in processes of its own. It writes to files: in an outage it says more than an unread pipe holds."""
+class DemoProcess:
+    """A demonstration in separate processes. It writes to files, because an unread pipe would fill in an outage."""
 
     process: subprocess.Popen[bytes]
     folder: Path
 
-    def said(self, where: str) -> str:
+    def printed(self, stream: str) -> str:
         """Return its `output` or its `errors` so far."""
-        return (self.folder / where).read_text()
+        return (self.folder / stream).read_text()
 
     def kill(self) -> None:
-        """Kill it and its engine, which would otherwise write for a second longer than Python lives."""
+        """Kill it and its JVM, which would otherwise write for another second after Python has ended."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
 
 
 @contextmanager
-def started(kafka: str, *options: str) -> Iterator[Started]:
-    """Run the pipeline as a user would; its processes are gone afterwards, and a failure shows what they said."""
+def demo_process(kafka: str, *options: str) -> Iterator[DemoProcess]:
+    """Run the demonstration as a user does, and kill it afterwards; a failed assertion shows its output."""
     command = [sys.executable, "-m", "examples.attribution.demo", "--interval-seconds", "5", *options]
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         output, errors = (stack.enter_context((folder / name).open("wb")) for name in ("output", "errors"))
         process = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=output, stderr=errors, start_new_session=True)
-        own = Started(process, folder)
+        demo = DemoProcess(process, folder)
         try:
-            yield own
+            yield demo
         except AssertionError as error:
-            error.add_note(own.said("output") + own.said("errors"))
+            error.add_note(demo.printed("output") + demo.printed("errors"))
             raise
         finally:
-            own.kill()
+            demo.kill()
 
 
 @pytest.fixture
-def own_broker() -> Iterator[LocalKafka]:
+def separate_broker() -> Iterator[LocalKafka]:
     """Yield a broker that a test may kill."""
     with running(LocalKafka()) as broker:
         yield broker
@@ -82,113 +82,113 @@ def own_broker() -> Iterator[LocalKafka]:
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    """Yield a database for the runs in this process."""
-    with postgres_server() as own:
-        yield own
+    """Yield the connection string of a database for the runs in this process."""
+    with postgres_server() as connection_string:
+        yield connection_string
 
 
-def test_a_killed_pipeline_and_a_killed_broker_cost_nothing(own_broker: LocalKafka, tmp_path: Path) -> None:
+def test_pipeline_reconciles_after_kill_of_pipeline_and_broker(separate_broker: LocalKafka, tmp_path: Path) -> None:
     """
-    Kill -9 of the pipeline, a restart, kill -9 of the broker, its return, Ctrl-C: everything reconciles, status 0.
+    After kill -9 of the pipeline and of the broker, and a restart of both, every result equals the replay.
 
-    What was not committed when the pipeline died is written twice, and counted once, by every hop.
+    Results that were not committed at the kill are written twice and counted once.
     """
-    kafka = own_broker.bootstrap_servers
+    kafka = separate_broker.bootstrap_servers
     options = ("--duration", "0", "--warm-up-seconds", "5", "--rate", "150", "--checkpoint-dir", str(tmp_path))
 
     def committed(batch: int) -> bool:
-        return all((tmp_path / hop.name / "commits" / str(batch)).exists() for hop in hops(Settings()))
+        return all((tmp_path / query.name / "commits" / str(batch)).exists() for query in pipeline_queries(Settings()))
 
     def results() -> int:
         try:
             return sum(end_offset(kafka, "ad-attributed", partition) for partition in (0, 1))
         except KafkaException:
-            return 0  # a broker that has just come back leads no partition yet
+            return 0  # right after its start, the broker has no partition leaders yet
 
-    with started(kafka, *options) as first:
+    with demo_process(kafka, *options) as first:
         eventually(lambda: committed(0) or first.process.poll() is not None, 200, "a commit of every query")
         before = results()
         eventually(lambda: results() > before + 200, 60, "results that are not committed yet")
         first.kill()
-    with started(kafka, *options) as second:
+    with demo_process(kafka, *options) as second:
         before = results()
         eventually(
             lambda: results() > before + 500 or second.process.poll() is not None, 200, "results after the restart"
         )
         before = results()
-        own_broker.kill()
-        own_broker.start()
+        separate_broker.kill()
+        separate_broker.start()
         eventually(
             lambda: results() > before + 500 or second.process.poll() is not None, 120, "results after the outage"
         )
         second.process.send_signal(signal.SIGINT)
-        status, output = second.process.wait(200), second.said("output")
+        status, output = second.process.wait(200), second.printed("output")
         assert 0 == status
 
     assert "\n0 differences" in output
-    assert "not delivered 0\n" in output
-    assert "written twice: ad-attributed " in output, output
-    assert "pending" not in output[output.index("reconciliation") :]
+    assert "failed sends 0\n" in output
+    assert "duplicates in all topics: ad-attributed " in output, output
+    assert "pending" not in output[output.index("failed sends") :]
 
 
-def test_a_cluster_of_two_workers_runs_the_same_pipeline(kafka: str) -> None:
-    """The streaming shuffle crosses processes there, and the run reconciles all the same."""
+def test_pipeline_reconciles_on_a_cluster_of_two_workers(kafka: str) -> None:
+    """The streaming shuffle crosses processes on a cluster, and every result equals the replay."""
     options = ("--duration", "3", "--warm-up-seconds", "3", "--rate", "100", "--cluster")
 
-    with started(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as cluster:
-        status, output = cluster.process.wait(400), cluster.said("output")
+    with demo_process(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as cluster:
+        status, output = cluster.process.wait(400), cluster.printed("output")
         assert 0 == status
 
     assert "\n0 differences" in output
     assert "real-time on spark://127.0.0.1" in output
-    assert "batch boundary of events_to_attributed" in output
+    assert "pauses of events_to_attributed at batch boundaries" in output
 
 
-def test_an_invented_result_fails_a_run_that_is_right_in_all_else(
+def test_invented_result_fails_an_otherwise_correct_run(
     spark: SparkSession, kafka: str, dsn: str, settings: Settings
 ) -> None:
-    """Reconciliation is no decoration: what the rule does not know is named, and the status is 1, in any mode."""
+    """A result that does not follow from the rule is reported by id, and the exit status is 1."""
     invented = {"result_id": "invented", "version": 2, "kind": "slot", "code": "filled", "src": "nowhere"}
     invented |= {"transaction_id": "invented", "campaign_id": "c", "request_ts": 1_000_000 * int(time.time() // 1_000)}
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(invented).encode())])
     short = replace(settings, trigger="micro-batch", duration=3, warm_up_seconds=1, rate=100)
 
-    report = run(short, spark, kafka, dsn, View(Console(quiet=True)), threading.Event())
+    report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event())
 
     slots = report.reconciliation.counts["slots"]["in"]
     assert slots > 10
-    count = next(iter(report.books.counts.keys() & {f"c/{invented['request_ts']}/{shard}" for shard in range(4)}))
+    count = next(iter(report.log.counts.keys() & {f"c/{invented['request_ts']}/{shard}" for shard in range(4)}))
     assert {
-        "result invented has no cause",
-        "row invented has no cause",
-        f"count {count} has no cause",
-        f"slots: {slots} came in, but {slots + 1} are accounted for",
+        "result invented is not in the replay",
+        "row invented is not in the replay",
+        f"count {count} is not in the replay",
+        f"slots: {slots} were read, but {slots + 1} outcomes were counted",
     } == set(report.reconciliation.differences)
     assert 1 == exit_status([report])
 
 
-def test_no_python_is_on_the_way_of_a_query_in_real_time_mode(spark: SparkSession, settings: Settings) -> None:
-    """The plans of the three fast queries are Java only; time-outs and credit, which are not, stay in micro-batch."""
+def test_plans_of_real_time_queries_contain_no_python(spark: SparkSession, settings: Settings) -> None:
+    """Only the two queries that always run in micro-batch mode, timeouts and credit, have Python in their plans."""
     plans = {}
-    for hop in hops(settings):
+    for query in pipeline_queries(settings):
         source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1")
-        source = source.option("includeHeaders", "true").option("subscribe", ",".join(hop.sources))
-        plans[hop] = printed_plan(hop.transform(source.load()))
+        source = source.option("includeHeaders", "true").option("subscribe", ",".join(query.sources))
+        plans[query] = printed_plan(query.transform(source.load()))
 
-    with_python = {hop.name for hop, plan in plans.items() if "PySpark" in plan or "Python" in plan}
+    with_python = {query.name for query, plan in plans.items() if "PySpark" in plan or "Python" in plan}
     assert {"events_to_timeouts", "touches_to_credit"} == with_python
-    assert with_python == {hop.name for hop in plans if hop.micro_batch_seconds is not None}
+    assert with_python == {query.name for query in plans if query.micro_batch_seconds is not None}
 
 
 def printed_plan(stream: DataFrame) -> str:
-    """Return the physical plan."""
+    """Return the physical plan of a stream."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         stream.explain()
     return printed.getvalue()
 
 
-def test_too_few_slots_are_refused_before_anything_starts(spark: SparkSession, settings: Settings) -> None:
-    """Four partitions of each topic need more slots than the session has, micro-batches included; no query runs."""
+def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settings: Settings) -> None:
+    """With four partitions per topic, all five queries need more slots than the session has; no query is started."""
     partitions = dict.fromkeys(TOPICS, 4)
 
     needs = (
@@ -200,10 +200,10 @@ def test_too_few_slots_are_refused_before_anything_starts(spark: SparkSession, s
     assert [] == spark.streams.active
 
 
-def test_an_absent_broker_ends_the_command_with_one_clear_line() -> None:
-    """No stack trace, status 1, and the address that does not answer."""
-    with started("127.0.0.1:1") as lost:
-        status, errors = lost.process.wait(60), lost.said("errors")
+def test_absent_broker_ends_the_command_with_one_line() -> None:
+    """The command exits with status 1 and the address of the broker, without a stack trace."""
+    with demo_process("127.0.0.1:1") as demo:
+        status, errors = demo.process.wait(60), demo.printed("errors")
 
     assert 1 == status
     assert "127.0.0.1:1" in errors.splitlines()[-1]

@@ -1,12 +1,12 @@
-"""Settings: units, scales, and refusals."""
+"""Settings: time scale, horizon, and rejected values."""
 
 import pytest
 
 from examples.attribution.settings import Settings, Windows
 
 
-def test_a_time_scale_divides_every_window() -> None:
-    """At scale 60 a minute passes as a second, in all windows alike."""
+def test_time_scale_divides_every_window() -> None:
+    """At a time scale of 60, every window shrinks from minutes to seconds."""
     scaled = Windows().scaled(60)
 
     assert (5_000, 15_000, 5_000, 5_000, 5_000, 33, 2_000) == (
@@ -20,8 +20,8 @@ def test_a_time_scale_divides_every_window() -> None:
     )
 
 
-def test_the_horizon_covers_the_longest_chain_of_windows() -> None:
-    """Request, impression and the latest click, plus what a request and the clocks may be late."""
+def test_horizon_covers_the_longest_chain_of_windows() -> None:
+    """The horizon is request to impression to click, plus the hold time and the limit of the clock skew."""
     windows = Windows()
 
     assert (300 + 900 + 300 + 300) * 1000 == windows.horizon_ms
@@ -44,20 +44,20 @@ def test_the_horizon_covers_the_longest_chain_of_windows() -> None:
         ("slots", 0, "use at least 1"),
     ],
 )
-def test_an_impossible_setting_is_refused_with_name_value_and_remedy(option: str, value: int, remedy: str) -> None:
-    """What would fail in the middle of a run is refused before it starts."""
+def test_impossible_setting_is_rejected_with_a_remedy(option: str, value: int, remedy: str) -> None:
+    """A value that would fail during a run is rejected before it, with name, value and remedy."""
     with pytest.raises(ValueError, match=rf"{option} is {value}; .*{remedy}"):
         Settings(**{option: value})  # type: ignore[arg-type]
 
 
 def test_several_impossible_settings_are_reported_together() -> None:
-    """Nobody has to repair one mistake to hear of the next."""
+    """One error lists all impossible values."""
     with pytest.raises(ValueError, match=r"rate is 0.*; .*slots is 0"):
         Settings(rate=0, slots=0)
 
 
-def test_a_topic_that_is_not_part_of_the_pipeline_is_refused() -> None:
-    """A misspelt topic name never becomes a topic."""
+def test_topic_outside_the_pipeline_is_rejected() -> None:
+    """A misspelled topic name raises an error instead of naming a new topic."""
     assert "run1.events" == Settings(topic_prefix="run1.").topic("events")
     with pytest.raises(ValueError, match="'event' is not part of the pipeline"):
         Settings().topic("event")

@@ -1,4 +1,4 @@
-"""Topics exist before a run, with the broker's clock."""
+"""Topics are created before a run and store append times."""
 
 import uuid
 
@@ -11,8 +11,8 @@ from examples.attribution.topics import TOPICS, create_topics
 pytestmark = pytest.mark.services
 
 
-def test_topics_are_created_once_with_append_time_and_partitions(kafka: str, settings: Settings) -> None:
-    """A second run finds them and takes their partitions as they are; the reject topic takes larger records."""
+def test_topics_are_created_once_with_append_time(kafka: str, settings: Settings) -> None:
+    """A second run uses existing topics with their partitions; the reject topic accepts larger records."""
     again = create_topics(kafka, settings.topic_prefix, partitions=5)
 
     assert dict.fromkeys(TOPICS, settings.partitions) == again
@@ -22,8 +22,8 @@ def test_topics_are_created_once_with_append_time_and_partitions(kafka: str, set
     assert ("LogAppendTime", "2000000") == (config["message.timestamp.type"].value, config["max.message.bytes"].value)
 
 
-def test_an_existing_topic_with_the_senders_clock_is_refused(kafka: str) -> None:
-    """Latencies between clocks of different machines would be wrong, so the run does not start."""
+def test_existing_topic_with_sender_times_is_rejected(kafka: str) -> None:
+    """A run does not start if its latencies would compare clocks of different machines."""
     settings = Settings(topic_prefix=f"test-{uuid.uuid4().hex[:8]}.")
     admin, name = AdminClient({"bootstrap.servers": kafka}), settings.topic("events")
     admin.create_topics([NewTopic(name, 1, config={"message.timestamp.type": "CreateTime"})])[name].result(30)

@@ -1,4 +1,4 @@
-"""Credit on the broker: random users with a restart in the middle, kinds of records, erasure, and the end of state."""
+"""The credit query on a broker: random users, a restart, erasure, orders without a user, and the end of state."""
 
 import random
 import time
@@ -13,52 +13,60 @@ from pyspark.sql import SparkSession
 
 from examples.attribution.correlation.rule import Result
 from examples.attribution.credit.models import CreditRules, Lookback
-from examples.attribution.credit.rule import Conversion, Credited, Touch
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
 from examples.attribution.settings import Settings
 from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
 from examples.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import drawn
-from tests.attribution.credit.histories import RULES, Record, expected, expected_of_two_lives, histories
-from tests.attribution.hops import PARTITIONS, Hop, Mailbox
+from tests.attribution.credit.histories import (
+    RULES,
+    UserRecord,
+    expected_credits,
+    expected_with_erasure,
+    histories,
+)
+from tests.attribution.hops import PARTITIONS, HopClient, RunningHop
 from tests.helpers import eventually, new_topic
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 USERS = 1_000
-# Touches of the second half are late for orders of the first; nothing is forgotten before the end.
-ON_BROKER = replace(RULES, lateness_ms=2_000, delay_ms=400_000, settle_ms=1_000)
-BRIEF = CreditRules(lookback=Lookback(2_000, 2_000), lateness_ms=4_000, delay_ms=4_000, settle_ms=4_000)
+# Touches of the second half are late for orders of the first half. No state expires before the end of the test.
+RULES_ON_BROKER = replace(RULES, lateness_ms=2_000, delay_ms=400_000, settle_ms=1_000)
+RULES_WITH_SHORT_WINDOWS = CreditRules(
+    lookback=Lookback(2_000, 2_000), lateness_ms=4_000, delay_ms=4_000, settle_ms=4_000
+)
 
 
-class Credits:
-    """The running hop with its three sources, and the records as they were stored."""
+class CreditHop:
+    """The running query with its three source topics and its target."""
 
     def __init__(
         self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path, rules: CreditRules
     ) -> None:
-        """Start it."""
+        """Start the query on new topics."""
         self.settings = replace(settings, time_scale=1)
-        self.running = Hop(spark, kafka, lambda rows: touches_to_credit(rows, self.settings, rules), checkpoint)
+        self.running = RunningHop(spark, kafka, lambda rows: touches_to_credit(rows, self.settings, rules), checkpoint)
         self.erasures, self.target = new_topic(kafka, PARTITIONS), new_topic(kafka, PARTITIONS)
-        self.box = Mailbox(kafka, self.target)
+        self.client = HopClient(kafka, self.target)
         self.start()
 
     def records(self) -> int:
-        """Return how many conversions the newest answers have counted."""
+        """Return the number of conversions in the newest credit of all orders."""
         raise_if_failed([self.running.query])
-        return sum(row["records"] for row in self.box.read().values())
+        return sum(row["records"] for row in self.client.read().values())
 
     def start(self) -> None:
-        """Start the query, or start it again from its checkpoint."""
+        """Start the query, or restart it from its checkpoint."""
         sources = [self.settings.topic("ad-attributed"), self.settings.topic("events"), self.erasures]
         self.running.start(sources, self.target)
 
-    def send(self, *records: tuple[str | None, Record]) -> list[Record]:
-        """Send records of users as the earlier hops would, and return them with their append times."""
-        stored = self.box.send_all([self._source_record(user, record) for user, record in records])
+    def send(self, *records: tuple[str | None, UserRecord]) -> list[UserRecord]:
+        """Send records of users in the form of the upstream hops; return them with their append times."""
+        stored = self.client.send_all([self._source_record(user, record) for user, record in records])
         return [replace(record, stored_at=at) for (_, record), at in zip(records, stored, strict=True)]
 
-    def _source_record(self, user: str | None, record: Record) -> tuple[str, str, dict[str, Any]]:
+    def _source_record(self, user: str | None, record: UserRecord) -> tuple[str, str, dict[str, Any]]:
         if isinstance(record, Touch):
             return self.settings.topic("ad-attributed"), record.result_id, asdict(result_of(user, record))
         fields = {**asdict(record), "kind": "conversion", "user_key": user}
@@ -66,7 +74,7 @@ class Credits:
 
 
 def result_of(user: str | None, touch: Touch) -> Result:
-    """Return the result of the correlation that is this touch."""
+    """Return the result of the correlation that becomes this touch."""
     return Result(
         result_id=touch.result_id,
         version=touch.version,
@@ -85,153 +93,156 @@ def result_of(user: str | None, touch: Touch) -> Result:
     )
 
 
-def rows_of(answers: dict[str, Credited]) -> dict[str, dict[str, Any]]:
-    """Return answers as they stand in the topic, without versions."""
-    rows = {key: asdict(answer) | {"credits": [asdict(c) for c in answer.credits]} for key, answer in answers.items()}
+def rows_of(credits_by_id: dict[str, OrderCredit]) -> dict[str, dict[str, Any]]:
+    """Return the credit in the form of the topic, without versions."""
+    rows = {result_id: credit.document() for result_id, credit in credits_by_id.items()}
     return {key: {name: value for name, value in row.items() if name != "version"} for key, row in rows.items()}
 
 
 @cache
-def drawn_histories() -> list[list[Record]]:
-    """Return a history for each user."""
+def drawn_histories() -> list[list[UserRecord]]:
+    """Return one history per user."""
     return drawn(histories(120, 20), USERS)
 
 
-class Crowd:
-    """A thousand users whose records come in random order; some have no key, and some are erased in between."""
+class RandomUsers:
+    """A thousand users whose records are sent in random order; some have no user key, and some are erased midway."""
 
     def __init__(self) -> None:
-        """Draw the histories, and shuffle them together."""
+        """Draw the histories and shuffle their records."""
         self.random = random.Random(7)
-        self.records: list[tuple[str, Record]] = []
+        self.records: list[tuple[str, UserRecord]] = []
         for n, history in enumerate(drawn_histories()):
-            self.records += [(f"u{n}", named(f"u{n}", record)) for record in history]
+            self.records += [(f"u{n}", with_unique_ids(f"u{n}", record)) for record in history]
         self.random.shuffle(self.records)
-        self.stored: dict[str, list[Record]] = {f"u{n}": [] for n in range(USERS)}
+        self.stored: dict[str, list[UserRecord]] = {f"u{n}": [] for n in range(USERS)}
         self.erased_at: dict[str, int] = {}
 
-    def send(self, hop: Credits, count: int) -> None:
-        """Send the next records, in pieces of random size."""
+    def send(self, hop: CreditHop, count: int) -> None:
+        """Send the next records, in chunks of random size."""
         while count > 0:
-            piece = self.records[: min(count, self.random.randint(1, 1_000))]
-            keyed = [(None if is_without_key(user) else user, record) for user, record in piece]
-            for (user, _), record in zip(piece, hop.send(*keyed), strict=True):
+            chunk = self.records[: min(count, self.random.randint(1, 1_000))]
+            keyed = [(None if is_without_key(user) else user, record) for user, record in chunk]
+            for (user, _), record in zip(chunk, hop.send(*keyed), strict=True):
                 self.stored[user].append(record)
-            self.records, count = self.records[len(piece) :], count - len(piece)
+            self.records, count = self.records[len(chunk) :], count - len(chunk)
 
-    def erase(self, hop: Credits) -> None:
-        """Send tombstones, and let a moment pass, so that what comes next is younger than they are."""
+    def erase(self, hop: CreditHop) -> None:
+        """Send tombstones, and wait until later records have later append times."""
         users = [user for user in self.stored if is_erased(user)]
-        self.erased_at = dict(zip(users, hop.box.send_all([(hop.erasures, user, None) for user in users]), strict=True))
-        eventually(lambda: time.time() * 1000 > max(self.erased_at.values()) + 1, 30, "the next moment")
+        self.erased_at = dict(
+            zip(users, hop.client.send_all([(hop.erasures, user, None) for user in users]), strict=True)
+        )
+        eventually(lambda: time.time() * 1000 > max(self.erased_at.values()) + 1, 30, "a time after the tombstones")
 
     def conversions(self) -> int:
-        """Return how many have been sent."""
+        """Return the number of conversions sent so far."""
         return sum(isinstance(record, Conversion) for records in self.stored.values() for record in records)
 
-    def answers(self) -> dict[str, Credited]:
-        """Return the rule's final answers to what has been sent."""
-        answers: dict[str, Credited] = {}
+    def expected(self) -> dict[str, OrderCredit]:
+        """Return the final credit by the rule for all records sent so far."""
+        credits_by_id: dict[str, OrderCredit] = {}
         for user, records in self.stored.items():
             if is_without_key(user):
                 orders = [record for record in records if isinstance(record, Conversion)]
                 for order in orders:
-                    answers |= expected(f"/a/{order.order_id}", same(orders, order), ON_BROKER)
+                    of_order = records_of_order(orders, order)
+                    credits_by_id |= expected_credits(f"/a/{order.order_id}", of_order, RULES_ON_BROKER)
             else:
-                answers |= expected_of_two_lives(user, records, self.erased_at.get(user), ON_BROKER)
-        return answers
+                credits_by_id |= expected_with_erasure(user, records, self.erased_at.get(user), RULES_ON_BROKER)
+        return credits_by_id
 
 
-def test_a_thousand_users_in_any_order_with_a_restart_get_the_credits_of_the_rule(
+def test_thousand_users_with_a_restart_get_the_credit_of_the_rule(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Every conversion is counted, credits and money add up, and a restart between its records changes nothing."""
-    hop, crowd = Credits(spark, kafka, settings, tmp_path / "checkpoint", ON_BROKER), Crowd()
-    crowd.send(hop, len(crowd.records) // 2)
-    eventually(lambda: hop.records() == crowd.conversions(), 120, "answers to the first half")
+    """Records in any order, with a restart in between, give the credit of the rule, and shares and money add up."""
+    hop = CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER)
+    users = RandomUsers()
+    users.send(hop, len(users.records) // 2)
+    eventually(lambda: hop.records() == users.conversions(), 120, "credit for the first half")
 
-    crowd.erase(hop)
-    crowd.send(hop, len(crowd.records) // 2)
+    users.erase(hop)
+    users.send(hop, len(users.records) // 2)
     hop.running.query.stop()
     hop.start()
-    crowd.send(hop, len(crowd.records))
+    users.send(hop, len(users.records))
 
-    answers = crowd.answers()
-    hop.box.await_contents(rows_of(answers), [hop.running.query])
-    newest = hop.box.newest.values()
-    assert crowd.conversions() == sum(row["records"] for row in newest)
+    hop.client.await_contents(rows_of(users.expected()), [hop.running.query])
+    newest = hop.client.newest.values()
+    assert users.conversions() == sum(row["records"] for row in newest)
     assert [1_000_000 * (row["code"] == "attributed") for row in newest] == [
-        sum(credit["credit_millionths"] for credit in row["credits"]) for row in newest
+        sum(share["credit_millionths"] for share in row["credits"]) for row in newest
     ]
     assert [row["value_micros"] * (row["code"] == "attributed") for row in newest] == [
-        sum(credit["value_micros"] for credit in row["credits"]) for row in newest
+        sum(share["value_micros"] for share in row["credits"]) for row in newest
     ]
-    assert all(CREDITS.names == list(row) for row in hop.box.rows)
+    assert all(CREDITS.names == list(row) for row in hop.client.rows)
 
 
-def test_the_thousand_histories_hold_every_case() -> None:
-    """Late touches, copies, changed values, cut paths, users without key and erased users all occur, many times."""
-    crowd = Crowd()
-    ordered = [(user, record) for user, record in crowd.records if isinstance(record, Conversion)]
+def test_thousand_histories_contain_every_case() -> None:
+    """Copies, changed values, users without a key and erased users each occur at least 50 times."""
+    users = RandomUsers()
+    conversions = [(user, record) for user, record in users.records if isinstance(record, Conversion)]
     of_order: defaultdict[str, list[Conversion]] = defaultdict(list)
-    for _, record in ordered:
+    for _, record in conversions:
         of_order[record.order_id].append(record)
     cases = {
-        "conversions": len(ordered),
-        "copies": len(ordered) - len(of_order),
+        "conversions": len(conversions),
+        "copies": len(conversions) - len(of_order),
         "changed values": sum(len({record.value_micros for record in records}) > 1 for records in of_order.values()),
-        "without key": sum(is_without_key(user) for user, _ in ordered),
-        "erased": sum(is_erased(user) for user, _ in ordered),
+        "without key": sum(is_without_key(user) for user, _ in conversions),
+        "erased": sum(is_erased(user) for user, _ in conversions),
     }
 
-    assert USERS == len({user for user, _ in crowd.records})
+    assert USERS == len({user for user, _ in users.records})
     assert {} == {case: count for case, count in cases.items() if count < 50}
 
 
 def is_without_key(user: str) -> bool:
-    """Tell whether the user has not agreed to a key."""
+    """Return whether the records of this user carry no user key."""
     return user.endswith("3")
 
 
 def is_erased(user: str) -> bool:
-    """Tell whether the user asks for erasure."""
+    """Return whether this user asks for erasure."""
     return user.endswith("7")
 
 
-def same(records: list[Conversion], order: Conversion) -> list[Conversion]:
-    """Return the records of one order."""
+def records_of_order(records: list[Conversion], order: Conversion) -> list[Conversion]:
+    """Return the records of the same order."""
     return [record for record in records if record.order_id == order.order_id]
 
 
-def named(user: str, record: Record) -> Record:
-    """Return the record with identities that no other user has."""
+def with_unique_ids(user: str, record: UserRecord) -> UserRecord:
+    """Return the record with ids that no other user has."""
     if isinstance(record, Touch):
         return replace(record, result_id=f"{user}-{record.result_id}")
     return replace(record, src=f"{record.src}-{user}", order_id=f"{user}-{record.order_id}")
 
 
-def test_state_falls_back_to_nothing_after_the_window_and_after_erasure(
+def test_state_is_empty_after_the_window_and_after_erasure(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Conversions without user are counted, erasure makes answers final at once, and all rows of state go."""
-    hop = Credits(spark, kafka, settings, tmp_path / "checkpoint", BRIEF)
+    """Erasure makes credit final at once, orders without a user are counted, and all state expires."""
+    hop = CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_WITH_SHORT_WINDOWS)
     now = int(time.time() * 1000)
     click = Touch("x", 2, "click", True, now, "x", "i", "c", 0)
     order = Conversion("events:0:1", "a", "o1", now + 5, "e", 100, now, 0, 0)
     hop.send(("u", click), ("u", order), (None, replace(order, order_id="o2", src="events:0:2")))
-    eventually(partial(wait_for, hop, "u/a/o1", "attributed"), 120, "the answer for the user")
+    eventually(partial(has_code, hop, "u/a/o1", "attributed"), 120, "the credit of the user")
     hop.send(("v", replace(click, result_id="y")))
-    eventually(lambda: hop.running.state_rows() > 0, 120, "rows of state")
+    eventually(lambda: hop.running.state_rows() > 0, 120, "state rows")
 
-    hop.box.send(hop.erasures, "u", None)
+    hop.client.send(hop.erasures, "u", None)
 
-    eventually(lambda: hop.box.read()["u/a/o1"]["final"], 120, "the final answer")
-    eventually(lambda: hop.running.state_rows() == 0, 120, "no rows of state")
+    eventually(lambda: hop.client.read()["u/a/o1"]["final"], 120, "final credit")
+    eventually(lambda: hop.running.state_rows() == 0, 120, "no state rows")
     assert 0 == hop.running.timers()
-    assert ["attributed", "unattributed"] == [hop.box.read()[k]["code"] for k in ("u/a/o1", "/a/o2/a/o2")]
+    assert ["attributed", "unattributed"] == [hop.client.read()[k]["code"] for k in ("u/a/o1", "/a/o2/a/o2")]
 
 
-def wait_for(hop: Credits, result_id: str, code: str) -> bool:
-    """Tell whether the newest version of a result has this code."""
-    hop.running.state_rows()
-    return bool(hop.box.read().get(result_id, {}).get("code") == code)
+def has_code(hop: CreditHop, result_id: str, code: str) -> bool:
+    """Return whether the newest version of a result has this code; raise the error of the query if it has failed."""
+    raise_if_failed([hop.running.query])
+    return bool(hop.client.read().get(result_id, {}).get("code") == code)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.attribution.pipeline import hops, tasks_of_source
+from examples.attribution.pipeline import pipeline_queries, source_tasks
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.queries import wait_until
@@ -57,8 +57,8 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     settings = Settings()
     stream = source.option("includeHeaders", "true").load()
     partitions = dict.fromkeys(TOPICS, settings.partitions)
-    streams = {hop: hop.transform(stream) for hop in hops(settings)}
-    needs = {hop.name: (rows, tasks_of_source(hop, rows, partitions, settings)) for hop, rows in streams.items()}
+    streams = {query: query.transform(stream) for query in pipeline_queries(settings)}
+    needs = {query.name: (rows, source_tasks(query, rows, partitions, settings)) for query, rows in streams.items()}
 
     assert [] == definition_problems(text, is_json=False)
     assert "true" == cluster["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]

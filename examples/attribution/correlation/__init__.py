@@ -1,1 +1,1 @@
-"""Correlation: which impression, click and playback step belong to which ad request."""
+"""The correlation rule: which impressions, clicks and playback steps belong to which ad request."""

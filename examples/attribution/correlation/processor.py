@@ -1,9 +1,8 @@
 """
-The stateful processor of the correlation: it loads a transaction, asks `correlation_timing`, and stores what is new.
+The stateful processor of the correlation: load a transaction, evaluate it with `timeouts.advance`, store and emit.
 
-What arrives are events of one transaction; what leaves are results with the ids and versions of the SQL form.
-Real-time mode demands one row per call and many rows per call to end alike, and a timer for whatever waits; Python
-processors run in it on Databricks, and only in micro-batch on open-source Spark 4.3.
+Spark may pass rows one per call or many per call; the newest versions end up equal. Python processors run in real-time
+mode on Databricks, and only in micro-batch mode on OSS 4.3.0.
 """
 
 from collections.abc import Iterator
@@ -20,36 +19,39 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from examples.attribution.correlation.rule import Event
 from examples.attribution.correlation.sql import HISTORY
-from examples.attribution.correlation.timeouts import Step, Transaction, advance
+from examples.attribution.correlation.timeouts import Transaction, Transition, advance
 from examples.attribution.events import EVENTS
 from examples.attribution.settings import Settings
 from examples.realtime.timers import move_timer
 
 EVENT = StructType([EVENTS[name] for name in HISTORY])
-NUMBERS = ("others", "looked_at", "active_at", "wakes_at")
-TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in NUMBERS)])
-"""The request, if it has come, how many other records there are, the two times of the transaction, and its timer."""
+STATE_FIELDS = ("others", "evaluated_at", "last_record_at", "next_timer_at")
+TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
+"""The first request or null, the number of other records, the two times of the transaction, and its timer."""
 
 
 class CorrelationProcessor(StatefulProcessor):
     """
-    Value state holds the request and the clock, list state whatever came before or after the request.
+    Value state holds the first request and the times, list state holds all other records.
 
-    One timer stands at the next deadline; when nothing waits any more, at the end of the state. TTL is the second net.
+    One timer is set to the next deadline, or to the end of the state if nothing is pending. A TTL removes state that
+    the timer misses.
     """
 
-    def __init__(self, settings: Settings, *, only_due: bool = False) -> None:
-        """With `only_due`, leave what records decide to a real-time query that runs beside this one."""
-        self._windows, self._slack_ms, self._only_due = settings.windows, settings.watermark_slack_ms, only_due
+    def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:
+        """Use `timeouts_only` alongside a real-time query that emits all results that follow from records."""
+        self._windows = settings.windows
+        self._slack_ms = settings.watermark_slack_ms
+        self._timeouts_only = timeouts_only
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state; its TTL is twice what the timers need."""
+        """Declare the state; its TTL is twice the longest time until the last timer."""
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
         self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)
         self._others = handle.getListState("others", EVENT, ttl_ms)
 
-    def handleInputRows(  # noqa: D102, N802  # the interface names and describes it
+    def handleInputRows(  # noqa: D102, N802  # name and description belong to the interface
         self,
         key: Any,  # noqa: ARG002
         rows: Iterator[Row],
@@ -68,41 +70,41 @@ class CorrelationProcessor(StatefulProcessor):
         return self._advance([], timerValues.getCurrentProcessingTimeInMs(), fired_ms)
 
     def close(self) -> None:
-        """Hold nothing that has to be closed."""
+        """Do nothing: the processor holds no resources."""
 
     def _advance(self, arrived: list[Event], now: int, fired_ms: int = 0) -> Iterator[Row]:
-        before, wakes_at_ms = self._load()
-        step = advance(before, arrived, self._windows, self._slack_ms, now, only_due=self._only_due)
-        self._store(before, step)
-        move_timer(self._handle, wakes_at_ms, step.wakes_at if step.transaction else 0, fired_ms)
-        return iter([Row(**vars(result)) for result in step.changed])
+        before, timer_ms = self._load()
+        outcome = advance(before, arrived, self._windows, self._slack_ms, now, timeouts_only=self._timeouts_only)
+        self._store(before, outcome)
+        move_timer(self._handle, timer_ms, outcome.next_timer_at if outcome.transaction else 0, fired_ms)
+        return iter([Row(**vars(result)) for result in outcome.changed])
 
     def _load(self) -> tuple[Transaction, int]:
-        kept = self._transaction.get()
-        if kept is None:  # every question to the state is a round trip
+        stored = self._transaction.get()
+        if stored is None:  # each access to the state is a round trip
             return Transaction(), 0
-        request, others, looked_at, active_at, wakes_at_ms = kept
+        request, others, evaluated_at, last_record_at, timer_ms = stored
         history = [*([request] if request else []), *(self._others.get() if others else [])]
-        return Transaction(tuple(_event(fields) for fields in history), looked_at, active_at), wakes_at_ms
+        return Transaction(tuple(_event(fields) for fields in history), evaluated_at, last_record_at), timer_ms
 
-    def _store(self, before: Transaction, step: Step) -> None:
-        after, known = step.transaction, len(before.history)
+    def _store(self, before: Transaction, outcome: Transition) -> None:
+        after, known_records = outcome.transaction, len(before.history)
         if after is None:
             self._transaction.clear()
-            if known:
+            if known_records:
                 self._others.clear()
             return
-        request = _request(after)
-        new = [_fields(event) for event in after.history[known:] if event is not request]
-        if new:
-            self._others.appendList(new)
+        request = _first_request(after)
+        new_others = [_fields(event) for event in after.history[known_records:] if event is not request]
+        if new_others:
+            self._others.appendList(new_others)
         others = len(after.history) - (request is not None)
         fields = request and _fields(request)
-        self._transaction.update((fields, others, after.looked_at, after.active_at, step.wakes_at))
+        self._transaction.update((fields, others, after.evaluated_at, after.last_record_at, outcome.next_timer_at))
 
 
-def _request(transaction: Transaction) -> Event | None:
-    # The first to arrive: a later one that counts instead is in the list already, or goes there.
+def _first_request(transaction: Transaction) -> Event | None:
+    # The first one to arrive. A request that precedes it in event order is stored in the list.
     return next((event for event in transaction.history if event.kind == "request"), None)
 
 

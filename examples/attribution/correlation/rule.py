@@ -1,9 +1,8 @@
 """
-The correlation rule in plain Python: which impression, click and playback step belong to which request.
+The correlation rule in plain Python: match the impressions, clicks and playback steps of a transaction to its request.
 
-What arrives are the events of one transaction, in any order; what leaves is a result per slot and per record.
-Real-time mode demands an answer that depends on the set of events only, never on their arrival: the SQL form in
-`correlation_sql` is tested against this file.
+Results depend only on the set of events, never on their order of arrival. The tests prove that `correlation/sql.py`
+gives the same results.
 """
 
 from collections import Counter
@@ -22,7 +21,7 @@ class Event:
     effective_ts: int
     event_id: str
     src: str
-    """Where the record stands in Kafka, `topic:partition:offset`: the identity of one physical record."""
+    """Position of the record in Kafka, `topic:partition:offset`; it identifies one physical record."""
     kind: str
     transaction_id: str
     request_ts: int
@@ -31,7 +30,7 @@ class Event:
     appended_at: int
     """Append time of the record in its source topic."""
     clock_skew: bool = False
-    """True when the device clock was too far off and `server_ts` became `effective_ts`."""
+    """True if the device clock was too far off, so `server_ts` was used as `effective_ts`."""
     user_key: str | None = None
     slots: tuple[str, ...] = ()
     slot_id: str | None = None
@@ -41,7 +40,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Result:
-    """What is known about one slot or one record; the highest `version` of a `result_id` is the truth."""
+    """The result of one slot or one record; the highest `version` of a `result_id` is the valid one."""
 
     result_id: str
     version: int
@@ -59,44 +58,44 @@ class Result:
     slot_id: str | None = None
     impression_id: str | None = None
     deadline: int | None = None
-    """For `pending` only: the last moment at which the awaited event still matches."""
+    """For `pending` only: the last time at which the missing event still matches."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the rule says of one event."""
+class Match:
+    """The outcome for one event: its result code, and the deadline if the outcome can still change."""
 
     code: str
     clock_skew: bool = False
     deadline: int | None = None
 
 
-Judged = list[tuple[Event, Verdict]]
+Matches = list[tuple[Event, Match]]
 
 
 def correlate(events: Iterable[Event], windows: Windows, now: int | None = None) -> list[Result]:
     """
     Return the results of one transaction; all events carry the same `transaction_id` and `request_ts`.
 
-    With `now` (UTC milliseconds) whatever is pending past its deadline becomes `unfilled` or `orphan_*`; its version
-    lies between that of the pending result and that of any result with one more record.
+    With `now` (UTC milliseconds), pending results whose deadline has passed become `unfilled` or `orphan_*`. Their
+    version lies between that of the pending result and that of any result that knows one more record.
     """
     records = _first_per(sorted(events, key=_order), lambda event: event.src)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))
     requests = [event for event in firsts if event.kind == "request"]
-    # Of every record, also of repeats with other slots: a result that has been there never vanishes.
+    # The slots of every request, including repeats with other slots: a result that was emitted never disappears.
     slots = {slot for event in records if event.kind == "request" for slot in event.slots}
-    shown = [event for event in firsts if event.kind == "impression"]
-    impressions = _judge_impressions(requests, slots, shown, windows)
+    impression_events = [event for event in firsts if event.kind == "impression"]
+    impressions = _match_impressions(requests, slots, impression_events, windows)
     callbacks = [event for event in firsts if event.kind == "click" or event.kind in STEPS]
-    judged = [
-        *((request, Verdict("duplicate_request" if index else "accepted")) for index, request in enumerate(requests)),
+    matches = [
+        *((request, Match("duplicate_request" if index else "accepted")) for index, request in enumerate(requests)),
         *impressions,
-        *_judge_callbacks(impressions, callbacks, windows),
+        *_match_callbacks(impressions, callbacks, windows),
     ]
     results = [
-        *(_result(event, f"{event.kind}/{event.event_id}", event.kind, verdict) for event, verdict in judged),
-        *_judge_slots(requests, slots, impressions, windows),
+        *(_result(event, f"{event.kind}/{event.event_id}", event.kind, match) for event, match in matches),
+        *_match_slots(requests, slots, impressions, windows),
         *_duplicates(records),
     ]
     version = 2 * len(records)
@@ -117,119 +116,119 @@ def _first_per(events: Iterable[Event], key: Callable[[Event], Hashable]) -> lis
     return list(firsts.values())
 
 
-def _judge_impressions(requests: list[Event], slots: set[str], impressions: list[Event], windows: Windows) -> Judged:
-    taken: set[str | None] = set()
-    judged: Judged = []
+def _match_impressions(requests: list[Event], slots: set[str], impressions: list[Event], windows: Windows) -> Matches:
+    filled_slots: set[str | None] = set()
+    matches: Matches = []
     for impression in impressions:
         if not requests:
-            verdict = Verdict("pending", deadline=impression.server_ts + windows.hold_ms)
+            match = Match("pending", deadline=impression.server_ts + windows.hold_ms)
         else:
             limit_ms = windows.request_to_impression_ms
-            verdict = _delay(impression, requests[0], limit_ms, windows.hold_ms, windows, "impression")
-            if verdict.code == "matched":
+            match = _match_in_window(impression, requests[0], limit_ms, windows.hold_ms, windows, "impression")
+            if match.code == "matched":
                 if impression.slot_id not in slots:
-                    verdict = replace(verdict, code="invalid_slot")
-                elif impression.slot_id in taken:
-                    verdict = replace(verdict, code="duplicate_impression")
+                    match = replace(match, code="invalid_slot")
+                elif impression.slot_id in filled_slots:
+                    match = replace(match, code="duplicate_impression")
                 elif requests[0].server_ts > impression.server_ts:
-                    verdict = replace(verdict, code="matched_late_request")
-        if verdict.code in BILLABLE:
-            taken.add(impression.slot_id)
-        judged.append((impression, verdict))
-    return judged
+                    match = replace(match, code="matched_late_request")
+        if match.code in BILLABLE:
+            filled_slots.add(impression.slot_id)
+        matches.append((impression, match))
+    return matches
 
 
-def _judge_callbacks(impressions: Judged, callbacks: list[Event], windows: Windows) -> Judged:
-    parents: dict[str | None, tuple[Event, Verdict]] = {}
-    for impression, verdict in impressions:
-        parents.setdefault(impression.impression_id, (impression, verdict))
-    judged = [(event, _judge_callback(event, parents.get(event.impression_id), windows)) for event in callbacks]
-    taken: set[tuple[str | None, str]] = set()
-    for index, (event, verdict) in enumerate(judged):
-        if verdict.code == "matched" and (event.impression_id, event.kind) in taken:
-            judged[index] = (event, replace(verdict, code=f"repeat_{_family(event)}"))
-        elif verdict.code == "matched":
-            taken.add((event.impression_id, event.kind))
-    return [(event, _completed(event, verdict, taken)) for event, verdict in judged]
+def _match_callbacks(impressions: Matches, callbacks: list[Event], windows: Windows) -> Matches:
+    parents: dict[str | None, tuple[Event, Match]] = {}
+    for impression, match in impressions:
+        parents.setdefault(impression.impression_id, (impression, match))
+    matches = [(event, _match_callback(event, parents.get(event.impression_id), windows)) for event in callbacks]
+    matched_kinds: set[tuple[str | None, str]] = set()
+    for index, (event, match) in enumerate(matches):
+        if match.code == "matched" and (event.impression_id, event.kind) in matched_kinds:
+            matches[index] = (event, replace(match, code=f"repeat_{_family(event)}"))
+        elif match.code == "matched":
+            matched_kinds.add((event.impression_id, event.kind))
+    return [(event, _match_complete(event, match, matched_kinds)) for event, match in matches]
 
 
-def _judge_callback(event: Event, parent: tuple[Event, Verdict] | None, windows: Windows) -> Verdict:
+def _match_callback(event: Event, parent: tuple[Event, Match] | None, windows: Windows) -> Match:
     hold_ms = windows.impression_to_click_ms if event.kind == "click" else windows.playback_grace_ms
     if parent is None:
-        return Verdict("pending", deadline=event.server_ts + hold_ms)
-    impression, verdict = parent
-    if verdict.code == "pending":
-        return Verdict("pending", deadline=verdict.deadline)
-    if verdict.code == "late_impression":
-        return Verdict(f"late_{_family(event)}")
-    if verdict.code not in BILLABLE:
-        return Verdict(f"orphan_{_family(event)}")
+        return Match("pending", deadline=event.server_ts + hold_ms)
+    impression, match = parent
+    if match.code == "pending":
+        return Match("pending", deadline=match.deadline)
+    if match.code == "late_impression":
+        return Match(f"late_{_family(event)}")
+    if match.code not in BILLABLE:
+        return Match(f"orphan_{_family(event)}")
     limit_ms = hold_ms if event.kind == "click" else hold_ms + (impression.creative_length_ms or 0)
-    return _delay(event, impression, limit_ms, hold_ms, windows, _family(event))
+    return _match_in_window(event, impression, limit_ms, hold_ms, windows, _family(event))
 
 
-def _delay(child: Event, parent: Event, limit_ms: int, hold_ms: int, windows: Windows, family: str) -> Verdict:
+def _match_in_window(child: Event, parent: Event, limit_ms: int, hold_ms: int, windows: Windows, family: str) -> Match:
     delay_ms = child.effective_ts - parent.effective_ts
     clock_skew = delay_ms < -windows.skew_tolerance_ms
     if clock_skew:
         delay_ms = child.server_ts - parent.server_ts
     if delay_ms > limit_ms:
-        return Verdict(f"late_{family}", clock_skew=clock_skew)
+        return Match(f"late_{family}", clock_skew=clock_skew)
     if delay_ms < -hold_ms:
-        return Verdict(f"orphan_{family}", clock_skew=clock_skew)
-    return Verdict("matched", clock_skew=clock_skew)
+        return Match(f"orphan_{family}", clock_skew=clock_skew)
+    return Match("matched", clock_skew=clock_skew)
 
 
-def _completed(event: Event, verdict: Verdict, taken: set[tuple[str | None, str]]) -> Verdict:
-    steps_before = [(event.impression_id, step) for step in STEPS[:-1]]
-    if event.kind == "complete" and verdict.code == "matched" and not taken.issuperset(steps_before):
-        return replace(verdict, code="partial_quartiles")
-    return verdict
+def _match_complete(event: Event, match: Match, matched_kinds: set[tuple[str | None, str]]) -> Match:
+    earlier_steps = [(event.impression_id, step) for step in STEPS[:-1]]
+    if event.kind == "complete" and match.code == "matched" and not matched_kinds.issuperset(earlier_steps):
+        return replace(match, code="partial_quartiles")
+    return match
 
 
-def _judge_slots(requests: list[Event], slots: set[str], impressions: Judged, windows: Windows) -> list[Result]:
-    winners = {event.slot_id: event.impression_id for event, verdict in impressions if verdict.code in BILLABLE}
+def _match_slots(requests: list[Event], slots: set[str], impressions: Matches, windows: Windows) -> list[Result]:
+    winners = {event.slot_id: event.impression_id for event, match in impressions if match.code in BILLABLE}
     results = []
     for slot_id in sorted(slots):
         if slot_id in winners:
-            verdict = Verdict("filled")
+            match = Match("filled")
         else:
-            verdict = Verdict("pending", deadline=requests[0].effective_ts + windows.request_to_impression_ms)
+            match = Match("pending", deadline=requests[0].effective_ts + windows.request_to_impression_ms)
         slot = replace(requests[0], slot_id=slot_id, impression_id=winners.get(slot_id))
-        results.append(_result(slot, f"slot/{slot_id}", "slot", verdict))
+        results.append(_result(slot, f"slot/{slot_id}", "slot", match))
     return results
 
 
 def _duplicates(records: list[Event]) -> list[Result]:
-    seen: Counter[tuple[str, str]] = Counter()
+    copies: Counter[tuple[str, str]] = Counter()
     results = []
     for event in records:
-        copy = seen[event.kind, event.event_id]
-        seen[event.kind, event.event_id] += 1
-        if copy:
-            id_tail = f"duplicate_event/{event.kind}/{event.event_id}/{copy}"
-            results.append(_result(event, id_tail, event.kind, Verdict("duplicate_event")))
+        earlier_copies = copies[event.kind, event.event_id]
+        copies[event.kind, event.event_id] += 1
+        if earlier_copies:
+            id_tail = f"duplicate_event/{event.kind}/{event.event_id}/{earlier_copies}"
+            results.append(_result(event, id_tail, event.kind, Match("duplicate_event")))
     return results
 
 
-def _result(event: Event, id_tail: str, kind: str, verdict: Verdict) -> Result:
+def _result(event: Event, id_tail: str, kind: str, match: Match) -> Result:
     return Result(
         result_id=f"{event.transaction_id}/{event.request_ts}/{id_tail}",
         version=0,
         kind=kind,
-        code=verdict.code,
+        code=match.code,
         transaction_id=event.transaction_id,
         request_ts=event.request_ts,
         campaign_id=event.campaign_id,
         effective_ts=event.effective_ts,
         src=event.src,
         appended_at=event.appended_at,
-        clock_skew=event.clock_skew or verdict.clock_skew,
+        clock_skew=event.clock_skew or match.clock_skew,
         user_key=event.user_key,
         event_id=event.event_id,
         slot_id=event.slot_id,
         impression_id=event.impression_id,
-        deadline=verdict.deadline,
+        deadline=match.deadline,
     )
 
 

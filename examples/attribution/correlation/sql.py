@@ -1,8 +1,8 @@
 """
-The correlation rule as SQL expressions, equal to `correlation_rule` for every history in any order.
+The correlation rule as SQL expressions over the array of one transaction's events.
 
-What arrives is the array of one transaction's events in arrival order; what leaves is an array of results.
-Real-time mode demands expressions without Python on the data path: higher-order functions over arrays take its place.
+Real-time mode on OSS 4.3.0 refuses Python on the data path, so higher-order functions replace the loops of
+`correlation/rule.py`. The tests compare both forms on generated histories in any order of arrival.
 """
 
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from examples.attribution.results import ATTRIBUTED, BILLABLE
 from examples.attribution.settings import Windows
 
 HISTORY = (
-    # The first three are the total order of events: array_sort compares structs field by field.
+    # The first three fields define the order of events: array_sort compares structs field by field.
     *("effective_ts", "event_id", "src"),
     *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
     *("slots", "slot_id", "impression_id", "creative_length_ms"),
 )
-"""The fields of an event that its transaction's state keeps."""
+"""The fields of an event that the state of its transaction keeps."""
 
 
 def results_of(history: Column, windows: Windows) -> Column:
-    """Return all results of `history`, equal to `correlation_rule.correlate`: array<HISTORY> to array<ATTRIBUTED>."""
+    """Return all results of `history`, equal to `rule.correlate`: array<HISTORY> to array<ATTRIBUTED>."""
     return _stamped(_results(history, windows), history)
 
 
 def changes_of(history: Column, windows: Windows) -> Column:
     """Return the results that the last event of `history` changed: array<HISTORY> to array<ATTRIBUTED>."""
     before = F.slice(history, F.lit(1), F.size(history) - 1)
-    # One expression for both histories: two would double the time that every planning takes.
+    # A single expression for both histories: two expressions would double the planning time of every batch.
     both = F.transform(F.array(history, before), lambda events: _results(events, windows))
     return _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
 
@@ -55,12 +55,12 @@ def _results(history: Column, windows: Windows) -> Column:
     def of_requests(records: Column, firsts: Column, requests: Column) -> Callable[[Column], Column]:
         impressions = F.filter(firsts, lambda event: event["kind"] == "impression")
         return lambda slots: _let(
-            _judge_impressions(requests, slots, impressions, windows),
-            lambda judged: F.concat(
+            _match_impressions(requests, slots, impressions, windows),
+            lambda matches: F.concat(
                 _requests(requests),
-                _slots(requests, slots, judged, windows),
-                _as_results(judged),
-                _as_results(_judge_callbacks(judged, F.filter(firsts, _is_callback), windows)),
+                _slots(requests, slots, matches, windows),
+                _as_results(matches),
+                _as_results(_match_callbacks(matches, F.filter(firsts, _is_callback), windows)),
                 _duplicates(records),
             ),
         )
@@ -69,8 +69,9 @@ def _results(history: Column, windows: Windows) -> Column:
 
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
-    # A lambda variable is evaluated once; an expression used inside a lambda is evaluated for each of its elements.
-    # An aggregate over nothing binds its start to the variable, and unlike transform does not copy what `body` gives.
+    # A lambda variable is evaluated once; an expression used inside a lambda is evaluated for each element.
+    # An aggregate over an empty array binds its start value to the variable, and unlike transform it does not copy the
+    # result of `body`.
     return F.aggregate(F.array(), value, lambda start, _: start, body)
 
 
@@ -94,13 +95,13 @@ def _is_callback(event: Column) -> Column:
 
 
 def _slot_names(records: Column) -> Column:
-    # Of every record, also of repeats with other slots: a result that has been there never vanishes.
+    # The slots of every request, including repeats with other slots: a result that was emitted never disappears.
     requests = F.filter(records, _is_request)
     return F.array_sort(F.array_distinct(F.flatten(F.transform(requests, lambda request: request["slots"]))))
 
 
-def _judge_impressions(requests: Column, slots: Column, impressions: Column, windows: Windows) -> Column:
-    def judge(impression: Column, request: Column) -> Column:
+def _match_impressions(requests: Column, slots: Column, impressions: Column, windows: Windows) -> Column:
+    def match_impression(impression: Column, request: Column) -> Column:
         late, orphan, skewed = _delay(impression, request, windows.request_to_impression_ms, windows.hold_ms, windows)
         code = (
             F.when(request.isNull(), "pending")
@@ -111,23 +112,23 @@ def _judge_impressions(requests: Column, slots: Column, impressions: Column, win
             .otherwise("matched")
         )
         deadline = F.when(request.isNull(), impression["server_ts"] + windows.hold_ms)
-        return _verdict(impression, code, F.coalesce(skewed, F.lit(False)), deadline)
+        return _match(impression, code, F.coalesce(skewed, F.lit(False)), deadline)
 
-    def repeats_marked(judged: Column) -> Column:
-        slots = F.transform(judged, lambda v: F.when(v["code"].isin(*BILLABLE), v["event"]["slot_id"]))
-        return _let(slots, lambda taken: F.transform(judged, lambda v, index: mark(v, index, taken)))
+    def mark_duplicates(matches: Column) -> Column:
+        slots = F.transform(matches, lambda m: F.when(m["code"].isin(*BILLABLE), m["event"]["slot_id"]))
+        return _let(slots, lambda filled: F.transform(matches, lambda m, index: mark(m, index, filled)))
 
-    def mark(verdict: Column, index: Column, taken: Column) -> Column:
-        repeated = F.array_position(taken, verdict["event"]["slot_id"]) != index + 1
-        is_duplicate = verdict["code"].isin(*BILLABLE) & repeated
-        return verdict.withField("code", F.when(is_duplicate, "duplicate_impression").otherwise(verdict["code"]))
+    def mark(match: Column, index: Column, filled_slots: Column) -> Column:
+        is_repeated = F.array_position(filled_slots, match["event"]["slot_id"]) != index + 1
+        is_duplicate = match["code"].isin(*BILLABLE) & is_repeated
+        return match.withField("code", F.when(is_duplicate, "duplicate_impression").otherwise(match["code"]))
 
-    judged = F.transform(impressions, lambda impression: judge(impression, F.get(requests, F.lit(0))))
-    return _let(judged, repeats_marked)
+    matches = F.transform(impressions, lambda impression: match_impression(impression, F.get(requests, F.lit(0))))
+    return _let(matches, mark_duplicates)
 
 
-def _judge_callbacks(impressions: Column, callbacks: Column, windows: Windows) -> Column:
-    def judge(event: Column, parent: Column) -> Column:
+def _match_callbacks(impressions: Column, callbacks: Column, windows: Windows) -> Column:
+    def match_callback(event: Column, parent: Column) -> Column:
         hold_ms = F.when(event["kind"] == "click", windows.impression_to_click_ms).otherwise(windows.playback_grace_ms)
         creative_ms = F.when(event["kind"] == "click", 0).otherwise(parent["event"]["creative_length_ms"])
         late, orphan, skewed = _delay(event, parent["event"], hold_ms + creative_ms, hold_ms, windows)
@@ -140,49 +141,49 @@ def _judge_callbacks(impressions: Column, callbacks: Column, windows: Windows) -
             .otherwise("matched")
         )
         deadline = F.when(parent.isNull(), event["server_ts"] + hold_ms).otherwise(parent["deadline"])
-        return _verdict(event, code, F.coalesce(parent["code"].isin(*BILLABLE) & skewed, F.lit(False)), deadline)
+        return _match(event, code, F.coalesce(parent["code"].isin(*BILLABLE) & skewed, F.lit(False)), deadline)
 
-    def repeats_marked(judged: Column) -> Column:
-        steps = F.transform(judged, lambda v: F.when(v["code"] == "matched", _step(v["event"])))
-        return _let(steps, lambda taken: F.transform(judged, lambda v, index: mark(v, index, taken)))
+    def mark_repeats(matches: Column) -> Column:
+        kinds = F.transform(matches, lambda m: F.when(m["code"] == "matched", _kind_and_impression(m["event"])))
+        return _let(kinds, lambda matched: F.transform(matches, lambda m, index: mark(m, index, matched)))
 
-    def mark(verdict: Column, index: Column, taken: Column) -> Column:
-        event, matched = verdict["event"], verdict["code"] == "matched"
-        repeated = F.array_position(taken, _step(event)) != index + 1
-        steps_before = F.array(*(F.concat_ws("/", F.lit(step), event["impression_id"]) for step in STEPS[:-1]))
-        unseen = F.exists(steps_before, lambda step: F.array_position(taken, step) == 0)
+    def mark(match: Column, index: Column, matched_kinds: Column) -> Column:
+        event, is_matched = match["event"], match["code"] == "matched"
+        is_repeated = F.array_position(matched_kinds, _kind_and_impression(event)) != index + 1
+        earlier_steps = F.array(*(F.concat_ws("/", F.lit(step), event["impression_id"]) for step in STEPS[:-1]))
+        is_step_missing = F.exists(earlier_steps, lambda step: F.array_position(matched_kinds, step) == 0)
         code = (
-            F.when(matched & repeated, F.concat(F.lit("repeat_"), _family(event)))
-            .when(matched & (event["kind"] == "complete") & unseen, "partial_quartiles")
-            .otherwise(verdict["code"])
+            F.when(is_matched & is_repeated, F.concat(F.lit("repeat_"), _family(event)))
+            .when(is_matched & (event["kind"] == "complete") & is_step_missing, "partial_quartiles")
+            .otherwise(match["code"])
         )
-        return verdict.withField("code", code)
+        return match.withField("code", code)
 
-    ids = F.transform(impressions, lambda verdict: verdict["event"]["impression_id"])
-    judged = _let(
+    ids = F.transform(impressions, lambda match: match["event"]["impression_id"])
+    matches = _let(
         ids,
         lambda ids: F.transform(
             callbacks,
             lambda event: _let(
                 F.get(impressions, (F.array_position(ids, event["impression_id"]) - 1).cast("int")),
-                lambda parent: judge(event, parent),
+                lambda parent: match_callback(event, parent),
             ),
         ),
     )
-    return _let(judged, repeats_marked)
+    return _let(matches, mark_repeats)
 
 
 def _delay(
     child: Column, parent: Column, limit_ms: int | Column, hold_ms: int | Column, windows: Windows
 ) -> tuple[Column, Column, Column]:
-    """Return whether `child` is too late, too early, and judged by the collector's clock."""
+    """Return whether `child` is too late, is too early, and has a skewed clock, so the collector's times decide."""
     delay_ms = child["effective_ts"] - parent["effective_ts"]
     skewed = delay_ms < -windows.skew_tolerance_ms
     delay_ms = F.when(skewed, child["server_ts"] - parent["server_ts"]).otherwise(delay_ms)
     return delay_ms > limit_ms, delay_ms < -F.lit(hold_ms), skewed
 
 
-def _step(event: Column) -> Column:
+def _kind_and_impression(event: Column) -> Column:
     return F.concat_ws("/", event["kind"], event["impression_id"])
 
 
@@ -190,7 +191,7 @@ def _family(event: Column) -> Column:
     return F.when(event["kind"] == "click", "click").otherwise("step")
 
 
-def _verdict(event: Column, code: Column, clock_skew: Column, deadline: Column) -> Column:
+def _match(event: Column, code: Column, clock_skew: Column, deadline: Column) -> Column:
     return F.struct(
         event.alias("event"), code.alias("code"), clock_skew.alias("clock_skew"), deadline.alias("deadline")
     )
@@ -200,16 +201,16 @@ def _slots(requests: Column, slots: Column, impressions: Column, windows: Window
     def slot(request: Column, slot_id: Column, winners: Column) -> Column:
         winner = F.get(winners, F.lit(0))
         deadline = F.when(winner.isNull(), request["effective_ts"] + windows.request_to_impression_ms)
-        verdict = _verdict(
+        match = _match(
             request.withField("slot_id", slot_id).withField("impression_id", winner["event"]["impression_id"]),
             F.when(winner.isNull(), "pending").otherwise("filled"),
             F.lit(False),
             deadline,
         )
-        return _result(verdict, F.lit("slot"), F.concat(F.lit("slot/"), slot_id))
+        return _result(match, F.lit("slot"), F.concat(F.lit("slot/"), slot_id))
 
     def winners_of(slot_id: Column) -> Column:
-        return F.filter(impressions, lambda v: v["code"].isin(*BILLABLE) & (v["event"]["slot_id"] == slot_id))
+        return F.filter(impressions, lambda m: m["code"].isin(*BILLABLE) & (m["event"]["slot_id"] == slot_id))
 
     request = F.get(requests, F.lit(0))
     return F.transform(slots, lambda name: _let(winners_of(name), lambda w: slot(request, name, w)))
@@ -218,7 +219,7 @@ def _slots(requests: Column, slots: Column, impressions: Column, windows: Window
 def _requests(requests: Column) -> Column:
     def accepted(request: Column, index: Column) -> Column:
         code = F.when(index == 0, "accepted").otherwise("duplicate_request")
-        return _verdict(request, code, F.lit(False), F.lit(None).cast("long"))
+        return _match(request, code, F.lit(False), F.lit(None).cast("long"))
 
     return _as_results(F.transform(requests, accepted))
 
@@ -234,26 +235,24 @@ def _duplicates(records: Column) -> Column:
 
     def result(copy: Column) -> Column:
         event = copy["event"]
-        verdict = _verdict(event, F.lit("duplicate_event"), F.lit(False), F.lit(None).cast("long"))
-        return _result(
-            verdict, event["kind"], F.concat_ws("/", F.lit("duplicate_event"), _identity(event), copy["copy"])
-        )
+        match = _match(event, F.lit("duplicate_event"), F.lit(False), F.lit(None).cast("long"))
+        return _result(match, event["kind"], F.concat_ws("/", F.lit("duplicate_event"), _identity(event), copy["copy"]))
 
     return _let(F.transform(records, _identity), duplicates)
 
 
-def _as_results(verdicts: Column) -> Column:
-    return F.transform(verdicts, lambda v: _result(v, v["event"]["kind"], _identity(v["event"])))
+def _as_results(matches: Column) -> Column:
+    return F.transform(matches, lambda m: _result(m, m["event"]["kind"], _identity(m["event"])))
 
 
-def _result(verdict: Column, kind: Column, id_tail: Column) -> Column:
-    event = verdict["event"]
+def _result(match: Column, kind: Column, id_tail: Column) -> Column:
+    event = match["event"]
     values = {
         "result_id": F.concat_ws("/", event["transaction_id"], event["request_ts"], id_tail),
         "version": F.lit(0).cast("long"),
         "kind": kind,
-        "code": verdict["code"],
-        "clock_skew": F.coalesce(event["clock_skew"], F.lit(False)) | verdict["clock_skew"],
-        "deadline": verdict["deadline"],
+        "code": match["code"],
+        "clock_skew": F.coalesce(event["clock_skew"], F.lit(False)) | match["clock_skew"],
+        "deadline": match["deadline"],
     }
     return F.struct(*((values[name] if name in values else event[name]).alias(name) for name in ATTRIBUTED.names))

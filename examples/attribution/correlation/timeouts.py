@@ -1,9 +1,8 @@
 """
-What is known of one transaction, what is due, and when it ends: the correlation rule in time, without Spark.
+The correlation rule over time, without Spark: the state of one transaction, its timeouts, and its end.
 
-What arrive are a transaction and new events; what leave are the next transaction and the results that changed.
-Real-time mode demands that a time-out never stands in the way of a match: its version lies between that of what it
-replaces and that of any result with one more record.
+A timeout never hides a match: its version lies between that of the result it replaces and that of any result that
+knows one more record.
 """
 
 from collections.abc import Iterable
@@ -15,77 +14,84 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class Transaction:
-    """All that is known of one transaction; times are the engine's clock in UTC milliseconds, 0 for never."""
+    """The state of one transaction; times are processing times in UTC milliseconds, 0 means never."""
 
     history: tuple[Event, ...] = ()
     """Every record once, in order of arrival."""
-    looked_at: int = 0
-    """When the last results were given."""
-    active_at: int = 0
-    """When the last record came."""
+    evaluated_at: int = 0
+    """Time of the last evaluation."""
+    last_record_at: int = 0
+    """Arrival of the last new record."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """What follows for a transaction."""
+class Transition:
+    """The outcome of an evaluation."""
 
     transaction: Transaction | None
-    """What has to be kept, or None when the transaction has ended."""
+    """The state to keep, or None if the transaction has ended."""
     changed: list[Result]
-    """All results that differ from before."""
-    wakes_at: int
-    """The next time at which `advance` with nothing new has something to say or to end."""
+    """Results that differ from the previous evaluation."""
+    next_timer_at: int
+    """The next time at which a result times out or the transaction ends without a new record."""
 
 
 def advance(
-    before: Transaction, arrived: Iterable[Event], windows: Windows, slack_ms: int, now: int, *, only_due: bool = False
-) -> Step:
+    before: Transaction,
+    arrived: Iterable[Event],
+    windows: Windows,
+    slack_ms: int,
+    now: int,
+    *,
+    timeouts_only: bool = False,
+) -> Transition:
     """
-    Return what follows from new events, or from time alone; with `only_due` leave out what records decide.
+    Evaluate a transaction at `now`, with new events or without.
 
-    A result that is due counts as changed whenever its version grows, because another query may have answered the new
-    record with `pending`.
+    `timeouts_only` leaves out results that follow from records alone. A timeout counts as changed whenever its version
+    grows, because another query may have emitted `pending` for the new record.
     """
-    known = {event.src for event in before.history}
-    new = {event.src: event for event in reversed(list(arrived)) if event.src not in known}
+    known_records = {event.src for event in before.history}
+    new_events = {event.src: event for event in reversed(list(arrived)) if event.src not in known_records}
     after = Transaction(
-        (*before.history, *reversed(new.values())),
-        max(before.looked_at, now),
-        max(before.active_at, now) if new else before.active_at,
+        (*before.history, *reversed(new_events.values())),
+        max(before.evaluated_at, now),
+        max(before.last_record_at, now) if new_events else before.last_record_at,
     )
-    found = results(after, windows)
-    told = [result for result in found if is_due(result) or not only_due]
-    # Of most records time decides nothing, and then what was said before does not matter.
-    old = {result.result_id: result for result in results(before, windows)} if told else {}
-    changed = [result for result in told if not _is_same(old.get(result.result_id), result)]
-    # A deadline is the last moment that still matches.
-    deadlines = [result.deadline + 1 for result in found if result.deadline is not None]
-    wakes_at = min(deadlines, default=_ends_at(after, windows, slack_ms))
-    return Step(after if wakes_at > after.looked_at else None, changed, wakes_at)
+    current = results(after, windows)
+    candidates = [result for result in current if is_timeout(result) or not timeouts_only]
+    # Most records cause no timeout; then the previous results are not needed.
+    previous = {result.result_id: result for result in results(before, windows)} if candidates else {}
+    changed = [result for result in candidates if not _is_same(previous.get(result.result_id), result)]
+    # A match at the deadline still counts, so the timeout is one millisecond later.
+    timeouts_at = [result.deadline + 1 for result in current if result.deadline is not None]
+    next_timer_at = min(timeouts_at, default=_ends_at(after, windows, slack_ms))
+    return Transition(after if next_timer_at > after.evaluated_at else None, changed, next_timer_at)
 
 
 def results(transaction: Transaction, windows: Windows) -> list[Result]:
-    """Return all results as of the last look: those that time decided have odd versions, the others the SQL form's."""
-    at_once, now = correlate(transaction.history, windows), transaction.looked_at
-    overdue = {result.result_id for result in at_once if result.deadline is not None and result.deadline < now}
+    """Return all results as of the last evaluation; timeouts have odd versions, all others those of the SQL form."""
+    by_records, now = correlate(transaction.history, windows), transaction.evaluated_at
+    overdue = {result.result_id for result in by_records if result.deadline is not None and result.deadline < now}
     if not overdue:
-        return at_once
-    in_time = correlate(transaction.history, windows, now)
-    return [late if late.result_id in overdue else result for result, late in zip(at_once, in_time, strict=True)]
+        return by_records
+    by_time = correlate(transaction.history, windows, now)
+    pairs = zip(by_records, by_time, strict=True)
+    return [timed_out if timed_out.result_id in overdue else result for result, timed_out in pairs]
 
 
-def is_due(result: Result) -> bool:
-    """Tell whether time decided this result, as opposed to a record."""
+def is_timeout(result: Result) -> bool:
+    """Return whether the result follows from time that has passed, and not from records alone."""
     return result.version % 2 == 1
 
 
 def _is_same(before: Result | None, after: Result) -> bool:
-    if before is None or is_due(after):
+    if before is None or is_timeout(after):
         return before == after
     return replace(before, version=after.version) == after
 
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:
-    # While a backlog is read, the other records of an old transaction come after it, but not much.
-    oldest = min((event.request_ts for event in transaction.history), default=0)
-    return max(oldest + windows.horizon_ms, transaction.active_at) + slack_ms
+    # While the query reads a backlog, the remaining records of an old transaction arrive shortly after its first one.
+    oldest_request_ts = min((event.request_ts for event in transaction.history), default=0)
+    return max(oldest_request_ts + windows.horizon_ms, transaction.last_record_at) + slack_ms

@@ -1,1 +1,1 @@
-"""The demonstration: command line, live view and report."""
+"""The demonstration: command line, monitor, live view, report and published numbers."""

@@ -1,4 +1,4 @@
-"""Run the demonstration: servers, traffic, five queries, a live view and a report; exit status 1 on any difference."""
+"""Run the demonstration: servers, traffic, five queries, live view and report. Exit status 1 if a result differs."""
 
 import sys
 import threading
@@ -10,11 +10,11 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from examples.attribution.demo.cli import DemoOptions, parse
-from examples.attribution.demo.live_view import View
+from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import publish
-from examples.attribution.demo.report import Report, show_comparison, show_report
+from examples.attribution.demo.report import Report, print_comparison, print_report
 from examples.attribution.demo.run import run
-from examples.attribution.demo.stderr_filter import quiet_workers
+from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.realtime.queries import stop_on_interrupt
 from examples.services.cluster import standalone_cluster
 from examples.services.kafka import kafka_broker
@@ -22,25 +22,25 @@ from examples.services.packages import connector
 from examples.services.postgres import postgres_server
 from examples.services.spark import CONFS, build_session
 
-QUICK_COMPILER = {
+FAST_COMPILER_CONFS = {
     # A run of minutes does not recover the cost of the JVM's optimizing compiler, a third of Spark's CPU time here.
-    # Without that compiler the code cache would be 48 MB, which five queries fill.
+    # Without it, the default code cache is 48 MB, and five queries fill that.
     "spark.driver.extraJavaOptions": f"{CONFS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 "
     "-XX:ReservedCodeCacheSize=240m"
 }
-"""For a local master; long-running jobs should keep the optimizing compiler."""
+"""JVM options for short runs on a local master; long-running jobs should keep the optimizing compiler."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration; return 0 if everything reconciles, 1 if not."""
+    """Run the demonstration; return 0 if all results equal the replay, otherwise 1."""
     options = parse(arguments)
     try:
         reports = _run_all(options)
         for report in reports:
-            show_report(report)
+            print_report(report)
         if len(reports) > 1:
             real_time, micro_batch = reports
-            show_comparison(real_time, micro_batch)
+            print_comparison(real_time, micro_batch)
             if options.publish:
                 publish(options, real_time, micro_batch)
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
@@ -50,29 +50,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_status(reports: Iterable[Report]) -> int:
-    """Return 0 if every run equals its replay, 1 if one does not."""
+    """Return 0 if every run equals its replay, otherwise 1."""
     return 1 if any(report.reconciliation.differences for report in reports) else 0
 
 
 def _run_all(settings: DemoOptions) -> list[Report]:
-    view, stop = View(), threading.Event()
+    view, stop = LiveView(), threading.Event()
     with ExitStack() as stack:
         stack.enter_context(view)
-        view.say("starting Kafka and PostgreSQL")
+        view.print_line("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())
         if settings.cluster:
-            view.say("starting a standalone cluster")
+            view.print_line("starting a standalone cluster")
             master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
             settings = replace(settings, master=master)
-        view.say(f"starting Spark with Kafka connector {connector().version}")
-        with quiet_workers():
+        view.print_line(f"starting Spark with Kafka connector {connector().version}")
+        with filter_worker_logs():
             spark = build_session(
                 "ad-attribution",
                 master=settings.master,
                 slots=settings.slots,
                 shuffle_partitions=settings.shuffle_partitions,
-                confs=None if settings.master else QUICK_COMPILER,
+                confs=None if settings.master else FAST_COMPILER_CONFS,
             )
         stack.callback(spark.stop)
         stop_on_interrupt(stop)

@@ -1,8 +1,7 @@
 """
-Show a run while it goes on: a live table on a terminal, plain lines elsewhere, and a line for each cap that is reached.
+Show the progress of a run: a live table on a terminal, plain lines elsewhere, and a line when a cap is reached.
 
-What arrives are the books, the sender's counts and notices of caps; what leaves is text.
-Real-time mode shows nothing of itself until a batch ends, so every number here comes from Kafka.
+All numbers are read from Kafka, because Spark reports no progress of a real-time query until its batch ends.
 """
 
 import time
@@ -14,120 +13,125 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from examples.attribution.audit.latency import Latency, latencies
-from examples.attribution.audit.run_log import Books
+from examples.attribution.audit.latency import Latency, hop_latencies
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.pacing.throttle import Notice
-from examples.attribution.traffic.producer import Sent
+from examples.attribution.traffic.producer import SendLog
 from examples.measure.percentiles import percentiles
 
-LIVE_SECONDS = 1.0
-PLAIN_SECONDS = 5.0
+TABLE_PERIOD_SECONDS = 1.0
+LINE_PERIOD_SECONDS = 5.0
+LAG_SAMPLE = 10_000
+"""Newest records whose producer lag the table shows."""
+NO_CAP = "no cap reached"
 
 
-class View:
-    """A live view, as a context manager."""
+class LiveView:
+    """The progress of a run on a console; a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
         """Write to `console`, the terminal by default."""
         self.console = console or Console()
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
-        self._shown_at = 0.0
-        self._sent, self._measured_from = Sent(started_at=time.time()), 0.0
-        self._told: set[str] = set()
-        self._caps = "no cap reached"
+        self._updated_at = 0.0
+        self._sent = SendLog(started_at=time.time())
+        self._measured_from = 0.0
+        self._campaigns_at_cap: set[str] = set()
+        self._caps = NO_CAP
 
-    def __enter__(self) -> "View":
-        """Take over the terminal."""
+    def __enter__(self) -> "LiveView":
+        """Start the live table if the console is a terminal."""
         if self.console.is_terminal:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the terminal back."""
+        """Remove the live table."""
         if self.console.is_terminal:
             self._live.stop()
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print one line above the table."""
         self.console.print(text, highlight=False, soft_wrap=True)
 
-    def watch(self, sent: Sent, measured_from: float) -> None:
-        """Take the counts of a sender, and the UTC milliseconds from which its records are measured."""
+    def start_run(self, sent: SendLog, measured_from: float) -> None:
+        """Show the counts of a new run; the measured part starts at `measured_from` (UTC milliseconds)."""
         self._sent, self._measured_from = sent, measured_from
-        self._told.clear()
-        self._caps = "no cap reached"
+        self._campaigns_at_cap.clear()
+        self._caps = NO_CAP
 
-    def tell(self, notices: Sequence[Notice]) -> None:
-        """Print a line when a campaign reaches its cap for the first time; the rest of the notices is counted."""
+    def print_caps(self, notices: Sequence[Notice]) -> None:
+        """Print a line for each campaign that reaches its cap for the first time; count all notices."""
         codes = Counter(notice.code for notice in notices)
         if codes:
             self._caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}"
         for notice in notices:
-            if notice.campaign_id not in self._told:
-                self._told.add(notice.campaign_id)
-                self.say(
+            if notice.campaign_id not in self._campaigns_at_cap:
+                self._campaigns_at_cap.add(notice.campaign_id)
+                self.print_line(
                     f"{notice.at_ms / 1000 - self._sent.started_at:5.0f} s cap reached: "
                     f"{campaign_name(notice.campaign_id)} has {notice.delivered} delivered and {notice.reserved} "
-                    f"reserved of {notice.delivered + notice.reserved + notice.available}; its requests are resold"
+                    f"reserved of {notice.delivered + notice.reserved + notice.available} impressions; "
+                    f"its requests are resold"
                 )
 
-    def show(self, books: Books, *, draining: bool = False) -> None:
-        """Show the state of the run, if the last time is long enough ago."""
-        period = LIVE_SECONDS if self.console.is_terminal else PLAIN_SECONDS
-        if time.monotonic() - self._shown_at < period:
+    def update(self, log: RunLog, *, is_draining: bool = False) -> None:
+        """Show the state of the run, unless the last update is too recent."""
+        period = TABLE_PERIOD_SECONDS if self.console.is_terminal else LINE_PERIOD_SECONDS
+        if time.monotonic() - self._updated_at < period:
             return
-        self._shown_at = time.monotonic()
-        is_cold = time.time() * 1000 < self._measured_from
-        phase = "draining" if draining else "warming up" if is_cold else "measuring"
-        rows = latencies(books, 0 if is_cold else self._measured_from)
+        self._updated_at = time.monotonic()
+        is_warm_up = time.time() * 1000 < self._measured_from
+        phase = "draining" if is_draining else "warming up" if is_warm_up else "measuring"
+        rows = hop_latencies(log, 0 if is_warm_up else self._measured_from)
         if self.console.is_terminal:
-            self._live.update(_live_table(phase, books, self._sent, rows, self._caps), refresh=True)
+            self._live.update(_live_table(phase, log, self._sent, rows, self._caps), refresh=True)
         else:
-            self.say(_plain_line(phase, books, self._sent, rows, self._caps))
+            self.print_line(_plain_line(phase, log, self._sent, rows, self._caps))
 
 
-def _plain_line(phase: str, books: Books, sent: Sent, rows: Sequence[Latency], caps: str) -> str:
+def _plain_line(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency], caps: str) -> str:
     end_to_end = [row for row in rows if row.hop == "end to end"]
     latency = f"p50 {end_to_end[0].p50} p99 {end_to_end[0].p99} ms" if end_to_end else "no result yet"
     return (
         f"{time.time() - sent.started_at:5.0f} s {phase}: sent {sent.records}, "
-        f"results {len(books.results)}, rejected {len(books.rejects)}, "
-        f"waiting {sum(books.waiting.values())}, pending {len(books.pending)}, "
-        f"orders open {books.open_orders()}, {caps}, {latency}"
+        f"results {len(log.results)}, rejected {len(log.rejects)}, "
+        f"waiting {sum(log.waiting.values())}, pending {len(log.pending)}, "
+        f"open orders {log.open_orders()}, {caps}, {latency}"
     )
 
 
-def _live_table(phase: str, books: Books, sent: Sent, rows: Sequence[Latency], caps: str) -> Group:
-    [lag] = percentiles(sent.lags_ms[-10_000:] or [0], [0.99])
+def _live_table(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency], caps: str) -> Group:
+    [lag_p99_ms] = percentiles(sent.lags_ms[-LAG_SAMPLE:] or [0], [0.99])
     head = Text(
         f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
-        f"producer lag p99 {lag:.1f} ms   Ctrl-C ends the traffic and reconciles\n"
-        f"pending {len(books.pending)}, orders without final credit {books.open_orders()} of {len(books.orders)}, "
-        f"{caps}",
+        f"producer lag p99 {lag_p99_ms:.1f} ms   Ctrl-C ends the traffic and reconciles\n"
+        f"pending results {len(log.pending)}, orders without final credit {log.open_orders()} of "
+        f"{len(log.orders)}, {caps}",
         style="bold",
     )
-    waiting = Table("waiting, by stage and partition", "records", box=None)
-    for place, records in sorted(books.waiting.items()):
-        waiting.add_row(place, str(records))
-    codes = Table("result", "code", "results", box=None)
-    for (kind, code), count in sorted(Counter((r["kind"], r["code"]) for r in books.results.values()).items()):
+    waiting = Table("waiting, by query and partition", "records", box=None)
+    for partition, records in sorted(log.waiting.items()):
+        waiting.add_row(partition, str(records))
+    codes = Table("kind", "code", "results", box=None)
+    for (kind, code), count in sorted(Counter((r["kind"], r["code"]) for r in log.results.values()).items()):
         codes.add_row(kind, code, str(count))
-    reasons = Table("rejected because", "records", box=None)
-    for reason, count in sorted(Counter(reason for reason, _ in books.rejects.values()).items()):
+    reasons = Table("reject reason", "records", box=None)
+    for reason, count in sorted(Counter(reason for reason, _ in log.rejects.values()).items()):
         reasons.add_row(reason, str(count))
-    sides = Table.grid(padding=(0, 3))
-    sides.add_row(Group(latency_table(rows), Text(), waiting, Text(), reasons), codes)
-    return Group(head, Text(), sides)
+    columns = Table.grid(padding=(0, 3))
+    columns.add_row(Group(latency_table(rows), Text(), waiting, Text(), reasons), codes)
+    return Group(head, Text(), columns)
 
 
 def latency_table(rows: Sequence[Latency]) -> Table:
     """Return the latencies as a table, in milliseconds."""
-    table = Table("latency, ms", *("records", "p50", "p90", "p99", "max"), box=None)
+    table = Table("latency, ms", "records", "p50", "p90", "p99", "max", box=None)
     for row in rows:
         table.add_row(row.hop, *(str(n) for n in (row.records, row.p50, row.p90, row.p99, row.max)))
     return table
 
 
 def campaign_name(campaign_id: str) -> str:
-    """Return the name of a campaign without the run that it belongs to."""
+    """Return the name of a campaign without the id of its run."""
     return campaign_id.partition("-")[2]

@@ -1,8 +1,8 @@
 """
-Follow a run while it goes on: read and show what comes, raise what fails, and find the end.
+Monitor a running demonstration: collect results, update the live view, raise failures, detect completion.
 
-What arrives are the reader of the topics, the table's follower, the ad server's brake and the queries.
-Real-time mode never says that it has caught up, so the end of a run is when every answer is there and none can change.
+Spark does not report when a real-time query has caught up. A run is complete when every expected result has arrived and
+is final.
 """
 
 import json
@@ -11,59 +11,59 @@ from dataclasses import dataclass
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.attribution.attributed_to_postgres import Follower
-from examples.attribution.audit.topic_reader import LedgerReader
-from examples.attribution.demo.live_view import View
-from examples.attribution.pacing.throttle import Brake
+from examples.attribution.attributed_to_postgres import ResultsConsumer
+from examples.attribution.audit.topic_reader import TopicReader
+from examples.attribution.demo.live_view import LiveView
+from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.realtime.queries import raise_if_failed
 
 POLL_SECONDS = 0.1
-QUIET_POLLS = 3
+MIN_SETTLED_POLLS = 3
+MICRO_BATCH_QUERIES = ("events_to_timeouts", "touches_to_credit")
 
 
 @dataclass(frozen=True)
-class Followed:
-    """Everything that has to be watched while a run goes on."""
+class RunMonitor:
+    """The parts of a run that can fail or fall behind."""
 
-    reader: LedgerReader
-    follower: Follower
-    ad_server: Brake
+    reader: TopicReader
+    results: ResultsConsumer
+    throttle: DeliveryThrottle
     queries: list[StreamingQuery]
-    view: View
+    view: LiveView
 
-    def poll(self, *, draining: bool = False) -> None:
-        """Read what has come, show it, and raise what has failed."""
+    def poll(self, *, is_draining: bool = False) -> None:
+        """Read new records, update the view, and raise the first failure."""
         self.reader.poll(POLL_SECONDS)
         raise_if_failed(self.queries)
-        self.follower.raise_if_failed()
-        self.ad_server.raise_if_failed()
-        self.view.tell(self.ad_server.notices)
-        self.view.show(self.reader.books, draining=draining)
+        self.results.raise_if_failed()
+        self.throttle.raise_if_failed()
+        self.view.print_caps(self.throttle.notices)
+        self.view.update(self.reader.log, is_draining=is_draining)
 
     def is_settled(self) -> bool:
-        """Tell whether every answer is final, and no micro-batch has anything left to read."""
+        """Return whether every result is final and the micro-batch queries have read all their input."""
         if not self.reader.is_settled():
             return False
         ends, by_name = self.reader.ends(), {query.name: query for query in self.queries}
-        slow = (by_name[name] for name in ("events_to_timeouts", "touches_to_credit"))
-        return all(_has_read(query, ends) for query in slow)
+        return all(_has_read(by_name[name], ends) for name in MICRO_BATCH_QUERIES)
 
-    def drain(self, seconds: float) -> None:
-        """Follow until everything is settled, at most for `seconds`; what is missing then is found later."""
-        deadline, quiet = time.monotonic() + seconds, 0
-        # The last record may change several results, and its own may be the first: so read until it is quiet.
-        while quiet < QUIET_POLLS and time.monotonic() < deadline:
-            self.poll(draining=True)
-            quiet = quiet + 1 if self.is_settled() else 0
+    def drain(self, max_seconds: float) -> None:
+        """Poll until the run is settled, at most for `max_seconds`; the reconciliation reports missing results."""
+        deadline, settled_polls = time.monotonic() + max_seconds, 0
+        # The last record can change several results, and they can arrive in separate polls.
+        while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
+            self.poll(is_draining=True)
+            settled_polls = settled_polls + 1 if self.is_settled() else 0
 
 
 def _has_read(query: StreamingQuery, ends: dict[tuple[str, int], int]) -> bool:
     progress = query.lastProgress
     if progress is None or not progress.sources[0].endOffset:
         return False
-    read = json.loads(progress.sources[0].endOffset)
+    read_offsets = json.loads(progress.sources[0].endOffset)
     return all(
         offset >= ends[topic, int(partition)]
-        for topic, offsets in read.items()
+        for topic, offsets in read_offsets.items()
         for partition, offset in offsets.items()
     )

@@ -1,9 +1,4 @@
-"""
-Print what a run has shown: reconciliation, credit, campaigns against their goals, latencies, and the CPU that it took.
-
-What arrives are reports; what leaves is text.
-Real-time mode earns its keep where late knowledge costs money: in the impressions that are given away beyond a goal.
-"""
+"""Print the report of a run, and the comparison of two runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,146 +8,154 @@ from rich.table import Table
 
 from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.reconciliation import Reconciliation
-from examples.attribution.audit.run_log import Books
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.live_view import campaign_name, latency_table
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
-from examples.attribution.traffic.producer import Sent
-from examples.measure.cpu import FULL_SHARE, Cpu
+from examples.attribution.traffic.producer import SendLog
+from examples.measure.cpu import MAX_BUSY_SHARE, Cpu
 from examples.measure.percentiles import percentiles
 from examples.services import connector
 from examples.sinks.metrics import Metrics
 
-DIFFERENCES_SHOWN = 10
-PAUSES_SHOWN = 12
+MAX_DIFFERENCES = 10
+MAX_PAUSES = 12
 PLAIN_WIDTH = 140
+"""Columns of a report that is written to a file or a pipe."""
 MICROS = 1_000_000
+MIN_CORES = 0.005
+"""A part that used less is rounded to 0.00 cores and left out."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run has shown."""
+    """The outcome of one run."""
 
     settings: Settings
     reconciliation: Reconciliation
     latencies: list[Latency]
-    gaps_ms: dict[str, list[int]]
-    """How much longer than its interval each batch took, by query."""
-    sent: Sent
-    books: Books
+    pauses_ms: dict[str, list[int]]
+    """By query: how much longer than its interval each batch took."""
+    sent: SendLog
+    log: RunLog
     sink: Metrics
-    """What the PostgreSQL sink counted."""
+    """Counters of the PostgreSQL sink."""
     notices: Sequence[Notice]
-    """When campaigns reached their caps and opened again."""
+    """When campaigns reached their caps and were opened again."""
     cpu: Cpu | None
-    """What the measured part took; None if there was none."""
+    """CPU use of the measured part; None if the run ended before it."""
 
 
-def show_report(report: Report) -> None:
-    """Print everything that one run has shown."""
-    console, s, sent = _console(), report.settings, report.sent
-    length = f"{s.duration:g} s" if s.duration else "until Ctrl-C"
+def print_report(report: Report) -> None:
+    """Print counts, reconciliation, campaigns, latencies and CPU of one run."""
+    console, settings, sent = _console(), report.settings, report.sent
+    duration = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
-    _say(
+    _print(
         console,
-        f"\n{s.trigger} on {s.master or f'local[{s.slots}]'} | {s.rate:g} records/s, {s.arrivals} | {length} after "
-        f"{s.warm_up_seconds:g} s warm-up | Kafka connector {connector().version} | achieved {sent.rate:.1f}/s, "
-        f"producer lag p99 {lag_p99_ms:.1f} ms, not delivered {sent.failed}",
+        f"\n{settings.trigger} on {settings.master or f'local[{settings.slots}]'} | {settings.rate:g} records/s, "
+        f"{settings.arrivals} | {duration} after {settings.warm_up_seconds:g} s warm-up | Kafka connector "
+        f"{connector().version} | achieved {sent.rate:.1f}/s, producer lag p99 {lag_p99_ms:.1f} ms, "
+        f"failed sends {sent.failed}",
     )
-    _show_reconciliation(console, report)
+    _print_reconciliation(console, report)
     console.print()
-    _show_pacing(console, report)
+    _print_pacing(console, report)
     console.print()
     console.print(latency_table(report.latencies))
-    for name, gaps in report.gaps_ms.items():
-        if gaps:
-            _say(console, f"batch boundary of {name}: pauses of {', '.join(map(str, gaps[-PAUSES_SHOWN:]))} ms")
+    for name, pauses_ms in report.pauses_ms.items():
+        if pauses_ms:
+            _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")
     if report.cpu:
-        _show_cpu(console, report.cpu)
+        _print_cpu(console, report.cpu)
 
 
-def _show_reconciliation(console: Console, report: Report) -> None:
-    table, outcome, books = Table("reconciliation", "in", "became", box=None), report.reconciliation, report.books
+def _print_reconciliation(console: Console, report: Report) -> None:
+    outcome, log = report.reconciliation, report.log
+    table = Table("kind", "input", "results", box=None)
     for family, codes in outcome.counts.items():
-        became = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
-        table.add_row(family, str(codes["in"]), became)
+        results = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
+        table.add_row(family, str(codes["in"]), results)
     console.print(table)
-    again = ", ".join(f"{topic} {count}" for topic, count in sorted(books.delivered_again.items()))
-    console.print(f"written to ad-attributed: {books.result_rows} rows; written twice: {again or 'nothing'}")
-    p50, slow, most = percentiles(report.sink.oldest_ms or [0], (0.5, 0.99, 1))
-    _say(
+    duplicates = ", ".join(f"{topic} {count}" for topic, count in sorted(log.duplicates.items()))
+    _print(console, f"ad-attributed: {log.result_rows} records; duplicates in all topics: {duplicates or 'none'}")
+    p50_ms, p99_ms, max_ms = percentiles(report.sink.oldest_ms or [0], (0.5, 0.99, 1))
+    _print(
         console,
-        f"upserted into PostgreSQL: {report.sink.flushed} rows in {report.sink.flushes} commits, {report.sink.deduped} "
-        f"replaced before; from sink to commit p50 {p50:.0f} p99 {slow:.0f} max {most:.0f} ms",
+        f"PostgreSQL: {report.sink.flushed} rows upserted in {report.sink.flushes} commits, {report.sink.deduped} "
+        f"replaced by newer versions before; from sink to commit p50 {p50_ms:.0f} p99 {p99_ms:.0f} max {max_ms:.0f} ms",
     )
     credit, orders = outcome.credits, outcome.credits.conversions
-    _say(
+    _print(
         console,
-        f"credit: {orders['attributed']} orders of {credit.value_micros / MICROS:.6f}, their touches earned "
-        f"{credit.credited_micros / MICROS:.6f}; {credit.compared} orders compared with the rule, {credit.erased} not, "
-        f"because their users were erased later; {credit.late_touches} touches came too late to earn",
+        f"credit: {orders['attributed']} attributed orders worth {credit.value_micros / MICROS:.6f}, of which "
+        f"{credit.credited_micros / MICROS:.6f} credited to touches; {credit.compared} orders compared with the rule, "
+        f"{credit.erased} excluded because their users were erased later; {credit.late_touches} touches arrived too "
+        f"late for credit",
     )
-    for difference in outcome.differences[:DIFFERENCES_SHOWN]:
+    for difference in outcome.differences[:MAX_DIFFERENCES]:
         console.print(difference, style="red", highlight=False, soft_wrap=True)
-    verdict = (
+    summary = (
         f"{len(outcome.differences)} differences from the replay of {outcome.results} results, {credit.compared} "
-        f"orders and {len(books.counts)} counts by the rules"
+        f"orders and {len(log.counts)} counts"
     )
-    console.print(verdict, style="bold red" if outcome.differences else "bold green", highlight=False)
+    console.print(summary, style="bold red" if outcome.differences else "bold green", highlight=False)
 
 
-def _show_pacing(console: Console, report: Report) -> None:
+def _print_pacing(console: Console, report: Report) -> None:
     reached = {notice.campaign_id: notice.at_ms for notice in reversed(report.notices) if notice.code == "cap_reached"}
-    table = Table("campaign", "goal", "delivered", "over", "index", "cap first reached", "reopened", box=None)
-    for standing in report.reconciliation.campaigns:
-        campaign_id, index = standing.goal.campaign_id, standing.pacing.index
+    columns = ("campaign", "goal", "delivered", "over-delivered", "pacing index", "cap first reached", "reopened")
+    table = Table(*columns, box=None)
+    campaigns = report.reconciliation.campaigns
+    for campaign in campaigns:
+        campaign_id, index = campaign.goal.campaign_id, campaign.pacing.index
         at_ms = reached.get(campaign_id)
         table.add_row(
             campaign_name(campaign_id),
-            str(standing.goal.impressions),
-            str(standing.pacing.delivered),
-            str(standing.over_delivered),
+            str(campaign.goal.impressions),
+            str(campaign.pacing.delivered),
+            str(campaign.over_delivered),
             "none" if index is None else f"{index:.2f}",
             f"{at_ms / 1000 - report.sent.started_at:.0f} s" if at_ms else "never",
             str(sum(n.campaign_id == campaign_id and n.code == "cap_reopened" for n in report.notices)),
         )
     console.print(table)
-    goal = sum(standing.goal.impressions for standing in report.reconciliation.campaigns)
-    _say(console, f"over-delivered: {report.reconciliation.over_delivered} impressions beyond goals of {goal}")
+    goal = sum(campaign.goal.impressions for campaign in campaigns)
+    _print(console, f"over-delivered: {report.reconciliation.over_delivered} impressions beyond goals of {goal}")
 
 
-def _show_cpu(console: Console, cpu: Cpu) -> None:
-    parts = ", ".join(f"{name} {cores:.2f}" for name, cores in cpu.by_name.items() if cores >= 0.005)
-    _say(
+def _print_cpu(console: Console, cpu: Cpu) -> None:
+    parts = ", ".join(f"{name} {cores:.2f}" for name, cores in cpu.by_name.items() if cores >= MIN_CORES)
+    _print(
         console,
-        f"CPU in {cpu.seconds:.0f} s of the measured part: {cpu.own:.2f} of {cpu.cores} cores ({parts}); "
-        f"the whole machine {cpu.machine:.2f}",
+        f"CPU in the {cpu.seconds:.0f} s of the measured part: {cpu.run:.2f} of {cpu.cores} cores ({parts}); "
+        f"all programs of the machine {cpu.machine:.2f}",
     )
     if cpu.is_full:
-        text = f"more than {FULL_SHARE:.0%} of the CPU was busy, so that latencies are queue lengths; take a lower RATE"
+        text = f"more than {MAX_BUSY_SHARE:.0%} of the CPU was busy, so latencies measure queueing; use a lower RATE"
         console.print(text, style="bold yellow", highlight=False, soft_wrap=True)
 
 
-def show_comparison(real_time: Report, micro_batch: Report) -> None:
-    """Print by how much the micro-batch run was slower, and what it gave away."""
+def print_comparison(real_time: Report, micro_batch: Report) -> None:
+    """Print the ratios of the latencies, and what each mode over-delivered."""
     console = _console()
     table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
-    slow_rows = {row.hop: row for row in micro_batch.latencies}
+    micro_batch_rows = {row.hop: row for row in micro_batch.latencies}
     for fast in real_time.latencies:
-        slow = slow_rows[fast.hop]
+        slow = micro_batch_rows[fast.hop]
         pairs = ((slow.p50, fast.p50), (slow.p90, fast.p90), (slow.p99, fast.p99), (slow.max, fast.max))
-        table.add_row(fast.hop, *(f"{s / max(f, 1):.1f}x" for s, f in pairs))
+        table.add_row(fast.hop, *(f"{slow_ms / max(fast_ms, 1):.1f}x" for slow_ms, fast_ms in pairs))
     console.print()
     console.print(table)
     fast_over, slow_over = real_time.reconciliation.over_delivered, micro_batch.reconciliation.over_delivered
-    _say(
+    _print(
         console,
         f"over-delivered at {real_time.settings.rate:g} records/s: {fast_over} impressions in real-time mode, "
-        f"{slow_over} in micro-batch, {_times(slow_over, fast_over)}",
+        f"{slow_over} in micro-batch {_ratio(slow_over, fast_over)}",
     )
 
 
-def _say(console: Console, text: str) -> None:
+def _print(console: Console, text: str) -> None:
     console.print(text, highlight=False, soft_wrap=True)
 
 
@@ -161,5 +164,5 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 
 
-def _times(slow: int, fast: int) -> str:
-    return f"{slow / fast:.1f}x as many" if fast else "which no factor tells"
+def _ratio(slow: int, fast: int) -> str:
+    return f"({slow / fast:.1f}x)" if fast else "(no ratio: real-time mode delivered none)"

@@ -1,10 +1,8 @@
 """
-Keep what PySpark tells of its Python workers out of the error stream.
+Filter the log lines of PySpark's Python workers out of stderr.
 
-What arrives is the error stream of the JVM; what leaves is the same stream without those lines, and the real one again
-for this process.
-Real-time mode has no part in it: the first worker of a query with a Python processor prints its life, schemas included,
-and OSS 4.3.0 has no setting against it.
+The first worker of a query with a Python processor logs its steps, including all schemas, and OSS 4.3.0 has no setting
+that prevents this.
 """
 
 import os
@@ -12,31 +10,31 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-CHATTER = b"Streaming TransformWithStateInPandas Python worker"
+WORKER_LOG = b"Streaming TransformWithStateInPandas Python worker"
 STDERR = 2
 
 
 @contextmanager
-def quiet_workers() -> Iterator[None]:
-    """Filter the error stream of every process that is started in the block, as long as it lives."""
-    own = os.dup(STDERR)
-    out, into = os.pipe()
-    threading.Thread(target=_copy, args=(out, os.dup(own)), daemon=True).start()
-    os.dup2(into, STDERR)
-    os.close(into)
+def filter_worker_logs() -> Iterator[None]:
+    """Filter the stderr of every process that the block starts, until that process ends."""
+    original = os.dup(STDERR)
+    read_end, write_end = os.pipe()
+    threading.Thread(target=_copy, args=(read_end, os.dup(original)), daemon=True).start()
+    os.dup2(write_end, STDERR)
+    os.close(write_end)
     try:
         yield
     finally:
-        os.dup2(own, STDERR)
-        os.close(own)
+        os.dup2(original, STDERR)
+        os.close(original)
 
 
-def _copy(out: int, target: int) -> None:
-    is_after_chatter = False
-    with open(out, "rb") as lines, open(target, "wb", buffering=0) as kept:
+def _copy(source: int, target: int) -> None:
+    is_after_log = False
+    with open(source, "rb") as lines, open(target, "wb", buffering=0) as kept:
         for line in lines:
-            # Each of those lines is followed by an empty one.
-            is_chatter = CHATTER in line or (is_after_chatter and not line.strip())
-            if not is_chatter:
+            # An empty line follows each of these log lines.
+            is_log = WORKER_LOG in line or (is_after_log and not line.strip())
+            if not is_log:
                 kept.write(line)
-            is_after_chatter = is_chatter and bool(line.strip())
+            is_after_log = is_log and bool(line.strip())

@@ -1,8 +1,7 @@
 """
-The pacing rule in plain Python: what a campaign has delivered, what it has promised, and what is left of its goal.
+The pacing rule in plain Python: delivered and reserved impressions of a campaign, and the rest of its goal.
 
-What arrives are slot results in any order, and goals; what leaves are counts, and where a campaign stands.
-Real-time mode demands whole counts instead of increments: a row that is sent again must not count again.
+A count is a total and never an increment, so a duplicate row does not count twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,29 +15,29 @@ from examples.attribution.settings import Settings
 
 @dataclass(frozen=True)
 class CampaignCount:
-    """The slots of one campaign whose requests lie in one bucket and whose transactions fall to one shard."""
+    """The slots of one campaign whose requests are in one bucket and whose transactions are in one shard."""
 
     campaign_id: str
     bucket_ts: int
-    """Start of the bucket, by the request's time in UTC milliseconds."""
+    """Start of the bucket in UTC milliseconds; the time of the request decides on the bucket."""
     shard: int
     version: int
-    """The sum of the newest versions of the slots: it grows with all that becomes known."""
+    """The sum of the newest versions of the slots; it grows with every new version of a slot."""
     slots: int
     delivered: int
     """Slots that are `filled`."""
     reserved: int
-    """Slots that are `pending`: an impression may still come."""
+    """Slots that are `pending`: an impression may still arrive."""
 
     @property
     def result_id(self) -> str:
-        """Return what the count is known by; its highest version is the truth."""
+        """Return the id of the count; its highest version is the valid one."""
         return f"{self.campaign_id}/{self.bucket_ts}/{self.shard}"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a contract asks for: billable impressions between two times in UTC milliseconds."""
+    """The goal of a campaign: billable impressions between two times in UTC milliseconds."""
 
     campaign_id: str
     impressions: int
@@ -46,28 +45,28 @@ class Goal:
     ends_at: int
 
     def __post_init__(self) -> None:
-        """Refuse a goal that no index can be computed for."""
+        """Raise ValueError for a goal that has no pacing index."""
         if self.impressions < 1 or self.ends_at <= self.starts_at:
             raise ValueError(
                 f"the goal of {self.campaign_id!r} is {self.impressions!r} impressions from {self.starts_at!r} to "
-                f"{self.ends_at!r}, so that its plan has no slope; use at least 1 impression and an end after the start"
+                f"{self.ends_at!r}, so it has no pacing index; use at least 1 impression and an end after the start"
             )
 
 
 @dataclass(frozen=True)
 class Pacing:
-    """How a campaign stands against its goal."""
+    """The progress of a campaign towards its goal."""
 
     delivered: int
     reserved: int
     available: int
-    """What may still be served: at 0 or below, the next slots are for resale."""
+    """Impressions that may still be served; at 0 or below, the next slots are for resale."""
     index: float | None
-    """Delivered, divided by what an even plan would have delivered by now; None before the start."""
+    """Delivered impressions divided by those of an even plan up to now; None before the start."""
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
-    """Return the counts of all slots among `results`, of which any versions may come in any order."""
+    """Return the counts of all slots among `results`; these may contain any versions, in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:
@@ -82,12 +81,12 @@ def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Setting
 
 
 def bucket_length_ms(settings: Settings) -> int:
-    """Return the length of a bucket in milliseconds."""
+    """Return the length of a bucket of request times in milliseconds."""
     return 1000 * settings.pacing_bucket_seconds
 
 
 def pacing(delivered: int, reserved: int, goal: Goal, now: int) -> Pacing:
-    """Return how a campaign stands against `goal` at `now` (UTC milliseconds)."""
+    """Return the progress of a campaign towards `goal` at `now` (UTC milliseconds)."""
     elapsed = min(now, goal.ends_at) - goal.starts_at
     planned = goal.impressions * elapsed / (goal.ends_at - goal.starts_at)
     return Pacing(

@@ -1,9 +1,7 @@
 """
 Stop serving a campaign at its cap: the ad server's side of pacing.
 
-What arrives are records of `ad-pacing` and goals; what leaves are the answer whether a campaign may be served, and a
-notice whenever that changes.
-Real-time mode demands a reader that keeps the newest counts: rows are repeated, and a restarted query sends older ones.
+Counts can arrive twice, and a restarted query sends older ones again, so the throttle keeps the newest version of each.
 """
 
 import json
@@ -24,8 +22,8 @@ from examples.attribution.topics import PACING_TOPIC
 from examples.kafka.client import consumer_from_start, is_record
 
 POLL_SECONDS = 0.1
-CONSUMER = {
-    # Every millisecond until a count is read is served beyond the cap, so fetches do not wait for more records.
+FAST_FETCH = {
+    # Impressions served while a count waits to be read can exceed the cap, so a fetch returns with the first record.
     "fetch.min.bytes": 1,
     "fetch.wait.max.ms": 100,
 }
@@ -33,7 +31,7 @@ CONSUMER = {
 
 @dataclass(frozen=True)
 class Notice:
-    """A campaign has reached its cap, or is open again because reserved slots stayed empty or were restated."""
+    """A campaign has reached its cap, or can be served again because a reserved slot was released or changed."""
 
     at_ms: int
     """When the count was read, in UTC milliseconds."""
@@ -44,11 +42,11 @@ class Notice:
     available: int
 
 
-class Brake:
+class DeliveryThrottle:
     """
-    What the ad server knows of all campaigns.
+    The counts of all campaigns, and which campaigns are at their caps.
 
-    A campaign without goal is always open.
+    A campaign without a goal is always open.
     """
 
     def __init__(self, goals: Iterable[Goal]) -> None:
@@ -57,21 +55,21 @@ class Brake:
         self.counts: dict[str, CampaignCount] = {}
         """The newest version by result id."""
         self.notices: list[Notice] = []
-        self.running: Future[None] = Future()
+        self.future: Future[None] = Future()
         self._delivered: Counter[str] = Counter()
         self._reserved: Counter[str] = Counter()
         self._closed: set[str] = set()
 
     def is_open(self, campaign_id: str) -> bool:
-        """Tell whether the campaign may be served; may be asked from any thread."""
+        """Return whether the campaign may be served. Thread-safe."""
         return campaign_id not in self._closed
 
-    def standing(self, campaign_id: str, now: int) -> Pacing:
-        """Return how a campaign stands against its goal at `now` (UTC milliseconds)."""
+    def pacing_of(self, campaign_id: str, now: int) -> Pacing:
+        """Return the pacing of a campaign that has a goal, at `now` (UTC milliseconds)."""
         return pacing(self._delivered[campaign_id], self._reserved[campaign_id], self.goals[campaign_id], now)
 
-    def take(self, count: CampaignCount, now: int) -> None:
-        """Take a count that was read at `now`; one that is not newer than what is known changes nothing."""
+    def update(self, count: CampaignCount, now: int) -> None:
+        """Apply a count that was read at `now`; ignore a version that is not newer than the known one."""
         known = self.counts.get(count.result_id)
         if known is not None and count.version <= known.version:
             return
@@ -80,42 +78,44 @@ class Brake:
         self._delivered[campaign_id] += count.delivered - (known.delivered if known else 0)
         self._reserved[campaign_id] += count.reserved - (known.reserved if known else 0)
         if campaign_id in self.goals:
-            self._decide(campaign_id, now)
+            self._open_or_close(campaign_id, now)
 
     def raise_if_failed(self) -> None:
-        """Raise what the reader failed with, if it has."""
-        if self.running.done():
-            self.running.result()
+        """Raise the error of the reader if it has failed."""
+        if self.future.done():
+            self.future.result()
 
-    def _decide(self, campaign_id: str, now: int) -> None:
-        standing = self.standing(campaign_id, now)
-        must_close = standing.available <= 0
+    def _open_or_close(self, campaign_id: str, now: int) -> None:
+        current = self.pacing_of(campaign_id, now)
+        must_close = current.available <= 0
         if must_close == self.is_open(campaign_id):
             (self._closed.add if must_close else self._closed.discard)(campaign_id)
             code: Literal["cap_reached", "cap_reopened"] = "cap_reached" if must_close else "cap_reopened"
-            numbers = (standing.delivered, standing.reserved, standing.available)
-            self.notices.append(Notice(now, code, campaign_id, *numbers))
+            self.notices.append(Notice(now, code, campaign_id, current.delivered, current.reserved, current.available))
 
 
 @contextmanager
-def brake(bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]) -> Iterator[Brake]:
-    """Follow `ad-pacing` with its `partitions` from the start while the block runs."""
-    own, finish, topic = Brake(goals), threading.Event(), settings.topic(PACING_TOPIC)
-    consumer = consumer_from_start(bootstrap_servers, {topic: partitions}, CONSUMER)
-    with ThreadPoolExecutor(1, "brake") as threads:
-        own.running = threads.submit(_follow, own, consumer, finish.is_set)
+def delivery_throttle(
+    bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]
+) -> Iterator[DeliveryThrottle]:
+    """Yield a throttle that reads all `partitions` of `ad-pacing` from their start during the block."""
+    throttle = DeliveryThrottle(goals)
+    finish = threading.Event()
+    consumer = consumer_from_start(bootstrap_servers, {settings.topic(PACING_TOPIC): partitions}, FAST_FETCH)
+    with ThreadPoolExecutor(1, "delivery_throttle") as threads:
+        throttle.future = threads.submit(_consume, throttle, consumer, finish.is_set)
         try:
-            yield own
+            yield throttle
         finally:
             finish.set()
 
 
-def _follow(own: Brake, consumer: Consumer, is_over: Callable[[], bool]) -> None:
+def _consume(throttle: DeliveryThrottle, consumer: Consumer, is_over: Callable[[], bool]) -> None:
     try:
         while not is_over():
             message = consumer.poll(POLL_SECONDS)
             if message is not None and is_record(message):
-                own.take(_count(json.loads(message.value() or b"")), int(time.time() * 1000))
+                throttle.update(_count(json.loads(message.value() or b"")), int(time.time() * 1000))
     finally:
         consumer.close()
 

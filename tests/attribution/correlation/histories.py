@@ -1,4 +1,4 @@
-"""Generated histories of one transaction, for tests that compare two forms of the rule."""
+"""Generated histories of one transaction, for tests that compare the forms of the rule."""
 
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
 
 WINDOWS = Windows().scaled(1000)
-"""Small windows, so that generated times fall on both sides of them."""
+"""Small windows, so generated times are on both sides of their ends."""
 
 T = 10_000
 EDGES_MS = (300, 900, 330, -2, -300)
@@ -26,7 +26,7 @@ KINDS = ("request", "impression", "impression", "click", "click", "start", "comp
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    """Draw one event; few ids and few times, so that repeats, ties and edges are common."""
+    """Draw one event; ids and times are few, so duplicates, equal times and ends of windows are common."""
     kind = draw(st.sampled_from(KINDS))
     effective_ts = draw(TIMES)
     return Event(
@@ -49,21 +49,21 @@ def events(draw: st.DrawFn) -> Event:
 
 
 @st.composite
-def histories(draw: st.DrawFn, most: int = 7) -> list[Event]:
-    """Draw the events of a transaction in an order of arrival, one perhaps twice; half have a good start."""
-    drawn = draw(st.lists(events(), min_size=1, max_size=most))
+def histories(draw: st.DrawFn, max_size: int = 7) -> list[Event]:
+    """Draw the events of a transaction in order of arrival, sometimes one twice; half include a matched impression."""
+    drawn = draw(st.lists(events(), min_size=1, max_size=max_size))
     if draw(st.booleans()):
         request = replace(drawn[0], kind="request", event_id="r", effective_ts=T, server_ts=T, slots=("a",))
-        shown = replace(request, kind="impression", event_id="i", slot_id="a", impression_id="i1", slots=())
-        shown = replace(shown, creative_length_ms=30)
-        drawn += [replace(request, impression_id=None, slot_id=None), shown]
-    own = [replace(event, src=f"topic:0:{n:03d}") for n, event in enumerate(drawn)]
-    again = draw(st.lists(st.sampled_from(own), max_size=1))
-    return list(draw(st.permutations(own + again)))
+        impression = replace(request, kind="impression", event_id="i", slot_id="a", impression_id="i1", slots=())
+        impression = replace(impression, creative_length_ms=30)
+        drawn += [replace(request, impression_id=None, slot_id=None), impression]
+    records = [replace(event, src=f"topic:0:{n:03d}") for n, event in enumerate(drawn)]
+    duplicates = draw(st.lists(st.sampled_from(records), max_size=1))
+    return list(draw(st.permutations(records + duplicates)))
 
 
 def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
-    """Return the events as rows of the state: array<HISTORY>."""
+    """Return the events as rows of the state, array<HISTORY>."""
     rows = []
     for event in history:
         fields = {**asdict(event), "slots": list(event.slots) or None}
@@ -72,15 +72,15 @@ def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
 
 
 def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
-    """Return what a strategy draws, the same in every run, for tests that need all of it at once."""
-    found: list[D] = []
+    """Return `count` values of a strategy, the same in every run."""
+    values: list[D] = []
 
     @hypothesis_settings(
         max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     @given(one=strategy)
     def draw(one: D) -> None:
-        found.append(one)
+        values.append(one)
 
     draw()
-    return found
+    return values

@@ -1,4 +1,4 @@
-"""The correlation processor against the rule and the SQL form's versions: any order, any split, and an end."""
+"""The correlation processor equals the rule for any order and split of the events, and its state ends."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
@@ -24,29 +24,29 @@ SETTINGS = replace(Settings(), time_scale=1_000, watermark_slack_ms=500)
 
 KEY = ("t", T)
 BEFORE, AFTER = 1, 10 * T
-MOMENTS = st.integers(T - 500, T + WINDOWS.horizon_ms)
+TIMES = st.integers(T - 500, T + WINDOWS.horizon_ms)
 REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("a",))
-SHOWN = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="a", impression_id="x")
-SHOWN = replace(SHOWN, creative_length_ms=30, effective_ts=T + 1)
-CLICK = replace(SHOWN, event_id="k", src="src:0:3", kind="click", slot_id=None, creative_length_ms=None)
+IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="a", impression_id="x")
+IMPRESSION = replace(IMPRESSION, creative_length_ms=30, effective_ts=T + 1)
+CLICK = replace(IMPRESSION, event_id="k", src="src:0:3", kind="click", slot_id=None, creative_length_ms=None)
 
 Results = dict[str, Result]
 
 
 class Run:
-    """One transaction in Spark's tester, and the newest version of each of its results."""
+    """One transaction in Spark's TwsTester, and the newest version of each result."""
 
-    def __init__(self, *, only_due: bool = False) -> None:
-        """Start the clock before everything."""
-        processor = CorrelationProcessor(SETTINGS, only_due=only_due)
+    def __init__(self, *, timeouts_only: bool = False) -> None:
+        """Start the clock at 0."""
+        processor = CorrelationProcessor(SETTINGS, timeouts_only=timeouts_only)
         self.tester = TwsTester(processor, timeMode="processingTime", outputMode="update")
         self.now = 0
         self.newest: Results = {}
 
     def at(self, now: int, *events: Event) -> list[Result]:
-        """Let timers fire up to `now`, then bring events in one call; return what was emitted."""
+        """Fire the timers up to `now`, then pass events in one call; return the emitted results."""
         rows: list[Row] = []
-        if now > self.now:  # the tester refuses to stand still
+        if now > self.now:  # the tester refuses an unchanged time
             self.now = now
             rows += self.tester.setProcessingTime(now)
         if events:
@@ -56,19 +56,19 @@ class Run:
         return emitted
 
     def state(self) -> list[Any]:
-        """Return everything that is kept for the transaction, timers included."""
+        """Return all state of the transaction, including timers."""
         self.tester.handle.setGroupingKey(KEY)
-        kept = (self.tester.peekValueState("transaction", KEY), self.tester.peekListState("others", KEY))
-        return [state for state in kept if state] + [*self.tester.handle.listTimers()]
+        states = (self.tester.peekValueState("transaction", KEY), self.tester.peekListState("others", KEY))
+        return [state for state in states if state] + [*self.tester.handle.listTimers()]
 
 
 def input_row(event: Event) -> Row:
-    """Return an event as the processor gets it."""
+    """Return an event as an input row of the processor."""
     return Row(**{name: value for name, value in asdict(event).items() if name in HISTORY} | {"slots": [*event.slots]})
 
 
 def fold(newest: Results, emitted: Iterable[Result]) -> None:
-    """Upsert as the sink does: the highest version stays, and none stands for two contents."""
+    """Keep the highest version, as the sink does; equal versions must have equal contents."""
     for result in emitted:
         known = newest.get(result.result_id)
         assert known is None or known.version != result.version or known == result
@@ -77,18 +77,18 @@ def fold(newest: Results, emitted: Iterable[Result]) -> None:
 
 
 def by_id(results: Iterable[Result], *, versions: bool = True) -> Results:
-    """Return results by id, without versions on demand."""
+    """Return results by id, optionally with all versions set to 0."""
     return {r.result_id: r if versions else replace(r, version=0) for r in results}
 
 
 def changes(history: list[Event]) -> list[Result]:
-    """Return what a real-time query emits for the newest event of a history: the results that it changed."""
+    """Return the results that the newest event of a history changed, as a real-time query emits them."""
     before = by_id(correlate(history[:-1], WINDOWS), versions=False)
     return [r for r in correlate(history, WINDOWS) if before.get(r.result_id) != replace(r, version=0)]
 
 
 def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
-    """Cut a history into calls, from one at a time to all together."""
+    """Split a history into calls of one or more events."""
     cuts = data.draw(st.sets(st.integers(1, max(len(history) - 1, 1))))
     for start, end in pairwise([0, *sorted(cuts), len(history)]):
         if history[start:end]:
@@ -97,29 +97,27 @@ def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
 
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
-def test_any_split_answers_at_once_what_the_rule_answers(data: st.DataObject, history: list[Event]) -> None:
-    """Before any deadline, after every call, the newest versions are the rule's results, in the SQL form's versions."""
+def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event]) -> None:
+    """After every call before a deadline, the newest versions equal the rule, including their version numbers."""
     run = Run()
-    seen: list[Event] = []
+    passed: list[Event] = []
 
     for call in calls(data, history):
         emitted = run.at(BEFORE, *call)
-        seen += call
-        truth = by_id(correlate(seen, WINDOWS))
-        assert by_id(truth.values(), versions=False) == by_id(run.newest.values(), versions=False)
-        assert all(truth[result.result_id] == result for result in emitted)
+        passed += call
+        expected = by_id(correlate(passed, WINDOWS))
+        assert by_id(expected.values(), versions=False) == by_id(run.newest.values(), versions=False)
+        assert all(expected[result.result_id] == result for result in emitted)
 
 
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
-def test_any_split_over_time_ends_in_the_rule_without_anything_pending(
-    data: st.DataObject, history: list[Event]
-) -> None:
-    """Events may come before, at and after deadlines: in the end the rule's verdicts stand, and no state is left."""
+def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history: list[Event]) -> None:
+    """For events before, at and after deadlines, the final results equal the rule, and no state remains."""
     run = Run()
 
     for call in calls(data, history):
-        run.at(max(data.draw(MOMENTS), run.now), *call)
+        run.at(max(data.draw(TIMES), run.now), *call)
     run.at(AFTER)
     run.at(2 * AFTER)
 
@@ -129,24 +127,24 @@ def test_any_split_over_time_ends_in_the_rule_without_anything_pending(
 
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories(), repeats_all=st.booleans())
-def test_time_outs_beside_a_query_that_reads_faster_or_slower_end_in_the_rule(
+def test_timeouts_alongside_another_query_equal_the_rule(
     data: st.DataObject, history: list[Event], repeats_all: bool
 ) -> None:
-    """Two queries read one partition, each at its own pace: whichever writes first, the newest versions are right."""
-    run = Run(only_due=True)
-    read = 0
+    """If two queries read a partition at different speeds, the newest versions still equal the rule."""
+    run = Run(timeouts_only=True)
+    read_events = 0
 
     def read_on(until: int) -> None:
-        nonlocal read
-        for count in range(read + 1, until + 1):
+        nonlocal read_events
+        for count in range(read_events + 1, until + 1):
             fold(run.newest, correlate(history[:count], WINDOWS) if repeats_all else changes(history[:count]))
-        read = max(read, until)
+        read_events = max(read_events, until)
 
     for call in calls(data, history):
         read_on(data.draw(st.integers(0, len(history))))
-        run.at(max(data.draw(MOMENTS), run.now), *call)
-    overtaken = data.draw(st.booleans())
-    if overtaken:
+        run.at(max(data.draw(TIMES), run.now), *call)
+    is_faster = data.draw(st.booleans())
+    if is_faster:
         run.at(AFTER)
     read_on(len(history))
     run.at(2 * AFTER)
@@ -164,9 +162,9 @@ def test_time_outs_beside_a_query_that_reads_faster_or_slower_end_in_the_rule(
         pytest.param(1, ["unfilled"], id="just-outside"),
     ],
 )
-def test_a_slot_is_unfilled_as_soon_as_its_window_has_passed(after_ms: int, expected: list[str]) -> None:
-    """The timer stands at the first moment at which no impression can match."""
-    run = Run(only_due=True)
+def test_slot_is_unfilled_when_its_window_has_passed(after_ms: int, expected: list[str]) -> None:
+    """The timer fires at the first millisecond at which no impression can match."""
+    run = Run(timeouts_only=True)
     run.at(T, REQUEST)
 
     emitted = run.at(T + WINDOWS.request_to_impression_ms + after_ms)
@@ -174,37 +172,37 @@ def test_a_slot_is_unfilled_as_soon_as_its_window_has_passed(after_ms: int, expe
     assert expected == [result.code for result in emitted]
 
 
-def test_each_deadline_of_a_transaction_is_answered_when_it_is_due() -> None:
-    """The orphan step falls due with its slot, the orphan click ten minutes later."""
+def test_each_deadline_emits_its_own_timeouts() -> None:
+    """The orphan step times out together with its slot, and the orphan click ten minutes later."""
     run = Run()
     step = replace(CLICK, kind="start", event_id="p", src="src:0:4")
     run.at(T, REQUEST, CLICK, step)
-    click_due_at = CLICK.server_ts + WINDOWS.impression_to_click_ms + 1
+    click_timeout_at = CLICK.server_ts + WINDOWS.impression_to_click_ms + 1
 
-    first = run.at(click_due_at - 1)
-    second = run.at(click_due_at)
+    first = run.at(click_timeout_at - 1)
+    second = run.at(click_timeout_at)
 
     assert {"unfilled", "orphan_step"} == {result.code for result in first}
     assert ["orphan_click"] == [result.code for result in second]
 
 
-def test_a_match_found_later_beats_the_time_out() -> None:
-    """An impression that was long on its way replaces `unfilled` by `filled`, whatever writes first."""
+def test_later_match_replaces_the_timeout() -> None:
+    """An impression that arrives after the timeout replaces `unfilled` by `filled`, because its version is higher."""
     run = Run()
     run.at(T, REQUEST)
-    time_out = run.at(T + WINDOWS.request_to_impression_ms + 1)
+    timeouts = run.at(T + WINDOWS.request_to_impression_ms + 1)
 
-    matched = run.at(T + WINDOWS.request_to_impression_ms + 2, SHOWN)
+    matched = run.at(T + WINDOWS.request_to_impression_ms + 2, IMPRESSION)
 
-    assert [("unfilled", 3)] == [(result.code, result.version) for result in time_out]
+    assert [("unfilled", 3)] == [(result.code, result.version) for result in timeouts]
     slot = next(result for result in matched if result.kind == "slot")
     assert ("filled", 4) == (slot.code, slot.version)
     assert "filled" == run.newest[slot.result_id].code
 
 
-def test_a_time_out_is_repeated_above_every_new_record() -> None:
-    """A query that repeats all results says `pending` again with each record; the time-out must stay above it."""
-    run = Run(only_due=True)
+def test_new_record_emits_the_timeout_with_a_higher_version() -> None:
+    """Another query can emit `pending` again with each record; the timeout must have a higher version."""
+    run = Run(timeouts_only=True)
     run.at(T, REQUEST)
     run.at(T + WINDOWS.request_to_impression_ms + 1)
 
@@ -213,18 +211,18 @@ def test_a_time_out_is_repeated_above_every_new_record() -> None:
     assert [("slot", "unfilled", 5)] == [(result.kind, result.code, result.version) for result in emitted]
 
 
-def test_a_matched_transaction_says_nothing_when_time_passes() -> None:
-    """With nothing pending the timers only end the state."""
-    run = Run(only_due=True)
+def test_matched_transaction_emits_no_timeouts() -> None:
+    """If no result is pending, the timer only ends the state."""
+    run = Run(timeouts_only=True)
 
-    emitted = [*run.at(T, REQUEST, SHOWN, CLICK), *run.at(AFTER)]
+    emitted = [*run.at(T, REQUEST, IMPRESSION, CLICK), *run.at(AFTER)]
 
     assert [] == emitted
     assert [] == run.state()
 
 
-def test_state_that_expired_leaves_no_timer_behind() -> None:
-    """If TTL was faster than the timer, the timer finds nothing, says nothing and ends."""
+def test_expired_state_leaves_no_timer() -> None:
+    """If the TTL has removed the state before its timer fires, the timer emits nothing and is deleted."""
     run = Run()
     run.at(T, REQUEST)
     run.tester.deleteState("transaction", KEY)
@@ -234,6 +232,6 @@ def test_state_that_expired_leaves_no_timer_behind() -> None:
 
 
 def test_results_have_the_fields_of_the_sql_form() -> None:
-    """Rows are written field by field, so that both must have the same fields in the same order."""
+    """Rows are written by position, so both forms have the same fields in the same order."""
     assert ATTRIBUTED.names == list(Result.__dataclass_fields__)
     assert {*HISTORY} == {*Event.__dataclass_fields__}

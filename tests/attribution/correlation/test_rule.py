@@ -1,4 +1,4 @@
-"""The correlation rule: every code, and every boundary just inside, exactly at, and just outside."""
+"""The correlation rule: every code, and every window just inside, exactly at, and just outside its end."""
 
 import random
 from dataclasses import replace
@@ -22,7 +22,7 @@ Codes = dict[str, str]
 
 
 def event(kind: str, event_id: str, at: int = T, server: int | None = None, **fields: Any) -> Event:
-    """Return an event whose collector clock agrees with its device clock unless `server` differs."""
+    """Return an event; the collector's time equals the device's time unless `server` is given."""
     return Event(
         effective_ts=at,
         event_id=event_id,
@@ -54,7 +54,7 @@ def callback(kind: str, event_id: str, at: int, of: str = "i", **fields: Any) ->
 
 
 def codes(*events: Event, now: int | None = None) -> Codes:
-    """Return code by result id, without the transaction's prefix; checked for several orders of arrival."""
+    """Return codes by result id without the transaction; they must be equal for several orders of arrival."""
     outcomes = []
     for seed in range(6):
         shuffled = random.Random(seed).sample(events, len(events)) if seed else list(events)
@@ -65,7 +65,7 @@ def codes(*events: Event, now: int | None = None) -> Codes:
     return outcomes[0]
 
 
-def test_a_complete_view_matches_every_step() -> None:
+def test_complete_view_matches_every_step() -> None:
     """A request, its impression, a click and all playback steps are all matched, and the slot is filled."""
     steps = [callback(step, step, T + (n + 2) * SECOND) for n, step in enumerate(STEPS)]
 
@@ -89,8 +89,8 @@ def test_a_complete_view_matches_every_step() -> None:
         pytest.param(5 * MINUTE + 1, "late_impression", id="just-outside"),
     ],
 )
-def test_an_impression_counts_up_to_five_minutes_after_its_request(delay_ms: int, code: str) -> None:
-    """Both ends of the window are inside it; a late impression fills no slot."""
+def test_impression_matches_up_to_five_minutes_after_request(delay_ms: int, code: str) -> None:
+    """The window includes both ends; a late impression fills no slot."""
     found = codes(request(), impression(at=T + delay_ms))
 
     assert code == found["impression/i"]
@@ -105,7 +105,7 @@ def test_an_impression_counts_up_to_five_minutes_after_its_request(delay_ms: int
         pytest.param(15 * MINUTE + 1, "late_click", id="just-outside"),
     ],
 )
-def test_a_click_counts_up_to_fifteen_minutes_after_its_impression(delay_ms: int, code: str) -> None:
+def test_click_matches_up_to_fifteen_minutes_after_impression(delay_ms: int, code: str) -> None:
     """The click window starts at the impression, not at the request."""
     shown_at = T + 4 * MINUTE
 
@@ -121,8 +121,8 @@ def test_a_click_counts_up_to_fifteen_minutes_after_its_impression(delay_ms: int
         pytest.param(5 * MINUTE + 30 * SECOND + 1, "late_step", id="just-outside"),
     ],
 )
-def test_a_playback_step_counts_up_to_creative_length_plus_five_minutes(step: str, delay_ms: int, code: str) -> None:
-    """The longer the creative, the later its steps may come."""
+def test_step_matches_up_to_creative_length_plus_grace(step: str, delay_ms: int, code: str) -> None:
+    """The window of a playback step is the length of the creative plus five minutes."""
     assert code == codes(request(), impression(at=T), callback(step, "p", T + delay_ms))[f"{step}/p"]
 
 
@@ -134,8 +134,8 @@ def test_a_playback_step_counts_up_to_creative_length_plus_five_minutes(step: st
         pytest.param(5 * MINUTE + 1, "orphan_impression", id="just-outside"),
     ],
 )
-def test_an_impression_waits_five_minutes_for_a_late_request(received_before_ms: int, code: str) -> None:
-    """A request that reaches the collector after its impression still matches while the impression is held."""
+def test_impression_waits_five_minutes_for_a_late_request(received_before_ms: int, code: str) -> None:
+    """A request that arrives after its impression still matches within the hold time."""
     late_request = request(at=T, server=T)
 
     assert code == codes(late_request, impression(at=T - received_before_ms))["impression/i"]
@@ -144,15 +144,15 @@ def test_an_impression_waits_five_minutes_for_a_late_request(received_before_ms:
 @pytest.mark.parametrize(
     ("early_ms", "server_delay_ms", "expected"),
     [
-        pytest.param(2 * SECOND, 10 * MINUTE, ("matched", False), id="tolerated-by-the-device-clock"),
-        pytest.param(2 * SECOND + 1, MINUTE, ("matched", True), id="judged-by-the-collector-clock"),
-        pytest.param(2 * SECOND + 1, 10 * MINUTE, ("late_impression", True), id="late-by-the-collector-clock"),
+        pytest.param(2 * SECOND, 10 * MINUTE, ("matched", False), id="tolerated"),
+        pytest.param(2 * SECOND + 1, MINUTE, ("matched", True), id="matched-by-collector-times"),
+        pytest.param(2 * SECOND + 1, 10 * MINUTE, ("late_impression", True), id="late-by-collector-times"),
     ],
 )
-def test_an_impression_before_its_request_is_judged_by_the_collector_clock(
+def test_impression_before_its_request_uses_collector_times(
     early_ms: int, server_delay_ms: int, expected: tuple[str, bool]
 ) -> None:
-    """Two seconds of clock difference are tolerated; beyond that the collector's clock decides, and a flag says so."""
+    """Two seconds of clock skew are tolerated; beyond that, collector times decide and `clock_skew` is set."""
     shown = impression(at=T - early_ms, server=T + server_delay_ms)
 
     result = next(r for r in correlate([request(), shown], WINDOWS) if r.kind == "impression")
@@ -160,15 +160,15 @@ def test_an_impression_before_its_request_is_judged_by_the_collector_clock(
     assert expected == (result.code, result.clock_skew)
 
 
-def test_a_skewed_device_clock_stays_flagged() -> None:
-    """What the decoder has flagged is flagged in the result."""
+def test_skewed_device_clock_stays_flagged() -> None:
+    """The result keeps the `clock_skew` flag of the decoder."""
     shown = replace(impression(), clock_skew=True)
 
     assert [True] == [r.clock_skew for r in correlate([request(), shown], WINDOWS) if r.kind == "impression"]
 
 
-def test_the_first_impression_of_a_slot_wins() -> None:
-    """Of several impressions for one slot the earliest is billable; equal times are decided by event id."""
+def test_first_impression_of_a_slot_is_billable() -> None:
+    """The earliest impression of a slot is billable; for equal times, the lowest event id decides."""
     found = codes(request(), impression("i2", T + 5), impression("i1", T + 5), impression("i0", T + 6))
 
     assert ("matched", "duplicate_impression", "duplicate_impression") == (
@@ -179,29 +179,29 @@ def test_the_first_impression_of_a_slot_wins() -> None:
 
 
 def test_impressions_of_different_slots_all_match() -> None:
-    """A pod of slots has one billable impression each."""
+    """Each slot of a request has its own billable impression."""
     found = codes(request(slots=("a", "b")), impression("i1", slot_id="a"), impression("i2", slot_id="b"))
 
     assert {"slot/a": "filled", "slot/b": "filled"} == {k: v for k, v in found.items() if k.startswith("slot/")}
     assert ("matched", "matched") == (found["impression/i1"], found["impression/i2"])
 
 
-def test_an_impression_of_a_slot_that_was_not_requested_is_invalid() -> None:
-    """An unknown slot is neither billable nor a duplicate, and its click is an orphan."""
+def test_impression_of_an_unrequested_slot_is_invalid() -> None:
+    """An impression of an unknown slot is neither billable nor a duplicate, and its click is an orphan."""
     found = codes(request(), impression(slot_id="other"), callback("click", "k", T + 2 * SECOND))
 
     assert ("invalid_slot", "orphan_click", "pending") == (found["impression/i"], found["click/k"], found["slot/s"])
 
 
-def test_a_late_impression_does_not_take_the_slot() -> None:
-    """Only a billable impression makes the next one a duplicate."""
+def test_orphan_impression_does_not_fill_the_slot() -> None:
+    """Only after a billable impression is the next one a duplicate."""
     found = codes(request(), impression("early", T - 6 * MINUTE), impression("good", T + MINUTE))
 
     assert ("orphan_impression", "matched") == (found["impression/early"], found["impression/good"])
 
 
-def test_a_repeated_event_id_is_one_event_and_counted_copies() -> None:
-    """A transport retry changes nothing but adds one `duplicate_event` for each copy."""
+def test_repeated_event_id_is_counted_as_duplicate_event() -> None:
+    """A retry of the sender adds one `duplicate_event` per copy, and changes no other result."""
     copies = [replace(impression(), src=f"topic:0:{n}") for n in range(3)]
 
     found = codes(request(), *copies)
@@ -215,13 +215,13 @@ def test_a_repeated_event_id_is_one_event_and_counted_copies() -> None:
     } == found
 
 
-def test_a_record_that_kafka_delivers_twice_is_not_a_duplicate_event() -> None:
-    """The position in the source topic tells a redelivery by the engine from a retry by the sender."""
+def test_record_that_is_read_twice_is_not_a_duplicate_event() -> None:
+    """The position in the source topic distinguishes a replay by the engine from a retry by the sender."""
     assert codes(request(), impression()) == codes(request(), request(), impression(), impression())
 
 
-def test_a_second_request_of_a_transaction_is_a_duplicate_request() -> None:
-    """The earliest request counts; the slots of all of them exist."""
+def test_second_request_is_a_duplicate_request() -> None:
+    """The earliest request counts, but the slots of all requests exist."""
     found = codes(request("r1", T, ("a",)), request("r2", T + 1, ("b",)), impression(slot_id="b"))
 
     assert ("accepted", "duplicate_request", "pending", "filled", "matched") == tuple(
@@ -230,7 +230,7 @@ def test_a_second_request_of_a_transaction_is_a_duplicate_request() -> None:
 
 
 def test_only_the_first_click_and_step_of_an_impression_count() -> None:
-    """Later clicks are repeats, and so are later steps of the same kind."""
+    """Later clicks, and later steps of the same kind, are repeats."""
     found = codes(
         request(),
         impression(),
@@ -246,8 +246,8 @@ def test_only_the_first_click_and_step_of_an_impression_count() -> None:
 
 
 @pytest.mark.parametrize("missing", STEPS[:-1])
-def test_a_complete_without_an_earlier_step_is_partial(missing: str) -> None:
-    """Completion is accepted as sent; missing steps are not invented."""
+def test_complete_without_an_earlier_step_is_partial(missing: str) -> None:
+    """A `complete` step counts as sent, and missing steps are not added."""
     steps = [callback(step, step, T + 2 * SECOND) for step in STEPS if step != missing]
 
     assert "partial_quartiles" == codes(request(), impression(), *steps)["complete/complete"]
@@ -261,10 +261,8 @@ def test_a_complete_without_an_earlier_step_is_partial(missing: str) -> None:
         pytest.param(impression(slot_id="x"), ("orphan_click", "orphan_step"), id="invalid-slot"),
     ],
 )
-def test_callbacks_of_an_impression_that_does_not_count_earn_nothing(
-    shown: Event, codes_of_callbacks: tuple[str, str]
-) -> None:
-    """A click is valid only if its impression is."""
+def test_callbacks_of_unmatched_impression_do_not_match(shown: Event, codes_of_callbacks: tuple[str, str]) -> None:
+    """A click or playback step matches only if its impression does."""
     at = shown.effective_ts + SECOND
 
     found = codes(request(), shown, callback("click", "k", at), callback("start", "p", at))
@@ -272,8 +270,8 @@ def test_callbacks_of_an_impression_that_does_not_count_earn_nothing(
     assert codes_of_callbacks == (found["click/k"], found["start/p"])
 
 
-def test_what_still_waits_is_pending_with_its_deadline() -> None:
-    """Without the awaited event a result names the last moment at which it could still come."""
+def test_unmatched_results_are_pending_with_a_deadline() -> None:
+    """Until the missing event arrives, a result names the last time at which it still matches."""
     results = correlate([request("r"), callback("click", "k", T), callback("start", "p", T)], WINDOWS)
 
     assert {"slot": T + 5 * MINUTE, "click": T + 15 * MINUTE, "start": T + 5 * MINUTE} == {
@@ -289,10 +287,8 @@ def test_what_still_waits_is_pending_with_its_deadline() -> None:
         pytest.param(1, ("orphan_impression", "orphan_click"), id="just-outside"),
     ],
 )
-def test_an_impression_without_request_becomes_an_orphan_after_its_deadline(
-    after_ms: int, expected: tuple[str, str]
-) -> None:
-    """Its clicks share its fate at the same moment."""
+def test_impression_without_request_becomes_an_orphan(after_ms: int, expected: tuple[str, str]) -> None:
+    """An impression and its clicks become orphans one millisecond after the deadline of the impression."""
     shown_at = T + SECOND
 
     found = codes(impression(at=shown_at), callback("click", "k", shown_at), now=shown_at + 5 * MINUTE + after_ms)
@@ -308,13 +304,13 @@ def test_an_impression_without_request_becomes_an_orphan_after_its_deadline(
         pytest.param([callback("midpoint", "p", T)], "midpoint/p", "orphan_step", id="step"),
     ],
 )
-def test_what_never_comes_is_decided_when_time_has_passed(events: list[Event], result_id: str, code: str) -> None:
-    """Open slots become unfilled, callbacks without impression become orphans."""
+def test_pending_results_time_out_after_their_deadlines(events: list[Event], result_id: str, code: str) -> None:
+    """Pending slots become unfilled, and callbacks without an impression become orphans."""
     assert code == codes(*events, now=T + 60 * MINUTE)[result_id]
 
 
-def test_a_time_out_beats_the_pending_result_and_loses_to_the_next_record() -> None:
-    """Versions need no coordination: pending, then timed out, then matched after all."""
+def test_timeout_version_is_between_pending_and_match() -> None:
+    """A timeout replaces the pending result, and a later match replaces the timeout."""
     shown = impression(at=T + 5 * MINUTE)
 
     pending = correlate([request()], WINDOWS)
@@ -327,18 +323,18 @@ def test_a_time_out_beats_the_pending_result_and_loses_to_the_next_record() -> N
 
 
 @given(history=histories())
-def test_result_that_has_been_there_never_vanishes(history: list[Event]) -> None:
-    """Whatever arrives next, each result keeps its id, so that an upserting sink is never left with a stale row."""
-    known: set[str] = set()
+def test_emitted_result_never_disappears(history: list[Event]) -> None:
+    """Each result keeps its id whatever arrives next, so an upserting sink never keeps a stale row."""
+    known_ids: set[str] = set()
     for count in range(1, len(history) + 1):
-        found = {result.result_id for result in correlate(history[:count], SMALL_WINDOWS)}
+        ids = {result.result_id for result in correlate(history[:count], SMALL_WINDOWS)}
 
-        assert set() == known - found
-        known = found
+        assert set() == known_ids - ids
+        known_ids = ids
 
 
 def test_repeated_request_with_other_slots_keeps_the_slots_of_both() -> None:
-    """A repeat of a request that comes before it in order does not take away its slots."""
+    """An earlier copy of a request with other slots does not remove the slots of the later one."""
     later, earlier = request(slots=("s",), at=T + 1, src="a"), request(slots=("other",), at=T, src="b")
 
     assert {"slot/s", "slot/other"} <= {

@@ -1,11 +1,9 @@
-"""The SQL form of the rule against the plain form, over generated histories in any order of arrival."""
+"""The SQL form of the rule equals the plain Python form for generated histories in any order of arrival."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
@@ -15,7 +13,7 @@ from examples.attribution.correlation.sql import HISTORY, changes_of, results_of
 from examples.attribution.events import EVENTS
 from examples.attribution.results import ATTRIBUTED
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import WINDOWS, histories, history_row
+from tests.attribution.correlation.histories import WINDOWS, drawn, histories, history_row
 
 pytestmark = pytest.mark.spark
 
@@ -32,12 +30,12 @@ ALL_CODES = {
     *("duplicate_impression", "late_impression", "orphan_impression", "invalid_slot", "partial_quartiles"),
     *("late_click", "orphan_click", "repeat_click", "late_step", "orphan_step", "repeat_step"),
 }
-"""Every code but those that time alone decides."""
+"""Every code except those of timeouts."""
 
 Results = dict[str, Result]
 
 
-def judged(spark: SparkSession, many: list[list[Event]]) -> dict[tuple[int, int], tuple[Results, Results]]:
+def evaluated(spark: SparkSession, many: list[list[Event]]) -> dict[tuple[int, int], tuple[Results, Results]]:
     """Return all results and the changes of every prefix of every history, by history and length of prefix."""
     rows = [(n, length, history_row(h[:length])) for n, h in enumerate(many) for length in range(1, len(h) + 1)]
     frame = spark.createDataFrame(rows, ROWS).select(
@@ -51,32 +49,16 @@ def judged(spark: SparkSession, many: list[list[Event]]) -> dict[tuple[int, int]
 
 
 def by_id(rows: list[Any]) -> Results:
-    """Return rows as results; no result id comes twice."""
+    """Return rows as results by id; ids must be unique."""
     results = {row.result_id: Result(**row.asDict()) for row in rows}
     assert len(rows) == len(results)
     return results
 
 
-def generated(count: int) -> list[list[Event]]:
-    """Return histories that hypothesis draws; all go through Spark in one job, because planning takes seconds."""
-    drawn: list[list[Event]] = []
-
-    # The same histories in every run: a rare code must not be missing by chance.
-    @hypothesis_settings(
-        max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
-    @given(history=histories())
-    def draw(history: list[Event]) -> None:
-        drawn.append(history)
-
-    draw()
-    return drawn
-
-
 def differences(
     many: list[list[Event]], found: dict[tuple[int, int], tuple[Results, Results]], windows: Windows = WINDOWS
 ) -> list[str]:
-    """Compare with the plain rule: results at once, and the changes folded one event at a time."""
+    """Compare with the plain rule: all results of each prefix, and the changes of its last event."""
     problems = []
     for n, history in enumerate(many):
         folded: Results = {}
@@ -87,21 +69,22 @@ def differences(
             changed = {k: v for k, v in expected.items() if before.get(k) != replace(v, version=0)}
             folded |= changes
             if results != expected:
-                problems.append(f"at once: {history[:length]}")
+                problems.append(f"all results: {history[:length]}")
             if changes != changed:
-                problems.append(f"one at a time: {history[:length]}")
+                problems.append(f"changes: {history[:length]}")
     return problems
 
 
-def test_sql_and_rule_agree_at_once_and_one_at_a_time(spark: SparkSession) -> None:
-    """For many histories the SQL form gives the rule's results, and emits exactly those that an event changed."""
-    many = generated(HISTORIES)
+def test_sql_equals_rule_for_histories_and_their_prefixes(spark: SparkSession) -> None:
+    """The SQL form returns the results of the rule, and as changes exactly the results that an event changed."""
+    # All histories run in one Spark job, because planning takes seconds.
+    many = drawn(histories(), HISTORIES)
 
-    found = judged(spark, many)
+    found = evaluated(spark, many)
 
     assert [] == differences(many, found)
     codes = {result.code for results, _ in found.values() for result in results.values()}
     assert ALL_CODES == codes
-    # The comparison can fail: a rule with a window one millisecond longer disagrees on an edge.
+    # The comparison can fail: a rule with a window that is one millisecond longer differs.
     longer = replace(WINDOWS, request_to_impression_ms=WINDOWS.request_to_impression_ms + 1)
     assert [] != differences(many, found, longer)

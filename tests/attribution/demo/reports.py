@@ -3,16 +3,16 @@
 from collections import Counter, deque
 from typing import Literal
 
-from examples.attribution.audit.credit import CreditCheck
+from examples.attribution.audit.credit import CreditAudit
 from examples.attribution.audit.latency import Latency
-from examples.attribution.audit.pacing import Standing
+from examples.attribution.audit.pacing import CampaignOutcome
 from examples.attribution.audit.reconciliation import Reconciliation
-from examples.attribution.audit.run_log import Books
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.rule import Goal, pacing
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
-from examples.attribution.traffic.producer import Sent
+from examples.attribution.traffic.producer import SendLog
 from examples.measure.cpu import Cpu
 from examples.sinks.metrics import Metrics
 
@@ -26,16 +26,16 @@ def report(
     sink = Metrics(flushed=4, flushes=3, oldest_ms=deque([2.0, 5.0]))
     goal = Goal("1f-campaign-0", 10, 0, 60_000)
     orders = Counter({"in": 3, "attributed": 2, "duplicate": 1})
-    credit = CreditCheck(orders, 2, 1, 4, value_micros=5_000_001, credited_micros=5_000_001, differences=[])
+    credit = CreditAudit(orders, 2, 1, 4, value_micros=5_000_001, credited_micros=5_000_001, differences=[])
     counts = {"slots": Counter({"in": 2, "filled": 1, "unfilled": 1}), "conversions": orders}
-    campaigns = [Standing(goal, pacing(delivered, 0, goal, goal.ends_at))]
+    campaigns = [CampaignOutcome(goal, pacing(delivered, 0, goal, goal.ends_at))]
     return Report(
         Settings(trigger=trigger),
         Reconciliation(counts, differences, 2, credit, campaigns),
         [Latency("end to end", 1, *(milliseconds,) * 4)],
         {"kafka_to_events": [250, 90]},
-        Sent(started_at=0, measured_seconds=60),
-        Books(),
+        SendLog(started_at=0, measured_seconds=60),
+        RunLog(),
         sink,
         [
             Notice(40_000, "cap_reached", "1f-campaign-0", 9, 1, 0),

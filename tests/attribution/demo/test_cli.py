@@ -1,17 +1,17 @@
-"""The command line: what is not named keeps its default, and what is impossible is refused with the remedy."""
+"""The command line: options without a flag keep their defaults, and impossible values are rejected with a remedy."""
 
 import pytest
 
 from examples.attribution.demo.cli import DemoOptions, parse
 
 
-def test_without_options_the_settings_are_the_documented_ones() -> None:
-    """Nobody has to look up two lists of defaults."""
+def test_no_flags_give_the_documented_defaults() -> None:
+    """The command line has the same defaults as the settings."""
     assert DemoOptions() == parse([])
 
 
-def test_every_option_reaches_its_setting() -> None:
-    """Intervals of the micro-batch hops have options of their own."""
+def test_every_flag_sets_its_option() -> None:
+    """The intervals of the two micro-batch queries have separate flags."""
     options = parse(
         [
             "--rate",
@@ -31,9 +31,18 @@ def test_every_option_reaches_its_setting() -> None:
     assert expected == options
 
 
-def test_an_impossible_option_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command ends with status 2 and one line, before anything is started."""
+def test_impossible_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command exits with status 2 and one line before it starts a server."""
     with pytest.raises(SystemExit, match="2"):
         parse(["--interval-seconds", "1"])
 
     assert "interval_seconds is 1; real-time mode refuses intervals below 5 seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [[], ["--compare", "--trigger", "micro-batch"]])
+def test_publish_without_comparison_is_rejected(capsys: pytest.CaptureFixture[str], flags: list[str]) -> None:
+    """Only a comparison of both modes can be published."""
+    with pytest.raises(SystemExit, match="2"):
+        parse(["--publish", *flags])
+
+    assert "use --publish with --compare and --trigger real-time" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from examples.attribution.demo.cli import DemoOptions
 from examples.attribution.demo.publish import command_of, publish
 from examples.attribution.demo.report import Report
-from examples.attribution.traffic.producer import Sent
+from examples.attribution.traffic.producer import SendLog
 from tests.attribution.demo.reports import report
 
 OPTIONS = DemoOptions(compare=True, publish=True)
@@ -41,7 +41,7 @@ def test_publish_writes_conditions_rows_over_delivery_and_cpu(tmp_path: Path) ->
     [
         (report("micro-batch", 5, ["result x is missing"]), "1 differences and was measured for 60 of 60 s"),
         (
-            replace(report("micro-batch", 5, []), sent=Sent(started_at=0, measured_seconds=56)),
+            replace(report("micro-batch", 5, []), sent=SendLog(started_at=0, measured_seconds=56)),
             "0 differences and was measured for 56 of 60 s",
         ),
     ],

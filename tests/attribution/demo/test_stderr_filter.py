@@ -1,4 +1,4 @@
-"""The chatter of Python workers is dropped, and nothing else."""
+"""The filter drops the log lines of Python workers, and nothing else."""
 
 import subprocess
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.attribution.demo.stderr_filter import quiet_workers
+from examples.attribution.demo.stderr_filter import filter_worker_logs
 from tests.helpers import eventually
 
-LINES = (
+CHILD_LINES = (
     "first",
     "Starting Streaming TransformWithStateInPandas Python worker.",
     "",
@@ -20,19 +20,19 @@ LINES = (
 )
 
 
-def test_only_the_chatter_of_a_child_is_dropped(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """An error of the JVM still reaches the terminal, and so does whatever this process says."""
+def test_filter_drops_only_worker_logs_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Errors of the JVM and lines of this process still reach the terminal."""
     script = tmp_path / "child.py"
-    script.write_text(f"import sys\nprint(*{LINES!r}, sep='\\n', file=sys.stderr)\n")
-    seen: list[str] = []
+    script.write_text(f"import sys\nprint(*{CHILD_LINES!r}, sep='\\n', file=sys.stderr)\n")
+    printed: list[str] = []
 
     def has_ended() -> bool:
-        seen.append(capfd.readouterr().err)
-        return "last\n" in "".join(seen)
+        printed.append(capfd.readouterr().err)
+        return "last\n" in "".join(printed)
 
-    with quiet_workers():
+    with filter_worker_logs():
         subprocess.run([sys.executable, str(script)], check=True)
-    print("own", file=sys.stderr)
+    print("parent", file=sys.stderr)
     eventually(has_ended, 10, "the last line of the child")
 
-    assert ["", "first", "last", "own"] == sorted("".join(seen).splitlines())
+    assert ["", "first", "last", "parent"] == sorted("".join(printed).splitlines())

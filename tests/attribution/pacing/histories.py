@@ -1,22 +1,20 @@
-"""Generated versions of results, for tests that count slots: what the correlation says while its records come in."""
+"""Generated versions of results, for tests that count slots: the results after each further record."""
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from examples.attribution.correlation.rule import Event, Result, correlate
-from tests.attribution.correlation.histories import WINDOWS, T, histories
+from tests.attribution.correlation.histories import WINDOWS, T, drawn, histories
 
-FOR_EVER = 10**14
+FOREVER = 10**14
 CAMPAIGNS = ("c1", "c2", "c3")
 BUCKETS_MS = st.integers(T - 1_500, T + 1_500)
 
 
 @st.composite
 def transactions(draw: st.DrawFn) -> list[Event]:
-    """Draw the events of a transaction of some campaign, requested in some bucket."""
+    """Draw the events of a transaction with a random campaign and bucket."""
     campaign_id, request_ts = draw(st.sampled_from(CAMPAIGNS)), draw(BUCKETS_MS)
     name = f"t{draw(st.integers(0, 10**9))}"
     history = draw(histories())
@@ -25,25 +23,15 @@ def transactions(draw: st.DrawFn) -> list[Event]:
 
 @st.composite
 def versions(draw: st.DrawFn) -> list[Result]:
-    """Draw every version of every result of a transaction, in any order, some twice; some are never timed out."""
+    """Draw every version of every result of a transaction in any order, some twice, half of them without timeouts."""
     history = draw(transactions())
-    clocks = [None, FOR_EVER] if draw(st.booleans()) else [None]
+    clocks = [None, FOREVER] if draw(st.booleans()) else [None]
     lengths = range(1, len(history) + 1)
     emitted = [result for n in lengths for now in clocks for result in correlate(history[:n], WINDOWS, now)]
-    again = draw(st.lists(st.sampled_from(emitted), max_size=3))
-    return list(draw(st.permutations(emitted + again)))
+    duplicates = draw(st.lists(st.sampled_from(emitted), max_size=3))
+    return list(draw(st.permutations(emitted + duplicates)))
 
 
 def generated(count: int) -> list[list[Result]]:
     """Return the versions of `count` transactions, the same in every run."""
-    drawn: list[list[Result]] = []
-
-    @hypothesis_settings(
-        max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
-    @given(emitted=versions())
-    def draw(emitted: list[Result]) -> None:
-        drawn.append(emitted)
-
-    draw()
-    return drawn
+    return drawn(versions(), count)

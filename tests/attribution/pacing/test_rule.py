@@ -1,4 +1,4 @@
-"""The pacing rule: what a campaign has delivered and promised, whatever order the results come in."""
+"""The pacing rule: delivered and reserved impressions of a campaign, for any order of the results."""
 
 from dataclasses import asdict, replace
 
@@ -12,32 +12,32 @@ from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots, p
 from examples.attribution.results import BILLABLE
 from examples.attribution.settings import Settings
 from tests.attribution.correlation.histories import WINDOWS
-from tests.attribution.pacing.histories import FOR_EVER, transactions, versions
+from tests.attribution.pacing.histories import FOREVER, transactions, versions
 
 SETTINGS = Settings()
 SLOT = Result("t/1500/slot/a", 2, "slot", "pending", "t", 1500, "c", 1500, "src:0:1", 1500, clock_skew=False)
-ONE = replace(SETTINGS, pacing_shards=1)
+ONE_SHARD = replace(SETTINGS, pacing_shards=1)
 GOAL = Goal("c", 100, 1_000, 3_000)
 
 
 @pytest.mark.parametrize(
     ("code", "delivered", "reserved"), [("filled", 1, 0), ("pending", 0, 1), ("unfilled", 0, 0)], ids=str
 )
-def test_a_slot_counts_as_its_code_says(code: str, delivered: int, reserved: int) -> None:
-    """A filled slot is delivered, an open one is reserved, an empty one is neither."""
-    counted = count_slots([replace(SLOT, code=code)], ONE)
+def test_code_of_a_slot_decides_its_count(code: str, delivered: int, reserved: int) -> None:
+    """A filled slot is delivered, a pending slot is reserved, an unfilled slot is neither."""
+    counted = count_slots([replace(SLOT, code=code)], ONE_SHARD)
 
     assert [CampaignCount("c", 1_000, 0, 2, 1, delivered, reserved)] == counted
 
 
-def test_a_restated_slot_moves_what_was_delivered_in_both_directions() -> None:
-    """A match after a time-out is delivered, and a match that is taken back is not."""
+def test_changed_slot_raises_and_lowers_the_count() -> None:
+    """A match after a timeout counts as delivered, and a slot that becomes unfilled again does not."""
     empty, filled = replace(SLOT, code="unfilled", version=3), replace(SLOT, code="filled", version=4)
     restated = replace(SLOT, code="unfilled", version=7)
 
-    assert [CampaignCount("c", 1_000, 0, 3, 1, 0, 0)] == count_slots([SLOT, empty], ONE)
-    assert [CampaignCount("c", 1_000, 0, 4, 1, 1, 0)] == count_slots([SLOT, empty, filled], ONE)
-    assert [CampaignCount("c", 1_000, 0, 7, 1, 0, 0)] == count_slots([SLOT, empty, filled, restated], ONE)
+    assert [CampaignCount("c", 1_000, 0, 3, 1, 0, 0)] == count_slots([SLOT, empty], ONE_SHARD)
+    assert [CampaignCount("c", 1_000, 0, 4, 1, 1, 0)] == count_slots([SLOT, empty, filled], ONE_SHARD)
+    assert [CampaignCount("c", 1_000, 0, 7, 1, 0, 0)] == count_slots([SLOT, empty, filled, restated], ONE_SHARD)
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,15 @@ def test_a_restated_slot_moves_what_was_delivered_in_both_directions() -> None:
     [(999, 0), (1_000, 1_000), (1_999, 1_000), (2_000, 2_000)],
     ids=["just before", "first", "last", "just after"],
 )
-def test_a_slot_lies_in_the_bucket_of_its_request(request_ts: int, bucket_ts: int) -> None:
-    """The first millisecond of a bucket is inside it, and the last is the one before the next."""
-    assert [bucket_ts] == [count.bucket_ts for count in count_slots([replace(SLOT, request_ts=request_ts)], ONE)]
+def test_request_time_decides_the_bucket_of_a_slot(request_ts: int, bucket_ts: int) -> None:
+    """A bucket includes its first millisecond, and ends one millisecond before the next bucket."""
+    assert [bucket_ts] == [count.bucket_ts for count in count_slots([replace(SLOT, request_ts=request_ts)], ONE_SHARD)]
 
 
 @hypothesis_settings(deadline=None, derandomize=True, database=None)
 @given(emitted=versions(), data=st.data())
-def test_any_order_and_repetition_of_results_gives_the_same_counts(emitted: list[Result], data: st.DataObject) -> None:
-    """Kafka may deliver again and a restarted query may emit again: the counts depend on the set alone."""
+def test_order_and_duplicates_do_not_change_counts(emitted: list[Result], data: st.DataObject) -> None:
+    """A restarted query may emit results again in another order; the counts depend only on the set of results."""
     other = data.draw(st.permutations(emitted + emitted[:3]))
 
     assert count_slots(emitted, SETTINGS) == count_slots([asdict(result) for result in other], SETTINGS)
@@ -61,10 +61,10 @@ def test_any_order_and_repetition_of_results_gives_the_same_counts(emitted: list
 
 @hypothesis_settings(deadline=None, derandomize=True, database=None)
 @given(emitted=versions(), data=st.data())
-def test_a_count_with_more_known_has_the_higher_version(emitted: list[Result], data: st.DataObject) -> None:
-    """Whoever keeps the highest version keeps the count that knows most; an equal one has nothing new."""
-    known = data.draw(st.integers(0, len(emitted)))
-    before = {count.result_id: count for count in count_slots(emitted[:known], SETTINGS)}
+def test_count_with_more_results_has_a_higher_version(emitted: list[Result], data: st.DataObject) -> None:
+    """While results arrive, a count either stays the same or gets a higher version."""
+    known_results = data.draw(st.integers(0, len(emitted)))
+    before = {count.result_id: count for count in count_slots(emitted[:known_results], SETTINGS)}
     after = {count.result_id: count for count in count_slots(emitted, SETTINGS)}
 
     assert all(count == after[key] or count.version < after[key].version for key, count in before.items())
@@ -72,15 +72,15 @@ def test_a_count_with_more_known_has_the_higher_version(emitted: list[Result], d
 
 @hypothesis_settings(deadline=None, derandomize=True, database=None)
 @given(history=transactions())
-def test_only_an_impression_that_is_billed_is_delivered(history: list[Event]) -> None:
-    """Duplicates, orphans and late impressions never move the count, and in the end nothing is reserved."""
-    results = correlate(history, WINDOWS, FOR_EVER)
+def test_only_billable_impressions_count_as_delivered(history: list[Event]) -> None:
+    """Duplicate, orphan and late impressions do not count, and after all timeouts no slot is reserved."""
+    results = correlate(history, WINDOWS, FOREVER)
 
     counts = count_slots(results, SETTINGS)
 
-    billed = sum(result.kind == "impression" and result.code in BILLABLE for result in results)
+    billable = sum(result.kind == "impression" and result.code in BILLABLE for result in results)
     slots = sum(result.kind == "slot" for result in results)
-    assert (billed, 0, slots) == (
+    assert (billable, 0, slots) == (
         sum(count.delivered for count in counts),
         sum(count.reserved for count in counts),
         sum(count.slots for count in counts),
@@ -89,38 +89,36 @@ def test_only_an_impression_that_is_billed_is_delivered(history: list[Event]) ->
 
 @hypothesis_settings(deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=5), shards=st.integers(1, 9), seconds=st.integers(1, 5))
-def test_shards_and_buckets_do_not_change_what_a_campaign_has(
-    many: list[list[Result]], shards: int, seconds: int
-) -> None:
-    """However the counters are spread, their sum is the campaign's."""
-    emitted = [result for own in many for result in own]
+def test_shards_and_buckets_do_not_change_the_sums(many: list[list[Result]], shards: int, seconds: int) -> None:
+    """For any number of shards and any length of buckets, the counts of a campaign have the same sum."""
+    emitted = [result for one in many for result in one]
     spread = replace(SETTINGS, pacing_shards=shards, pacing_bucket_seconds=seconds)
 
-    assert totals(count_slots(emitted, ONE)) == totals(count_slots(emitted, spread))
+    assert totals(count_slots(emitted, ONE_SHARD)) == totals(count_slots(emitted, spread))
     assert {count.shard for count in count_slots(emitted, spread)} <= set(range(shards))
 
 
 def totals(counts: list[CampaignCount]) -> dict[str, tuple[int, int, int, int]]:
     """Return version, slots, delivered and reserved of each campaign."""
-    found: dict[str, tuple[int, int, int, int]] = {}
+    sums: dict[str, tuple[int, int, int, int]] = {}
     for count in counts:
-        version, slots, delivered, reserved = found.get(count.campaign_id, (0, 0, 0, 0))
-        found[count.campaign_id] = (
+        version, slots, delivered, reserved = sums.get(count.campaign_id, (0, 0, 0, 0))
+        sums[count.campaign_id] = (
             version + count.version,
             slots + count.slots,
             delivered + count.delivered,
             reserved + count.reserved,
         )
-    return found
+    return sums
 
 
 @pytest.mark.parametrize(
     ("delivered", "reserved", "available"),
     [(60, 39, 1), (60, 40, 0), (100, 0, 0), (60, 41, -1)],
-    ids=["one left", "promised to the last", "delivered to the last", "beyond"],
+    ids=["one left", "all reserved", "all delivered", "beyond"],
 )
-def test_what_is_available_is_neither_delivered_nor_reserved(delivered: int, reserved: int, available: int) -> None:
-    """A reservation takes from the goal like a delivery, until it is released."""
+def test_available_is_goal_minus_delivered_and_reserved(delivered: int, reserved: int, available: int) -> None:
+    """A reserved impression lowers the available number like a delivered one, until it is released."""
     assert available == pacing(delivered, reserved, GOAL, 2_000).available
 
 
@@ -129,13 +127,13 @@ def test_what_is_available_is_neither_delivered_nor_reserved(delivered: int, res
     [(999, None), (1_000, None), (1_500, 2.0), (2_000, 1.0), (3_000, 0.5), (9_000, 0.5)],
     ids=["before", "start", "ahead", "on plan", "end", "after"],
 )
-def test_the_pacing_index_compares_with_an_even_plan(now: int, index: float | None) -> None:
-    """Fifty of a hundred are on plan after half of the time; after the end the plan stays where it is."""
+def test_pacing_index_compares_with_an_even_plan(now: int, index: float | None) -> None:
+    """Fifty of a hundred impressions are on plan after half of the time; after the end, the plan no longer grows."""
     assert index == pacing(50, 0, GOAL, now).index
 
 
 @pytest.mark.parametrize(("impressions", "ends_at"), [(0, 3_000), (100, 1_000)], ids=["nothing", "no time"])
-def test_a_goal_without_plan_is_refused(impressions: int, ends_at: int) -> None:
-    """The message names the campaign and what to do."""
+def test_goal_without_pacing_index_is_rejected(impressions: int, ends_at: int) -> None:
+    """The message names the campaign and the remedy."""
     with pytest.raises(ValueError, match=r"the goal of 'c' is .* use at least 1 impression and an end after the start"):
         Goal("c", impressions, 1_000, ends_at)

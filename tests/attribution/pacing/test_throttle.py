@@ -1,4 +1,4 @@
-"""The brake: a campaign is closed at its cap and opened again when something is left, whatever Kafka sends twice."""
+"""The throttle closes a campaign at its cap and opens it when impressions are available again, despite duplicates."""
 
 import json
 import random
@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 from examples.attribution.attributed_to_pacing import attributed_to_pacing
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots
-from examples.attribution.pacing.throttle import Brake, Notice, brake
+from examples.attribution.pacing.throttle import DeliveryThrottle, Notice, delivery_throttle
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC
 from examples.realtime.proof import assert_real_time
-from tests.attribution.hops import Hop, Mailbox
+from tests.attribution.hops import HopClient, RunningHop
 from tests.attribution.pacing.histories import CAMPAIGNS, versions
 from tests.helpers import eventually, produce
 
@@ -29,141 +29,139 @@ COUNT = CampaignCount("c", T, 0, 0, 0, 0, 0)
 GOAL = Goal("c", 10, 0, T)
 
 
-def counts(*standings: tuple[int, int]) -> list[CampaignCount]:
-    """Return counts of one group that come one after the other, from what is delivered and reserved."""
-    return [replace(COUNT, version=n, delivered=d, reserved=r) for n, (d, r) in enumerate(standings, 1)]
+def counts(*slots: tuple[int, int]) -> list[CampaignCount]:
+    """Return consecutive counts of one group from its delivered and reserved slots."""
+    return [replace(COUNT, version=n, delivered=d, reserved=r) for n, (d, r) in enumerate(slots, 1)]
 
 
-def taken(goals: Iterable[Goal], read: Iterable[CampaignCount]) -> Brake:
-    """Return a brake that has read counts, the n-th of them at n."""
-    own = Brake(goals)
+def throttle_after(goals: Iterable[Goal], read: Iterable[CampaignCount]) -> DeliveryThrottle:
+    """Return a throttle that has read these counts, the n-th count at time n."""
+    throttle = DeliveryThrottle(goals)
     for now, count in enumerate(read, 1):
-        own.take(count, now)
-    return own
+        throttle.update(count, now)
+    return throttle
 
 
 @pytest.mark.parametrize(
     ("delivered", "reserved", "is_open"),
     [(0, 9, True), (0, 10, False), (9, 0, True), (10, 0, False), (4, 5, True), (4, 6, False), (11, 0, False)],
 )
-def test_a_campaign_is_open_until_its_last_impression_is_promised(
-    delivered: int, reserved: int, *, is_open: bool
-) -> None:
-    """The slot that uses the goal up is the last one, delivered or not."""
-    assert is_open == taken([GOAL], counts((delivered, reserved))).is_open("c")
+def test_campaign_is_open_until_its_goal_is_used_up(delivered: int, reserved: int, *, is_open: bool) -> None:
+    """Delivered and reserved slots together close a campaign when they reach its goal."""
+    assert is_open == throttle_after([GOAL], counts((delivered, reserved))).is_open("c")
 
 
-def test_each_change_gives_one_notice_with_the_numbers_behind_it() -> None:
-    """Closing and opening are told once each, however many counts come in between."""
+def test_each_opening_and_closing_gives_one_notice() -> None:
+    """A notice carries the numbers of the change; further counts without a change give none."""
     read = counts((0, 9), (0, 10), (1, 10), (1, 9), (1, 8), (9, 0), (10, 0))
 
-    own = taken([GOAL], read)
+    throttle = throttle_after([GOAL], read)
 
     assert [
         Notice(2, "cap_reached", "c", 0, 10, 0),
         Notice(5, "cap_reopened", "c", 1, 8, 1),
         Notice(7, "cap_reached", "c", 10, 0, 0),
-    ] == own.notices
+    ] == throttle.notices
 
 
-def test_groups_of_a_campaign_add_up_and_others_do_not_matter() -> None:
-    """Shards and buckets are parts of one campaign; another campaign's slots are not."""
+def test_groups_of_a_campaign_are_added_up() -> None:
+    """All shards and buckets of a campaign count; the slots of another campaign do not."""
     parts = [replace(COUNT, version=1, delivered=3, shard=shard, bucket_ts=T + shard // 2) for shard in range(3)]
 
-    own = taken([GOAL], [*parts, replace(COUNT, campaign_id="other", version=1, delivered=100)])
+    throttle = throttle_after([GOAL], [*parts, replace(COUNT, campaign_id="other", version=1, delivered=100)])
 
-    assert own.is_open("c")
-    assert (9, 0, 1, 1.8) == tuple(asdict(own.standing("c", T // 2)).values())
-    own.take(replace(COUNT, version=1, delivered=1, shard=3), 5)
-    assert not own.is_open("c")
-
-
-def test_a_campaign_without_goal_is_never_closed() -> None:
-    """What nobody has limited is always served."""
-    own = taken([], counts((10**9, 0)))
-
-    assert own.is_open("c")
-    assert [] == own.notices
+    assert throttle.is_open("c")
+    assert (9, 0, 1, 1.8) == tuple(asdict(throttle.pacing_of("c", T // 2)).values())
+    throttle.update(replace(COUNT, version=1, delivered=1, shard=3), 5)
+    assert not throttle.is_open("c")
 
 
-def test_repeats_and_older_counts_change_nothing() -> None:
-    """A restarted query sends again what it had not committed, older counts first."""
+def test_campaign_without_goal_is_never_closed() -> None:
+    """A campaign without a goal has no cap."""
+    throttle = throttle_after([], counts((10**9, 0)))
+
+    assert throttle.is_open("c")
+    assert [] == throttle.notices
+
+
+def test_duplicate_and_older_counts_change_nothing() -> None:
+    """A restarted query sends uncommitted counts again, older ones first."""
     first, second, third = counts((0, 9), (0, 10), (9, 0))
 
-    own = taken([GOAL], [first, second, third, third, first, second])
+    throttle = throttle_after([GOAL], [first, second, third, third, first, second])
 
-    assert ["cap_reached", "cap_reopened"] == [notice.code for notice in own.notices]
-    assert {third.result_id: third} == own.counts
-    assert own.is_open("c")
+    assert ["cap_reached", "cap_reopened"] == [notice.code for notice in throttle.notices]
+    assert {third.result_id: third} == throttle.counts
+    assert throttle.is_open("c")
 
 
 @hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=3), goal=st.integers(1, 4), data=st.data())
-def test_after_any_stream_of_counts_only_campaigns_at_their_caps_are_closed(
+def test_any_order_of_counts_closes_only_campaigns_at_caps(
     many: list[list[Result]], goal: int, data: st.DataObject
 ) -> None:
-    """Counts of two runs that read in different orders, mixed, leave the brake where the rule's sums put it."""
-    emitted = [result for own in many for result in own]
+    """After the mixed counts of two runs with different orders, a campaign is closed if the rule says so."""
+    emitted = [result for one in many for result in one]
     orders = (emitted, data.draw(st.permutations(emitted)))
     running = [c for order in orders for n in range(1, len(order) + 1) for c in count_slots(order[:n], Settings())]
     mixed = data.draw(st.randoms(use_true_random=False)).sample(running, len(running))
 
-    own = taken([Goal(name, goal, 0, T) for name in CAMPAIGNS], [*mixed, *running[:2]])
+    throttle = throttle_after([Goal(name, goal, 0, T) for name in CAMPAIGNS], [*mixed, *running[:2]])
 
     newest = count_slots(emitted, Settings())
-    assert {count.result_id: count for count in newest} == own.counts
+    assert {count.result_id: count for count in newest} == throttle.counts
     for name in CAMPAIGNS:
         used = sum(count.delivered + count.reserved for count in newest if count.campaign_id == name)
-        assert (used < goal) == own.is_open(name)
-        codes = [notice.code for notice in own.notices if notice.campaign_id == name]
+        assert (used < goal) == throttle.is_open(name)
+        codes = [notice.code for notice in throttle.notices if notice.campaign_id == name]
         assert ["cap_reached" if n % 2 == 0 else "cap_reopened" for n in range(len(codes))] == codes
 
 
 def publish(kafka: str, settings: Settings, *read: CampaignCount) -> None:
-    """Append counts to the topic as the hop does."""
+    """Append counts to the topic as the query does."""
     rows = [json.dumps({"result_id": count.result_id, **asdict(count)}).encode() for count in read]
     produce(kafka, settings.topic(PACING_TOPIC), [(n % PARTITIONS, row) for n, row in enumerate(rows)])
 
 
 @pytest.mark.services
-def test_a_brake_that_starts_late_learns_everything_from_the_topic(kafka: str, settings: Settings) -> None:
-    """An ad server that is restarted reads the topic from its start and goes on with what is new."""
+def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings: Settings) -> None:
+    """An ad server that starts late knows all earlier counts, and then follows the new ones."""
     reached, reopened = counts((4, 6), (4, 5))
     publish(kafka, settings, reached)
 
-    with brake(kafka, settings, PARTITIONS, [GOAL]) as own:
-        eventually(lambda: not own.is_open("c"), 20, "the closed campaign")
+    with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
+        eventually(lambda: not throttle.is_open("c"), 20, "the closed campaign")
         publish(kafka, settings, reopened)
-        eventually(lambda: own.is_open("c"), 20, "the open campaign")
-        own.raise_if_failed()
+        eventually(lambda: throttle.is_open("c"), 20, "the open campaign")
+        throttle.raise_if_failed()
 
-    assert own.running.done()
-    assert ["cap_reached", "cap_reopened"] == [notice.code for notice in own.notices]
+    assert throttle.future.done()
+    assert ["cap_reached", "cap_reopened"] == [notice.code for notice in throttle.notices]
 
 
 @pytest.mark.services
-def test_a_row_that_is_no_count_fails_the_brake(kafka: str, settings: Settings) -> None:
-    """A brake that no longer follows must not look like one that sees no cap."""
+def test_row_that_is_not_a_count_fails_the_throttle(kafka: str, settings: Settings) -> None:
+    """A failed reader raises an error, so it cannot be mistaken for a reader that sees no cap."""
     produce(kafka, settings.topic(PACING_TOPIC), [(0, b'{"campaign_id": "c"}')])
 
-    with brake(kafka, settings, PARTITIONS, [GOAL]) as own:
-        eventually(own.running.done, 20, "the end of the reader")
+    with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
+        eventually(throttle.future.done, 20, "the end of the reader")
         with pytest.raises(KeyError, match="bucket_ts"):
-            own.raise_if_failed()
+            throttle.raise_if_failed()
 
 
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(300)
-def test_a_campaign_is_closed_while_the_real_time_query_counts(
+def test_throttle_follows_the_real_time_query(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Reserved slots reach the cap, an empty one opens it again, and deliveries close it for good."""
-    hop = Hop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), tmp_path / "checkpoint")
+    """Reserved slots close the campaign, an unfilled slot opens it, and delivered slots close it again."""
+    hop = RunningHop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), tmp_path / "checkpoint")
     source, target = settings.topic("ad-attributed"), settings.topic(PACING_TOPIC)
     hop.start([source], target, real_time=True)
     assert_real_time(hop.query)
-    box = Mailbox(kafka, target)
+    client = HopClient(kafka, target)
     slots = [
         Result(f"t{n}/a", 2, "slot", "pending", f"t{n}", T + 100 * n, "c", T, f"src:0:{n}", T, clock_skew=False)
         for n in range(12)
@@ -171,27 +169,27 @@ def test_a_campaign_is_closed_while_the_real_time_query_counts(
 
     def send(*results: Result) -> None:
         for result in results:
-            box.send(source, result.result_id, asdict(result))
+            client.send(source, result.result_id, asdict(result))
 
-    with brake(kafka, settings, PARTITIONS, [GOAL]) as own:
+    with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
 
-        def await_standing(delivered: int, reserved: int) -> None:
-            def stands() -> bool:
+        def await_counts(delivered: int, reserved: int) -> None:
+            def is_reached() -> bool:
                 hop.state_rows()
-                own.raise_if_failed()
-                found = own.standing("c", T)
-                return (found.delivered, found.reserved) == (delivered, reserved)
+                throttle.raise_if_failed()
+                pacing = throttle.pacing_of("c", T)
+                return (pacing.delivered, pacing.reserved) == (delivered, reserved)
 
-            eventually(stands, 60, f"{delivered} delivered and {reserved} reserved")
+            eventually(is_reached, 60, f"{delivered} delivered and {reserved} reserved")
 
         send(*slots[:10])
-        await_standing(0, 10)
-        assert not own.is_open("c")
+        await_counts(0, 10)
+        assert not throttle.is_open("c")
         send(replace(slots[0], code="unfilled", version=3))
-        await_standing(0, 9)
-        assert own.is_open("c")
+        await_counts(0, 9)
+        assert throttle.is_open("c")
         send(slots[10], *(replace(slot, code="filled", version=4) for slot in random.Random(7).sample(slots[1:11], 10)))
-        await_standing(10, 0)
+        await_counts(10, 0)
 
-    assert not own.is_open("c")
-    assert ["cap_reached", "cap_reopened", "cap_reached"] == [notice.code for notice in own.notices]
+    assert not throttle.is_open("c")
+    assert ["cap_reached", "cap_reopened", "cap_reached"] == [notice.code for notice in throttle.notices]
