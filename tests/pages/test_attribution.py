@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, TypeVar
 
 import pytest
@@ -16,6 +16,7 @@ from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, Touch
 from examples.attribution.credit.update import Update, advance
 from examples.attribution.events import FAMILIES
+from examples.attribution.pacing.rule import count_slots
 from examples.attribution.results import ATTRIBUTED, BILLABLE
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
@@ -76,7 +77,7 @@ def story() -> list[Appended]:
     offsets = {topic: count() for topic in TOPICS}
     appended: list[Appended] = []
     for record in TrafficGenerator(SETTINGS, "run", STARTED_AT).records():
-        src = f"{record.topic}:0:{next(offsets[record.topic])}"
+        src = f"{record.topic}:0:{next(offsets[record.topic]):012d}"
         value = json.loads(record.value) if record.label == "normal" and record.value else {}
         appended.append(Appended(src, int((STARTED_AT + record.send_at) * 1000) + HOP_MS, value))
         if value.get("kind") == "conversion":
@@ -90,14 +91,19 @@ def _made(kind: type[T], document: Document, **others: Any) -> T:
     return kind(**known | others)
 
 
-def _touches(story: list[Appended]) -> Iterator[Result]:
-    """Yield the result of each impression and click as the rule gives it when the record is read."""
+def _evaluations(story: list[Appended]) -> Iterator[tuple[Appended, list[Result]]]:
+    """Yield each record before the order, with the results of the rule after it."""
     events: list[Event] = []
     for record in story[:-1]:
         effective_ts, slots = record.value["event_ts"], tuple(record.value.get("slots", ()))
         position = {"src": record.src, "appended_at": record.appended_at}
         events.append(_made(Event, record.value, effective_ts=effective_ts, slots=slots, **position))
-        results = correlate(events, SETTINGS.windows)
+        yield record, correlate(events, SETTINGS.windows)
+
+
+def _touches(story: list[Appended]) -> Iterator[Result]:
+    """Yield the result of each impression and click as the rule gives it when the record is read."""
+    for record, results in _evaluations(story):
         yield from (one for one in results if one.src == record.src and one.kind in FAMILIES)
 
 
@@ -131,3 +137,32 @@ def test_documents_on_the_page_follow_from_the_rules(story: list[Appended]) -> N
     assert [json.dumps(document) for document in expected] == [json.dumps(json.loads(code)) for code in shown]
     assert list(result) == [name for name in ATTRIBUTED.names if name in result]
     assert list(expected[2]) == CREDITS.names
+
+
+def _row_of_schema(module: str, schema: str) -> Document:
+    """Return the row in the docstring below a schema."""
+    statements = ast.parse((files.ROOT / f"examples/attribution/{module}.py").read_text()).body
+    for assignment, docstring in pairwise(statements):
+        if isinstance(assignment, ast.Assign) and ast.unparse(assignment.targets[0]) == schema:
+            text = ast.literal_eval(ast.unparse(docstring))
+            row: Document = json.loads(text[text.index("{") :])
+            return row
+    raise AssertionError(f"{module} has no {schema}")
+
+
+def test_rows_of_the_schemas_follow_from_the_rules(story: list[Appended]) -> None:
+    """The row in the docstring of each schema belongs to the order on the page."""
+    request = next(record for record in story if record.value["kind"] == "request")
+    times = {"effective_ts": request.value["event_ts"], "appended_at": request.appended_at}
+    event = {**request.value, **times, "clock_skew": False, "src": request.src}
+    results = next(results for record, results in _evaluations(story) if record.value["kind"] == "click")
+    [click] = [asdict(result) for result in results if result.kind == "click"]
+    [slots] = count_slots(results, SETTINGS)
+
+    assert request.value == _row_of_schema("events", "INPUT")
+    assert event == _row_of_schema("events", "EVENTS")
+    assert {k: v for k, v in asdict(click).items() if v is not None} == _row_of_schema("results", "ATTRIBUTED")
+    assert {"result_id": slots_count.result_id, **asdict(slots_count)} == _row_of_schema(
+        "attributed_to_pacing", "PACING"
+    )
+    assert _credit(story) == _row_of_schema("touches_to_credit", "CREDITS")
