@@ -162,7 +162,7 @@ def test_invented_result_fails_an_otherwise_correct_run(
         "result invented is not in the replay",
         "row invented is not in the replay",
         f"count {count} is not in the replay",
-        f"slots: {slots} were read, but {slots + 1} outcomes were counted",
+        f"slots: input is {slots}, but the outcomes add up to {slots + 1}",
     } == set(report.reconciliation.differences)
     assert 1 == exit_status([report])
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS, TOPICS
-from examples.attribution.traffic.generator import Traffic
+from examples.attribution.traffic.generator import TrafficGenerator
 
 PARTITIONS = 2
 # Tests send no records to these topics, so every record in them was written by a query.
@@ -39,7 +39,7 @@ def _json(key: str, **fields: object) -> Sample:
 
 def _samples() -> dict[str, list[Sample]]:
     now = int(time.time() * 1000)
-    traffic = Traffic(replace(Settings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
+    traffic = TrafficGenerator(replace(Settings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
     ads: dict[str, list[Sample]] = {topic: [] for topic in SOURCE_TOPICS}
     for record in itertools.islice(traffic.records(), 200):
         ads[record.topic].append((record.key, record.value or b""))

@@ -1,1 +1,1 @@
-"""Check a run: read back every record, replay the rules over the sources, and compare."""
+"""Audit a run: read every record back from Kafka, replay the rules on the source records, and compare."""

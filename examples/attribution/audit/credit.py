@@ -1,111 +1,113 @@
 """
-Check the answers of the credit hop: every order has a final one, its credits add up, and the rule gives the same.
+Audit the credit of a run: every order has final credit, its shares add up, and it equals the credit of the rule.
 
-What arrives are the books of a run; what leaves are counts of conversions, sums of money, and differences.
-Erasure is the exception: an answer that was there when its user was erased stands as it was, and is only counted.
+Erasure is the exception: credit that was given before its user was erased is counted, but not compared.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from examples.attribution.audit.replay import Order, orders
-from examples.attribution.audit.run_log import Books, Row, order_of
-from examples.attribution.credit.models import MOST_MILLIONTHS, CreditRules
-from examples.attribution.credit.rule import Credited
+from examples.attribution.audit.replay import ReplayedOrder, replay_orders
+from examples.attribution.audit.run_log import Row, RunLog, result_id_without_erasure
+from examples.attribution.credit.models import MAX_MILLIONTHS, CreditRules
+from examples.attribution.credit.rule import OrderCredit
 from examples.attribution.settings import Windows
 
 
 @dataclass(frozen=True)
-class CreditCheck:
-    """What the answers add up to, and what is wrong with them."""
+class CreditAudit:
+    """Totals of the credit of a run, and its differences from the rule."""
 
     conversions: Counter[str]
-    """`in`, and what became of the records; of an order all but one are duplicates."""
+    """`in` and the number of records by outcome; all records of an order but one are duplicates."""
     compared: int
-    """Orders whose answer the rule determines."""
+    """Orders whose credit the rule determines."""
     erased: int
-    """Orders whose user asked for erasure after they had come, so that the moment of reading decides."""
+    """Orders whose user was erased after a record of the order, so the credit depends on the time of reading."""
     late_touches: int
-    """Touches in a window whose results were stored too late to earn credit."""
+    """Touches in a window whose results were stored too late to earn."""
     value_micros: int
     """Value of the attributed orders."""
     credited_micros: int
-    """What their touches earned."""
+    """Sum of the shares of their touches."""
     differences: list[str]
 
 
-def check_credits(books: Books, windows: Windows, rules: CreditRules) -> CreditCheck:
-    """Compare the newest answers with the rule, applied to all records; `rules` are those of the run, scaled."""
-    expected = orders(books, windows, rules)
+def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
+    """Compare the newest credit of each order with the rule; `rules` are the scaled rules of the run."""
+    expected = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
-    for answer in books.credits.values():
-        by_order[order_of(answer)].append(answer)
-    answers = [answer for name in expected for answer in by_order.get(name, [])]
-    attributed = [answer for answer in answers if answer["code"] == "attributed"]
-    compared = {name for name, order in expected.items() if _is_determined(order, by_order.get(name, []))}
-    return CreditCheck(
-        conversions=_conversions(books),
+    for credit in log.credits.values():
+        by_order[result_id_without_erasure(credit)].append(credit)
+    expected_credits = [credit for order_id in expected for credit in by_order.get(order_id, [])]
+    attributed = [credit for credit in expected_credits if credit["code"] == "attributed"]
+    compared = {order_id for order_id, order in expected.items() if _is_determined(order, by_order.get(order_id, []))}
+    return CreditAudit(
+        conversions=_conversions(log),
         compared=len(compared),
         erased=len(expected) - len(compared),
-        late_touches=sum(answer["late_touches"] for answer in answers),
-        value_micros=sum(answer["value_micros"] for answer in attributed),
-        credited_micros=sum(credit["value_micros"] for answer in attributed for credit in answer["credits"]),
+        late_touches=sum(credit["late_touches"] for credit in expected_credits),
+        value_micros=sum(credit["value_micros"] for credit in attributed),
+        credited_micros=sum(share["value_micros"] for credit in attributed for share in credit["credits"]),
         differences=[
-            *(text for name, order in expected.items() for text in _answer_differences(name, order, by_order)),
-            *(text for name in compared for text in _rule_differences(expected[name], books.credits)),
-            *(f"credit {name} has no conversion" for name in by_order.keys() - expected.keys()),
+            *(text for order_id, order in expected.items() for text in _order_differences(order_id, order, by_order)),
+            *(text for order_id in compared for text in _rule_differences(expected[order_id], log.credits)),
+            *(f"credit {order_id} has no conversion" for order_id in by_order.keys() - expected.keys()),
         ],
     )
 
 
-def _is_determined(order: Order, answers: list[Row]) -> bool:
+def _is_determined(order: ReplayedOrder, credits_of_order: list[Row]) -> bool:
     if order.expected is None:
         return False
-    # What was appended after an erasure may still have been read before it.
-    return not order.is_after_erasure or [order.expected.result_id] == [answer["result_id"] for answer in answers]
+    # The query can read a record before an erasure although the record was appended after it.
+    result_ids = [credit["result_id"] for credit in credits_of_order]
+    return not order.is_after_erasure or [order.expected.result_id] == result_ids
 
 
-def _conversions(books: Books) -> Counter[str]:
-    counts = Counter({"in": sum(event.kind == "conversion" for event in books.events.values())})
-    for answer in books.credits.values():
-        counts[answer["code"]] += 1
-        counts["duplicate"] += answer["records"] - 1
+def _conversions(log: RunLog) -> Counter[str]:
+    counts = Counter({"in": sum(event.kind == "conversion" for event in log.events.values())})
+    for credit in log.credits.values():
+        counts[credit["code"]] += 1
+        counts["duplicate"] += credit["records"] - 1
     return counts
 
 
-def _answer_differences(name: str, order: Order, by_order: Mapping[str, list[Row]]) -> Iterator[str]:
-    answers = by_order.get(name, [])
-    if not answers:
-        yield f"credit {name} is missing; {order.records} conversions have no answer"
-    elif (records := sum(answer["records"] for answer in answers)) != order.records:
-        yield f"credit {name} knows {records} conversions instead of {order.records}"
-    for answer in answers:
-        if not answer["final"]:
-            yield f"credit {answer['result_id']} is not final"
-        yield from _sum_differences(answer["result_id"], answer)
+def _order_differences(order_id: str, order: ReplayedOrder, by_order: Mapping[str, list[Row]]) -> Iterator[str]:
+    credits_of_order = by_order.get(order_id, [])
+    if not credits_of_order:
+        yield f"credit {order_id} is missing for an order with {order.records} conversions"
+    elif (records := sum(credit["records"] for credit in credits_of_order)) != order.records:
+        yield f"credit {order_id} includes {records} conversions instead of {order.records}"
+    for credit in credits_of_order:
+        if not credit["final"]:
+            yield f"credit {credit['result_id']} is not final"
+        yield from _sum_differences(credit)
 
 
-def _rule_differences(order: Order, answers: Mapping[str, Row]) -> Iterator[str]:
-    if order.expected is None or order.expected.result_id not in answers:
+def _rule_differences(order: ReplayedOrder, credits_by_id: Mapping[str, Row]) -> Iterator[str]:
+    if order.expected is None or order.expected.result_id not in credits_by_id:
         return
-    answer = answers[order.expected.result_id]
+    credit = credits_by_id[order.expected.result_id]
     wrong = ", ".join(
-        f"{k} is {answer.get(k)!r} instead of {v!r}" for k, v in _row(order.expected).items() if answer.get(k) != v
+        f"{name} is {credit.get(name)!r} instead of {value!r}"
+        for name, value in _compared_fields(order.expected).items()
+        if credit.get(name) != value
     )
     if wrong:
         yield f"credit {order.expected.result_id} differs: {wrong}"
 
 
-def _sum_differences(name: str, answer: Row) -> Iterator[str]:
-    is_attributed = answer["code"] == "attributed"
-    sums = {"credit_millionths": MOST_MILLIONTHS, "value_micros": answer["value_micros"]}
-    for unit, whole in sums.items():
-        due, earned = whole if is_attributed else 0, sum(credit[unit] for credit in answer["credits"])
-        if earned != due:
-            yield f"credit {name} is {answer['code']}, but its {unit} add up to {earned} instead of {due}"
+def _sum_differences(credit: Row) -> Iterator[str]:
+    is_attributed = credit["code"] == "attributed"
+    totals = {"credit_millionths": MAX_MILLIONTHS, "value_micros": credit["value_micros"]}
+    for unit, total in totals.items():
+        expected = total if is_attributed else 0
+        actual = sum(share[unit] for share in credit["credits"])
+        if actual != expected:
+            yield f"credit {credit['result_id']} is {credit['code']}: {unit} add up to {actual} instead of {expected}"
 
 
-def _row(answer: Credited) -> Row:
-    row = asdict(answer) | {"credits": [asdict(credit) for credit in answer.credits]}
-    return {name: value for name, value in row.items() if name not in ("version", "final")}
+def _compared_fields(credit: OrderCredit) -> Row:
+    return {name: value for name, value in credit.document().items() if name not in ("version", "final")}

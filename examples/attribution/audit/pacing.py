@@ -1,8 +1,7 @@
 """
-Check the counts of the pacing hop, and reckon what each campaign was given beyond its goal.
+Audit pacing: compare the counts of a run with the replay, and compute the over-delivery of each campaign.
 
-What arrives are the counts of a run, the results of the replay, and goals; what leaves are standings and differences.
-Over-delivery is never taken from the counts that are to prevent it: the replay alone decides what was delivered.
+Over-delivery is computed from the replay only, not from the counts that are meant to prevent it.
 """
 
 from collections import Counter
@@ -14,47 +13,47 @@ from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, Goal, Pacing, count_slots, pacing
 from examples.attribution.settings import Settings
 
-NUMBERS = ("slots", "delivered", "reserved")
+COUNT_FIELDS = ("slots", "delivered", "reserved")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a campaign stands at the end, by the replay."""
+class CampaignOutcome:
+    """Delivery of a campaign against its goal, by the replay."""
 
     goal: Goal
     pacing: Pacing
 
     @property
     def over_delivered(self) -> int:
-        """Return the impressions beyond the goal, which nobody pays for."""
+        """Return the number of impressions beyond the goal; they are not paid for."""
         return max(self.pacing.delivered - self.goal.impressions, 0)
 
 
-def standings(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[Standing]:
-    """Return where each goal stands at its end."""
+def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
+    """Return the delivery against each goal at its end."""
     delivered: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for count in count_slots(expected, settings):
         delivered[count.campaign_id] += count.delivered
         reserved[count.campaign_id] += count.reserved
     return [
-        Standing(goal, pacing(delivered[goal.campaign_id], reserved[goal.campaign_id], goal, goal.ends_at))
+        CampaignOutcome(goal, pacing(delivered[goal.campaign_id], reserved[goal.campaign_id], goal, goal.ends_at))
         for goal in goals
     ]
 
 
 def count_differences(counts: Mapping[str, Row], expected: Iterable[Result], settings: Settings) -> Iterator[str]:
-    """Yield a line for each count that is not that of the replay."""
-    wanted = {count.result_id: count for count in count_slots(expected, settings)}
-    for result_id, count in wanted.items():
-        found = counts.get(result_id)
-        if found is None:
-            yield f"count {result_id} is missing; the replay says {_numbers(count)}"
-        elif any(found[name] != getattr(count, name) for name in NUMBERS):
-            yield f"count {result_id} differs: {_numbers(found)} instead of {_numbers(count)}"
-    yield from (f"count {result_id} has no cause" for result_id in counts.keys() - wanted.keys())
+    """Yield one line for each count that differs from the replay."""
+    expected_counts = {count.result_id: count for count in count_slots(expected, settings)}
+    for result_id, count in expected_counts.items():
+        row = counts.get(result_id)
+        if row is None:
+            yield f"count {result_id} is missing; expected {_text(count)}"
+        elif any(row[name] != getattr(count, name) for name in COUNT_FIELDS):
+            yield f"count {result_id} differs: {_text(row)} instead of {_text(count)}"
+    yield from (f"count {result_id} is not in the replay" for result_id in counts.keys() - expected_counts.keys())
 
 
-def _numbers(count: CampaignCount | Row) -> str:
-    numbers = count if isinstance(count, dict) else vars(count)
-    return ", ".join(f"{name} {numbers[name]}" for name in NUMBERS)
+def _text(count: CampaignCount | Row) -> str:
+    fields = count if isinstance(count, dict) else vars(count)
+    return ", ".join(f"{name} {fields[name]}" for name in COUNT_FIELDS)

@@ -1,9 +1,7 @@
 """
-Compare what the stream answered with a replay of the rules over the same source records, and count every record.
+Reconcile a run: compare its results with a replay of the rules on the same source records, and count every record.
 
-What arrives are the books of a run whose topics are read to their ends, and the rows of the table; what leaves are
-differences.
-Real-time mode delivers at least once and may answer in any order: the newest version of each result id must be equal.
+Delivery is at least once and in any order, so only the newest version of each result is compared.
 """
 
 from collections import Counter
@@ -11,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from examples.attribution.audit.credit import CreditCheck, check_credits
-from examples.attribution.audit.pacing import Standing, count_differences, standings
-from examples.attribution.audit.replay import replay
-from examples.attribution.audit.run_log import Books
+from examples.attribution.audit.credit import CreditAudit, audit_credit
+from examples.attribution.audit.pacing import CampaignOutcome, campaign_outcomes, count_differences
+from examples.attribution.audit.replay import replay_results
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.correlation.rule import Result
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.events import STEPS
@@ -28,99 +26,99 @@ FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """The outcome: counts per family (what came in, what became of it), and differences, none in a good run."""
+    """The outcome of a reconciliation; a correct run has no differences."""
 
     counts: dict[str, Counter[str]]
-    """Per family: `in` and each result code; the codes add up to `in`."""
+    """By family of events: the input `in`, and the number of each result code. The codes add up to `in`."""
     differences: list[str]
     results: int
-    """Results compared with the replay."""
-    credits: CreditCheck
-    campaigns: list[Standing]
-    """Where each campaign stands against its goal, by the replay."""
+    """Number of results that were compared with the replay."""
+    credits: CreditAudit
+    campaigns: list[CampaignOutcome]
+    """Delivery of each campaign against its goal, by the replay."""
 
     @property
     def over_delivered(self) -> int:
-        """Return the impressions beyond all goals."""
-        return sum(standing.over_delivered for standing in self.campaigns)
+        """Return the number of impressions beyond the goals of all campaigns."""
+        return sum(campaign.over_delivered for campaign in self.campaigns)
 
 
 def reconcile(
-    books: Books, settings: Settings, rules: CreditRules, goals: Iterable[Goal], stored: dict[str, dict[str, Any]]
+    log: RunLog, settings: Settings, rules: CreditRules, goals: Iterable[Goal], stored: dict[str, dict[str, Any]]
 ) -> Reconciliation:
     """
-    Check that nothing is lost, nothing is counted twice, and every answer is the one that the rules give.
+    Check that no record is lost or counted twice, and that every result equals the result of the rules.
 
-    `rules` are not scaled yet; `stored` are the rows of the table by result id, without nulls.
+    `rules` are not scaled; `stored` maps each result id to its row in the table, without nulls.
     """
-    expected = replay(books, settings.windows)
-    credit_check = check_credits(books, settings.windows, rules.scaled(settings.time_scale))
-    counts = _counts(books, expected) | {"conversions": credit_check.conversions}
+    expected = replay_results(log, settings.windows)
+    credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))
+    counts = _counts(log, expected) | {"conversions": credit_audit.conversions}
     differences = [
-        *_decoding_differences(books),
-        *_result_differences("result", books.results, expected),
+        *_decoding_differences(log),
+        *_result_differences("result", log.results, expected),
         *_result_differences("row", stored, expected),
-        *credit_check.differences,
-        *count_differences(books.counts, expected.values(), settings),
+        *credit_audit.differences,
+        *count_differences(log.counts, expected.values(), settings),
         *_sum_differences(counts),
-        *(f"result {result_id} came twice with one version and two contents" for result_id in books.contradictions),
+        *(
+            f"result {result_id} was written twice with the same version and different content"
+            for result_id in log.conflicts
+        ),
     ]
-    campaigns = standings(expected.values(), goals, settings)
-    return Reconciliation(counts, differences, len(expected), credit_check, campaigns)
+    campaigns = campaign_outcomes(expected.values(), goals, settings)
+    return Reconciliation(counts, differences, len(expected), credit_audit, campaigns)
 
 
-def _decoding_differences(books: Books) -> Iterator[str]:
-    for src, record in books.sources.items():
-        routes = (src in books.events) + (src in books.rejects)
+def _decoding_differences(log: RunLog) -> Iterator[str]:
+    for src, record in log.sources.items():
+        routes = (src in log.events) + (src in log.rejects)
         if routes != 1:
-            yield f"record {src} is {'lost' if routes == 0 else 'in events and in ad-rejected'}"
-        if src in books.rejects:
-            reason, raw = books.rejects[src]
+            yield f"record {src} is in {'neither events nor' if routes == 0 else 'both events and'} ad-rejected"
+        if src in log.rejects:
+            reason, raw = log.rejects[src]
             if raw != (record.value if record.value is None else record.value[:MAX_RAW_BYTES]):
-                yield f"record {src} was rejected as {reason}, but its raw bytes changed"
+                yield f"record {src} was rejected as {reason!r}, but its raw bytes differ from the source record"
             if record.label not in ("", "malformed") and not reason.startswith("expired"):
-                yield f"record {src} is {record.label}, but was rejected as {reason}"
+                yield f"record {src} is labeled {record.label!r}, but was rejected as {reason!r}"
         elif record.label == "malformed":
-            yield f"record {src} is malformed, but was accepted"
-    yield from (
-        f"record {src} was never sent" for src in (books.events.keys() | books.rejects.keys()) - books.sources.keys()
-    )
+            yield f"record {src} is labeled 'malformed', but was accepted"
+    routed = log.events.keys() | log.rejects.keys()
+    yield from (f"record {src} is not in a source topic" for src in routed - log.sources.keys())
 
 
-def _result_differences(what: str, results: dict[str, dict[str, Any]], expected: dict[str, Result]) -> Iterator[str]:
+def _result_differences(kind: str, results: dict[str, dict[str, Any]], expected: dict[str, Result]) -> Iterator[str]:
     for result_id, result in expected.items():
-        wanted = {k: v for k, v in asdict(result).items() if v is not None and k != "version"}
-        found = results.get(result_id)
-        if found is None:
-            yield f"{what} {result_id} is missing; the rule says {result.code}"
-        elif wanted != {k: v for k, v in found.items() if k != "version"}:
+        fields = {name: value for name, value in asdict(result).items() if value is not None and name != "version"}
+        row = results.get(result_id)
+        if row is None:
+            yield f"{kind} {result_id} is missing; expected code {result.code!r}"
+        elif fields != {name: value for name, value in row.items() if name != "version"}:
             wrong = ", ".join(
-                f"{k} is {found.get(k)!r} instead of {wanted.get(k)!r}"
-                for k in sorted(wanted.keys() | found.keys() - {"version"})
-                if found.get(k) != wanted.get(k)
+                f"{name} is {row.get(name)!r} instead of {fields.get(name)!r}"
+                for name in sorted(fields.keys() | row.keys() - {"version"})
+                if row.get(name) != fields.get(name)
             )
-            yield f"{what} {result_id} differs: {wrong}"
-    yield from (f"{what} {result_id} has no cause" for result_id in results.keys() - expected.keys())
+            yield f"{kind} {result_id} differs: {wrong}"
+    yield from (f"{kind} {result_id} is not in the replay" for result_id in results.keys() - expected.keys())
 
 
-def _counts(books: Books, expected: dict[str, Result]) -> dict[str, Counter[str]]:
-    counts: dict[str, Counter[str]] = {
-        "source records": Counter({"in": len(books.sources), "events": len(books.events)})
-    }
-    counts["source records"]["rejected"] = len(books.rejects)
+def _counts(log: RunLog, expected: dict[str, Result]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = {"source records": Counter({"in": len(log.sources), "events": len(log.events)})}
+    counts["source records"]["rejected"] = len(log.rejects)
     for family in ("requests", "slots", "impressions", "clicks", "playback steps"):
         counts[family] = Counter()
     counts["slots"]["in"] = sum(result.kind == "slot" for result in expected.values())
-    for event in books.events.values():
+    for event in log.events.values():
         if event.kind != "conversion":
             counts[FAMILY_OF_KIND[event.kind]]["in"] += 1
-    for result in books.results.values():
+    for result in log.results.values():
         counts[FAMILY_OF_KIND.get(result["kind"], "slots")][result["code"]] += 1
     return counts
 
 
 def _sum_differences(counts: dict[str, Counter[str]]) -> Iterator[str]:
     for family, codes in counts.items():
-        accounted = codes.total() - codes["in"]
-        if accounted != codes["in"]:
-            yield f"{family}: {codes['in']} came in, but {accounted} are accounted for"
+        outcomes = codes.total() - codes["in"]
+        if outcomes != codes["in"]:
+            yield f"{family}: input is {codes['in']}, but the outcomes add up to {outcomes}"

@@ -1,8 +1,7 @@
 """
-Apply the rules to the source records of a run, all at once and without Spark: what the stream should have answered.
+Replay a run: apply the rules to all its source records at once, without Spark, to compute the expected results.
 
-What arrives are the books of a run; what leaves are results, and orders with their answers where they are determined.
-Real-time mode answers in any order, so that what it answers in the end may depend on the set of records only.
+The pipeline guarantees no order, so its final results must depend on the set of records only.
 """
 
 import json
@@ -10,67 +9,71 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from examples.attribution.audit.run_log import Books, Row, SourceRecord, order_id, user_of
+from examples.attribution.audit.run_log import Row, RunLog, SourceRecord, credit_key, order_result_id
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.credit.models import CreditRules
-from examples.attribution.credit.rule import Conversion, Credited, credit
+from examples.attribution.credit.rule import Conversion, OrderCredit, assign_credit
 from examples.attribution.settings import Windows
 
-FOR_EVER_MS = 10**14
-"""When all time has passed, so that nothing is pending."""
+AFTER_ALL_WINDOWS_MS = 10**14
+"""A time after the end of every window, so no result is pending."""
 
 
 @dataclass(frozen=True)
-class Order:
-    """The records of one order, and what the rule says of it."""
+class ReplayedOrder:
+    """The number of records of one order, and its expected credit."""
 
     records: int
-    expected: Credited | None
-    """None where erasure came after a record: the answer then depends on what was known at that moment."""
+    expected: OrderCredit | None
+    """None if an erasure follows a record: the credit then depends on what the query had read at that moment."""
     is_after_erasure: bool = False
 
 
-def replay(books: Books, windows: Windows) -> dict[str, Result]:
-    """Return the results of the correlation rule after all windows, by id, with version 0."""
+def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
+    """Return the results of the correlation rule after all windows have passed, by id; their version is 0."""
     transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
-    for src, record, fields in _accepted(books):
+    for src, record, fields in _accepted(log):
         if fields["kind"] != "conversion":
             event = _event(src, record, fields, windows)
             transactions[event.transaction_id, event.request_ts].append(event)
-    results = (result for events in transactions.values() for result in correlate(events, windows, FOR_EVER_MS))
-    return {result.result_id: replace(result, version=0) for result in results}
+    return {
+        result.result_id: replace(result, version=0)
+        for events in transactions.values()
+        for result in correlate(events, windows, AFTER_ALL_WINDOWS_MS)
+    }
 
 
-def orders(books: Books, windows: Windows, rules: CreditRules) -> dict[str, Order]:
-    """Return every order by its result id; `rules` are those of the run, scaled."""
-    found: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
-    for src, record, fields in _accepted(books):
-        if fields["kind"] == "conversion" and src in books.events:
-            stored_at = books.events[src].appended_at
-            found[user_of(fields), order_id(fields)].append(_conversion(src, record, fields, stored_at, windows))
-    return {name: _order(books, user, records, rules) for (user, name), records in found.items()}
+def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
+    """Return every order by its result id; `rules` are the scaled rules of the run."""
+    by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
+    for src, record, fields in _accepted(log):
+        if fields["kind"] == "conversion" and src in log.events:
+            conversion = _conversion(src, record, fields, log.events[src].appended_at, windows)
+            by_order[credit_key(fields), order_result_id(fields)].append(conversion)
+    return {result_id: _order(log, user, records, rules) for (user, result_id), records in by_order.items()}
 
 
-def _order(books: Books, user: str, records: list[Conversion], rules: CreditRules) -> Order:
-    erased_at = max(books.erasures.get(user, [0]))
+def _order(log: RunLog, user: str, records: list[Conversion], rules: CreditRules) -> ReplayedOrder:
+    erased_at = max(log.erasures.get(user, [0]))
     if min(record.stored_at for record in records) <= erased_at:
-        return Order(len(records), None)
-    touches = books.touches.get(user, {}).values()
+        return ReplayedOrder(len(records), None)
+    touches = log.touches.get(user, {}).values()
     kept = (touch for touch in touches if min(touch.effective_ts, touch.stored_at) > erased_at)
-    answer = replace(credit(user, records, kept, rules), final=True)
+    credit = replace(assign_credit(user, records, kept, rules), final=True)
     if not erased_at:
-        return Order(len(records), answer)
-    return Order(len(records), replace(answer, result_id=f"{answer.result_id}/{erased_at}"), is_after_erasure=True)
+        return ReplayedOrder(len(records), credit)
+    result_id = f"{credit.result_id}/{erased_at}"
+    return ReplayedOrder(len(records), replace(credit, result_id=result_id), is_after_erasure=True)
 
 
-def _accepted(books: Books) -> Iterator[tuple[str, SourceRecord, Row]]:
-    for src, record in books.sources.items():
-        if src in books.rejects or record.value is None:
+def _accepted(log: RunLog) -> Iterator[tuple[str, SourceRecord, Row]]:
+    for src, record in log.sources.items():
+        if src in log.rejects or record.value is None:
             continue
         try:
             fields = json.loads(record.value)
         except ValueError:
-            continue  # neither rejected nor readable: reported as lost
+            continue  # neither rejected nor readable: the reconciliation reports it
         if isinstance(fields, dict):
             yield src, record, fields
 

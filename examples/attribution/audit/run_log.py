@@ -1,9 +1,7 @@
 """
-Keep the books of a run: each source record, where it went, and the newest version of every answer.
+The log of a run, as read back from Kafka: source records, where each was routed, and the newest version of each result.
 
-What arrives are records as they stand in Kafka, in any order and perhaps twice; what leaves are the facts that the
-reconciliation, the latencies and the live view are made of.
-Real-time mode reports progress only once per batch, so that live numbers come from the topics themselves.
+A real-time query reports progress once per batch, so the live view, the latencies and the reconciliation use this log.
 """
 
 from collections import Counter, defaultdict
@@ -31,22 +29,22 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One record of `events`: where it stands, when it was appended (UTC milliseconds), and its kind."""
+    """One record of `events`: its partition, its append time (UTC milliseconds) and its kind."""
 
     partition: int
     appended_at: int
     kind: str
 
 
-class Books:
+class RunLog:
     """
-    The books of one run. Records are known by their position in the source topic, `src`.
+    The log of one run. A record is identified by `src`, its position in the source topic.
 
-    `add_*` take what stands in Kafka; order and repeats do not matter.
+    The `record_*` methods accept records in any order and more than once.
     """
 
     def __init__(self) -> None:
-        """Open empty books."""
+        """Start with an empty log."""
         self.sources: dict[str, SourceRecord] = {}
         self.events: dict[str, EventRecord] = {}
         self.rejects: dict[str, tuple[str, bytes | None]] = {}
@@ -54,63 +52,63 @@ class Books:
         self.results: dict[str, Row] = {}
         """The newest version by result id."""
         self.pending: set[str] = set()
-        """Results that wait for a record, or for time to pass."""
+        """Ids of the results that are pending."""
         self.touches: defaultdict[str, dict[TouchId, Touch]] = defaultdict(dict)
-        """Every version of every touch by user, with the time of its first append."""
+        """All versions of all touches by user; `stored_at` is the first append of the version."""
         self.orders: set[str] = set()
-        """The result ids of all orders that have come."""
+        """The result ids of all orders that have a conversion in `events`."""
         self.credits: dict[str, Row] = {}
-        """The newest answer by result id; an order has another one for what comes after an erasure of its user."""
+        """The newest version by result id; records of an order after an erasure of its user have a separate id."""
         self.erasures: defaultdict[str, list[int]] = defaultdict(list)
         """Append times of the tombstones by user."""
         self.counts: dict[str, Row] = {}
-        """The newest count of pacing by result id."""
-        self.answered: dict[str, int] = {}
-        """Append time of the first result that knows the record, by `src`."""
+        """The newest record of `ad-pacing` by result id."""
+        self.first_result_at: dict[str, int] = {}
+        """Append time of the first result that includes the record, by `src`."""
         self.waiting: Counter[str] = Counter()
-        """Records that a stage has not answered yet, by `stage topic:partition`: its lag."""
-        self.delivered_again: Counter[str] = Counter()
-        """Repeats that an at-least-once sink made, by topic."""
+        """Lag of each hop: records without an output yet, by `hop topic:partition`."""
+        self.duplicates: Counter[str] = Counter()
+        """Records that an at-least-once sink wrote again, by topic."""
         self.result_rows = 0
-        """Records of `ad-attributed`, every version of every result."""
-        self.contradictions: list[str] = []
-        """Results that came twice with the same version and different content."""
+        """Number of records in `ad-attributed`: all versions of all results."""
+        self.conflicts: list[str] = []
+        """Ids of results that were written with the same version but different content."""
 
-    def add_source(self, src: str, record: SourceRecord) -> None:
-        """Book a record of a source topic."""
+    def record_source(self, src: str, record: SourceRecord) -> None:
+        """Add a record of a source topic."""
         self.sources[src] = record
         if src not in self.events and src not in self.rejects:
-            self.waiting[_decoding(src)] += 1
+            self.waiting[_decoding_lag(src)] += 1
 
-    def add_event(self, event: Row, partition: int, appended_at: int) -> None:
-        """Book a record of `events`."""
+    def record_event(self, event: Row, partition: int, appended_at: int) -> None:
+        """Add a record of `events`."""
         src = event["src"]
         if src in self.events:
-            self.delivered_again[EVENTS_TOPIC] += 1
+            self.duplicates[EVENTS_TOPIC] += 1
             return
-        self._decoded(src)
+        self._end_decoding(src)
         self.events[src] = EventRecord(partition, appended_at, event["kind"])
         if event["kind"] == "conversion":
-            self.orders.add(order_id(event))
-        elif src not in self.answered:
-            self.waiting[_correlating(self.events[src])] += 1
+            self.orders.add(order_result_id(event))
+        elif src not in self.first_result_at:
+            self.waiting[_correlation_lag(self.events[src])] += 1
 
-    def add_reject(self, src: str, reason: str, raw: bytes | None) -> None:
-        """Book a record of `ad-rejected`."""
+    def record_reject(self, src: str, reason: str, raw: bytes | None) -> None:
+        """Add a record of `ad-rejected`."""
         if src in self.rejects:
-            self.delivered_again[REJECTED_TOPIC] += 1
+            self.duplicates[REJECTED_TOPIC] += 1
             return
-        self._decoded(src)
+        self._end_decoding(src)
         self.rejects[src] = (reason, raw)
 
-    def add_result(self, result: Row, appended_at: int) -> None:
-        """Book a record of `ad-attributed`."""
+    def record_result(self, result: Row, appended_at: int) -> None:
+        """Add a record of `ad-attributed`."""
         self.result_rows += 1
         src, result_id = result["src"], result["result_id"]
-        if src not in self.answered and result["kind"] != "slot":
-            self.answered[src] = appended_at
+        if src not in self.first_result_at and result["kind"] != "slot":
+            self.first_result_at[src] = appended_at
             if src in self.events:
-                self.waiting[_correlating(self.events[src])] -= 1
+                self.waiting[_correlation_lag(self.events[src])] -= 1
         self._keep_newest(ATTRIBUTED_TOPIC, self.results, result)
         (self.pending.add if self.results[result_id]["code"] == "pending" else self.pending.discard)(result_id)
         if result["kind"] in FAMILIES and result["code"] != "pending" and result.get("user_key"):
@@ -120,30 +118,30 @@ class Books:
             if appended_at < known.stored_at:
                 versions[result_id, touch.version] = touch
 
-    def add_credit(self, answer: Row) -> None:
-        """Book a record of `ad-credits`."""
-        self._keep_newest(CREDITS_TOPIC, self.credits, answer)
+    def record_credit(self, credit: Row) -> None:
+        """Add a record of `ad-credits`."""
+        self._keep_newest(CREDITS_TOPIC, self.credits, credit)
 
-    def add_erasure(self, user: str, appended_at: int) -> None:
-        """Book a tombstone of `ad-erasures`."""
+    def record_erasure(self, user: str, appended_at: int) -> None:
+        """Add a tombstone of `ad-erasures`."""
         self.erasures[user].append(appended_at)
 
-    def add_count(self, count: Row) -> None:
-        """Book a record of `ad-pacing`; rows that say nothing new are its habit, not repeats of the sink."""
+    def record_count(self, count: Row) -> None:
+        """Add a record of `ad-pacing`; the query itself repeats unchanged counts, so they are not duplicates."""
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:
             self.counts[count["result_id"]] = count
 
     def open_orders(self) -> int:
-        """Return how many orders have no answer yet, or one that is not final."""
+        """Return the number of orders without credit, or with credit that is not final."""
         are_final: dict[str, bool] = {}
-        for answer in self.credits.values():
-            order = order_of(answer)
-            are_final[order] = are_final.get(order, True) and answer["final"]
+        for credit in self.credits.values():
+            order = result_id_without_erasure(credit)
+            are_final[order] = are_final.get(order, True) and credit["final"]
         return sum(not are_final.get(order) for order in self.orders)
 
-    def is_counted(self) -> bool:
-        """Tell whether the newest counts know of every newest slot, and none of them is reserved."""
+    def is_pacing_complete(self) -> bool:
+        """Return whether the newest counts include the newest version of each slot, and no slot is reserved."""
         filled = [row["code"] == "filled" for row in self.results.values() if row["kind"] == "slot"]
         sums = [sum(row[name] for row in self.counts.values()) for name in ("slots", "delivered", "reserved")]
         return sums == [len(filled), sum(filled), 0]
@@ -154,30 +152,30 @@ class Books:
         if known is None or row["version"] > known["version"]:
             newest[result_id] = row
         elif row["version"] == known["version"]:
-            self.delivered_again[topic] += 1
+            self.duplicates[topic] += 1
             if row != known:
-                self.contradictions.append(result_id)
+                self.conflicts.append(result_id)
 
-    def _decoded(self, src: str) -> None:
+    def _end_decoding(self, src: str) -> None:
         if src in self.sources:
-            self.waiting[_decoding(src)] -= 1
+            self.waiting[_decoding_lag(src)] -= 1
 
 
-def user_of(conversion: Row) -> str:
-    """Return whose touches an order may credit: without user it has a key of its own."""
+def credit_key(conversion: Row) -> str:
+    """Return the key by which `touches_to_credit` groups a conversion: its user, or its order if it has no user."""
     return conversion.get("user_key") or f"/{conversion['advertiser_id']}/{conversion['order_id']}"
 
 
-def order_id(conversion: Row) -> str:
+def order_result_id(conversion: Row) -> str:
     """Return the result id of the order that a conversion belongs to."""
-    return f"{user_of(conversion)}/{conversion['advertiser_id']}/{conversion['order_id']}"
+    return f"{credit_key(conversion)}/{conversion['advertiser_id']}/{conversion['order_id']}"
 
 
-def order_of(answer: Row) -> str:
-    """Return the order that an answer is about; after an erasure, its result id ends with the time of that."""
-    result_id: str = answer["result_id"]
-    has_no_tail = result_id.endswith(f"/{answer['advertiser_id']}/{answer['order_id']}")
-    return result_id if has_no_tail else result_id.rpartition("/")[0]
+def result_id_without_erasure(credit: Row) -> str:
+    """Return the result id of the order, without the erasure time that credit after an erasure appends to it."""
+    result_id: str = credit["result_id"]
+    has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
+    return result_id if has_no_suffix else result_id.rpartition("/")[0]
 
 
 def _touch(result: Row, appended_at: int) -> Touch:
@@ -185,9 +183,9 @@ def _touch(result: Row, appended_at: int) -> Touch:
     return Touch(**{name: result[name] for name in names}, is_valid=result["code"] in BILLABLE, stored_at=appended_at)
 
 
-def _decoding(src: str) -> str:
+def _decoding_lag(src: str) -> str:
     return f"kafka_to_events {src.rpartition(':')[0]}"
 
 
-def _correlating(event: EventRecord) -> str:
+def _correlation_lag(event: EventRecord) -> str:
     return f"events_to_attributed {EVENTS_TOPIC}:{event.partition}"

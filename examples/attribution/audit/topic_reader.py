@@ -1,15 +1,14 @@
 """
-Read all topics of a run back from Kafka, without Spark, and book every record.
+Read all topics of a run from Kafka, without Spark, into a `RunLog`.
 
-What arrives are the records of all topics; what leaves are `Books`, and whether the topics are read to their ends.
-Real-time mode reports progress only once per batch, so that the end of a run is found in the topics instead.
+A real-time query reports progress once per batch, so the end of a run is detected from the topics.
 """
 
 import json
 
 from confluent_kafka import Message
 
-from examples.attribution.audit.run_log import Books, SourceRecord
+from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.settings import Settings
 from examples.attribution.topics import (
     ATTRIBUTED_TOPIC,
@@ -23,8 +22,8 @@ from examples.attribution.topics import (
 )
 from examples.kafka.client import consumer_from_start, end_offsets, is_at_end, is_record
 
-READER = {
-    # Append times do not depend on the reader, so it may wait for larger fetches.
+CONSUMER_CONF = {
+    # Append times do not depend on the reader, so fetches may wait for more data.
     "fetch.wait.max.ms": 100,
     "fetch.min.bytes": 100_000,
     "queued.max.messages.kbytes": 65_536,
@@ -32,28 +31,28 @@ READER = {
 MAX_MESSAGES = 2_000
 
 
-class LedgerReader:
-    """Fills the books from Kafka, from the start of all topics, as they grow."""
+class TopicReader:
+    """A consumer that reads all topics from their start and fills `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
-        """Take `partitions`, the number of partitions by plain topic name."""
-        self.books = Books()
+        """Assign all partitions; `partitions` maps each topic name without prefix to its partition count."""
+        self.log = RunLog()
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}
-        self._consumer = consumer_from_start(bootstrap_servers, counts, READER)
+        self._consumer = consumer_from_start(bootstrap_servers, counts, CONSUMER_CONF)
 
     def poll(self, seconds: float) -> int:
-        """Read what has come, at most for `seconds`, and return the number of records."""
+        """Read available records for at most `seconds` and return their number."""
         messages = self._consumer.consume(MAX_MESSAGES, seconds)
         for message in messages:
             if is_record(message):
-                self._book(message)
+                self._record(message)
         return len(messages)
 
     def is_settled(self) -> bool:
-        """Tell whether all topics are read to their ends, every record is answered, and every answer is final."""
-        books = self.books
-        if any(books.waiting.values()) or books.pending or books.open_orders() or not books.is_counted():
+        """Return whether all topics are read to their ends, every record has its result, and every result is final."""
+        log = self.log
+        if any(log.waiting.values()) or log.pending or log.open_orders() or not log.is_pacing_complete():
             return False
         return is_at_end(self._consumer)
 
@@ -62,34 +61,36 @@ class LedgerReader:
         return end_offsets(self._consumer, self._consumer.assignment())
 
     def close(self) -> None:
-        """Leave Kafka."""
+        """Close the consumer."""
         self._consumer.close()
 
-    def _book(self, message: Message) -> None:
-        name, value, appended_at = self._names[message.topic() or ""], message.value(), message.timestamp()[1]
+    def _record(self, message: Message) -> None:
+        name = self._names[message.topic() or ""]
+        value = message.value()
+        appended_at = message.timestamp()[1]
         if name in SOURCE_TOPICS:
             headers = _headers(message)
             src = f"{message.topic()}:{message.partition()}:{message.offset():012d}"
             label, t0 = headers.get("label", b"").decode(), int(headers.get("t0", b"0"))
-            self.books.add_source(src, SourceRecord(value, label, t0, appended_at))
+            self.log.record_source(src, SourceRecord(value, label, t0, appended_at))
         elif name == REJECTED_TOPIC:
             headers = _headers(message)
-            self.books.add_reject(headers["src"].decode(), headers["reason"].decode(), value)
+            self.log.record_reject(headers["src"].decode(), headers["reason"].decode(), value)
         elif name == ERASURES_TOPIC:
-            self.books.add_erasure((message.key() or b"").decode(), appended_at)
+            self.log.record_erasure((message.key() or b"").decode(), appended_at)
         else:
-            self._book_json(name, value or b"", message.partition() or 0, appended_at)
+            self._record_json(name, value or b"", message.partition() or 0, appended_at)
 
-    def _book_json(self, name: str, value: bytes, partition: int, appended_at: int) -> None:
+    def _record_json(self, name: str, value: bytes, partition: int, appended_at: int) -> None:
         row = json.loads(value)
         if name == EVENTS_TOPIC:
-            self.books.add_event(row, partition, appended_at)
+            self.log.record_event(row, partition, appended_at)
         elif name == ATTRIBUTED_TOPIC:
-            self.books.add_result(row, appended_at)
+            self.log.record_result(row, appended_at)
         elif name == CREDITS_TOPIC:
-            self.books.add_credit(row)
+            self.log.record_credit(row)
         elif name == PACING_TOPIC:
-            self.books.add_count(row)
+            self.log.record_count(row)
 
 
 def _headers(message: Message) -> dict[str, bytes]:

@@ -1,1 +1,1 @@
-"""Credit: how the value of a conversion is shared among the ads that its user saw."""
+"""Credit: how the value of an order is divided among the ads that its user saw or clicked."""

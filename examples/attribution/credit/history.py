@@ -1,8 +1,7 @@
 """
-What is known of one user, and what it says at one moment: the answer to each order, and when to look again.
+The state of one user: the credit for each of the user's orders, and the time at which the next timer is due.
 
-What arrives is a path; what leaves are answers and times of the engine's clock.
-Real-time mode demands a time to wake for everything that waits; `credit_news` has what follows when something comes.
+`update.py` applies new records to the state.
 """
 
 from collections import defaultdict
@@ -10,69 +9,74 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from examples.attribution.credit.models import CreditRules
-from examples.attribution.credit.rule import Conversion, Credited, Touch, credit, last_store_ms
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, assign_credit, last_store_ms
 
 TouchId = tuple[str, int]
-Order = tuple[str, str]
+"""Result id and version."""
+OrderKey = tuple[str, str]
+"""Advertiser id and order id."""
 
 
 @dataclass(frozen=True)
-class Path:
-    """All that is known of one user; times in UTC milliseconds, 0 for never."""
+class UserHistory:
+    """The state of one user; times are UTC milliseconds, 0 means never."""
 
     touches: Mapping[TouchId, Touch] = field(default_factory=dict)
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
-    known: int = 0
-    """Records ever learnt: versions grow with it."""
-    looked_at: int = 0
-    """The engine's clock when the last answers were given."""
-    active_at: int = 0
-    """The engine's clock when the last record came."""
+    """By `src`."""
+    seen_records: int = 0
+    """Number of records ever applied, evicted ones included; versions grow with it."""
+    evaluated_at: int = 0
+    """Processing time of the last evaluation."""
+    last_record_at: int = 0
+    """Processing time at which the last record arrived."""
     erased_at: int = 0
-    """Append time of the last request for erasure; touches made or stored up to then do not exist."""
-    forgotten_ts: int = 0
-    """Time of the newest touch that went for lack of room."""
+    """Append time of the last request for erasure. Touches made or stored up to then are ignored."""
+    evicted_until_ts: int = 0
+    """Event time of the newest touch that was evicted because the state was full."""
 
 
-def answers(path: Path, user: str, rules: CreditRules) -> dict[Order, Credited]:
-    """Return the answer to each order as of the last look; the version of a final one is odd."""
-    found = {}
-    for order, records in orders(path).items():
-        answer = credit(user, records, path.touches.values(), rules)
-        reaches_ts = answer.effective_ts - rules.longest_window_ms
-        truncated = answer.path_truncated or reaches_ts <= path.forgotten_ts <= answer.effective_ts
-        # Nobody knows any more whether an order was there before an erasure, so it must not replace that answer.
-        result_id = f"{answer.result_id}/{path.erased_at}" if path.erased_at else answer.result_id
-        answer = replace(answer, result_id=result_id, version=2 * path.known, path_truncated=truncated)
-        found[order] = final(answer) if path.looked_at >= _settled_at(records, rules) else answer
-    return found
+def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[OrderKey, OrderCredit]:
+    """Return the credit for each order as of the last evaluation; final credit has an odd version."""
+    by_order = {}
+    for order, records in conversions_by_order(history).items():
+        credit = assign_credit(user, records, history.touches.values(), rules)
+        window_start_ts = credit.effective_ts - rules.max_window_ms
+        is_truncated = credit.path_truncated or window_start_ts <= history.evicted_until_ts <= credit.effective_ts
+        # After an erasure the state no longer tells whether the order already had credit. The suffix keeps that credit
+        # from being replaced.
+        result_id = f"{credit.result_id}/{history.erased_at}" if history.erased_at else credit.result_id
+        version = 2 * history.seen_records
+        credit = replace(credit, result_id=result_id, version=version, path_truncated=is_truncated)
+        by_order[order] = finalized(credit) if history.evaluated_at >= _final_at(records, rules) else credit
+    return by_order
 
 
-def orders(path: Path) -> dict[Order, list[Conversion]]:
+def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion]]:
     """Return the records of each order."""
-    found: defaultdict[Order, list[Conversion]] = defaultdict(list)
-    for record in path.conversions.values():
-        found[record.advertiser_id, record.order_id].append(record)
-    return found
+    records: defaultdict[OrderKey, list[Conversion]] = defaultdict(list)
+    for record in history.conversions.values():
+        records[record.advertiser_id, record.order_id].append(record)
+    return records
 
 
-def wakes_at(path: Path, rules: CreditRules) -> int:
-    """Return the next time at which `advance` without news has something to say or to end."""
-    settling = (_settled_at(records, rules) for records in orders(path).values())
-    return min((at for at in settling if at > path.looked_at), default=ends_at(path, rules))
+def next_timer_at(history: UserHistory, rules: CreditRules) -> int:
+    """Return the next time at which, without new records, credit becomes final or the state expires."""
+    final_times = (_final_at(records, rules) for records in conversions_by_order(history).values())
+    return min((at for at in final_times if at > history.evaluated_at), default=expires_at(history, rules))
 
 
-def ends_at(path: Path, rules: CreditRules) -> int:
-    """Return when a user who has fallen silent is forgotten."""
-    return path.active_at + rules.retention_ms + rules.settle_ms
+def expires_at(history: UserHistory, rules: CreditRules) -> int:
+    """Return when the state of an inactive user expires."""
+    return history.last_record_at + rules.retention_ms + rules.settle_ms
 
 
-def final(answer: Credited) -> Credited:
-    """Return the answer as one that will not change any more."""
-    return replace(answer, final=True, version=answer.version | 1)
+def finalized(credit: OrderCredit) -> OrderCredit:
+    """Return the credit marked as final."""
+    return replace(credit, final=True, version=credit.version | 1)
 
 
-def _settled_at(records: list[Conversion], rules: CreditRules) -> int:
-    # While a backlog is read, the records that belong to old ones come after them, but not much.
-    seen_at = min(record.seen_at for record in records)
-    return max(last_store_ms(records, rules), seen_at) + rules.settle_ms
+def _final_at(records: list[Conversion], rules: CreditRules) -> int:
+    # While the query reads a backlog, the remaining records of an old order arrive shortly after its first one.
+    first_seen_at = min(record.seen_at for record in records)
+    return max(last_store_ms(records, rules), first_seen_at) + rules.settle_ms

@@ -1,9 +1,7 @@
 """
-The credit models: how one conversion is shared among the touches of its path, and money among the shares.
+The credit models: divide one conversion among the touches that preceded it, and an amount of money among the shares.
 
-What arrives are the ages of touches in order, or an amount in whole units; what leaves are shares that add up to one,
-or whole units that add up to the amount.
-Real-time mode demands the same digits on every replay, so shares are fractions and money is never a float.
+A replay must produce the same digits, so shares are fractions and money is never a float.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +13,14 @@ from typing import Literal
 Model = Literal["first", "last", "linear", "time_decay", "position", "w"]
 
 DAY_MS = 86_400_000
-MOST_MILLIONTHS = 1_000_000
-W_ENDS_AND_KEY = Fraction(30, 100)
-W_REST = Fraction(10, 100)
+MAX_MILLIONTHS = 1_000_000
+W_SHARE_OF_ENDS_AND_KEY = Fraction(30, 100)
+W_SHARE_OF_OTHERS = Fraction(10, 100)
 
 
 @dataclass(frozen=True)
 class Lookback:
-    """How long before a conversion a touch may lie, in milliseconds; both ends are inside."""
+    """Lookback windows: the maximum time from a touch to its conversion. Both ends belong to the window."""
 
     click_ms: int = 7 * DAY_MS
     view_ms: int = DAY_MS
@@ -34,48 +32,50 @@ class Lookback:
 
 @dataclass(frozen=True)
 class CreditRules:
-    """Every knob of the credit hop; times in milliseconds."""
+    """Settings of the credit rule."""
 
     model: Model = "position"
     lookback: Lookback = Lookback()
     lookback_of_campaign: Mapping[str, Lookback] = field(default_factory=dict)
-    """Campaigns with windows of their own."""
+    """Windows of the campaigns that do not use `lookback`."""
     click_priority: bool = True
-    """A conversion with a click in its window gives nothing to impressions."""
+    """Impressions earn no credit if the conversion has a click in its window."""
     half_life_ms: int = 7 * DAY_MS
-    """For `time_decay`: a touch this much older than another earns half as much."""
+    """For `time_decay`: a touch that is older than another by this time earns half as much."""
     first_percent: int = 40
-    """For `position`: what the first touch earns."""
+    """For `position`: the share of the first touch."""
     last_percent: int = 40
-    """For `position`: what the last touch earns; those between share the rest."""
+    """For `position`: the share of the last touch. The touches in between divide the rest equally."""
     key_campaigns: frozenset[str] = frozenset()
-    """For `w`: the first touch between the ends that belongs to one of these is the key touch."""
-    longest_path: int = 200
-    """Of a longer path the oldest touch and the newest others are kept, and the answer says `path_truncated`."""
-    most_touches: int = 2_000
-    """Bound of one user's state: beyond it the oldest touches go, and conversions that may miss them say so."""
+    """For `w`: the key touch is the first touch of one of these campaigns, the two ends excluded."""
+    max_path_touches: int = 200
+    """Of a longer path only the oldest touch and the newest others earn; the credit is marked `path_truncated`."""
+    max_user_touches: int = 2_000
+    """Maximum touches in the state of one user. The oldest are evicted; credit that may miss one is marked."""
     lateness_ms: int = 600_000
-    """A touch whose result was stored later than this after the conversion earns nothing."""
+    """A touch that is stored later than this after the first record of the order earns nothing."""
     delay_ms: int = 3_600_000
-    """The longest time between an event and its append; state is kept so much longer than the longest window."""
+    """Maximum time from an event to its append. State outlives the longest window by this time."""
     settle_ms: int = 120_000
-    """How far apart the partitions may be read: an answer is called final this much after the last possible touch."""
+    """How far one partition may be read ahead of another. Credit is final this long after the last possible touch."""
 
     def __post_init__(self) -> None:
-        """Refuse shares that cannot add up to one conversion."""
+        """Raise ValueError if the shares cannot add up to one conversion."""
         ends = (self.first_percent, self.last_percent)
         if min(ends) < 0 or not 0 < sum(ends) <= 100:
             raise ValueError(
-                f"first_percent and last_percent are {ends!r}, so that shares would not add up to one conversion; "
-                f"use numbers from 0 with a sum from 1 to 100"
+                f"first_percent and last_percent are {ends!r}, so shares would not add up to one conversion; "
+                f"use numbers from 0 whose sum is 1 to 100"
             )
 
     def scaled(self, time_scale: int) -> "CreditRules":
-        """Return the rules with all times divided by `time_scale`, so that days pass as seconds."""
+        """Return the rules with all times divided by `time_scale`: at 86,400, days become seconds."""
         return replace(
             self,
             lookback=self.lookback.scaled(time_scale),
-            lookback_of_campaign={name: own.scaled(time_scale) for name, own in self.lookback_of_campaign.items()},
+            lookback_of_campaign={
+                campaign_id: lookback.scaled(time_scale) for campaign_id, lookback in self.lookback_of_campaign.items()
+            },
             half_life_ms=max(self.half_life_ms // time_scale, 1),
             lateness_ms=self.lateness_ms // time_scale,
             delay_ms=self.delay_ms // time_scale,
@@ -83,31 +83,32 @@ class CreditRules:
         )
 
     def window_ms(self, kind: str, campaign_id: str) -> int:
-        """Return the lookback of a click or impression of this campaign."""
+        """Return the lookback window of a click or impression of this campaign."""
         lookback = self.lookback_of_campaign.get(campaign_id, self.lookback)
         return lookback.click_ms if kind == "click" else lookback.view_ms
 
     @property
-    def longest_window_ms(self) -> int:
-        """Return the longest lookback of all kinds and campaigns."""
-        return max(max(own.click_ms, own.view_ms) for own in (self.lookback, *self.lookback_of_campaign.values()))
+    def max_window_ms(self) -> int:
+        """Return the longest lookback window of all kinds and campaigns."""
+        lookbacks = (self.lookback, *self.lookback_of_campaign.values())
+        return max(max(lookback.click_ms, lookback.view_ms) for lookback in lookbacks)
 
     @property
     def retention_ms(self) -> int:
-        """Return how much newer a record may be that an old one can still matter to."""
-        return self.longest_window_ms + self.lateness_ms + self.delay_ms + self.settle_ms
+        """Return the maximum age at which a record can still affect credit, relative to the newest append time."""
+        return self.max_window_ms + self.lateness_ms + self.delay_ms + self.settle_ms
 
 
 def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) -> list[Fraction]:
     """
-    Return the share of each touch, oldest first; `key` is the position of the key touch that model `w` needs.
+    Return the share of each touch, oldest first; `key` is the index of the key touch of model `w`.
 
-    Without a key touch, or with fewer than four touches, `w` is `position`.
+    Without a key touch, or with fewer than four touches, `w` equals `position`.
     """
     count = len(ages_ms)
     if count == 0:
         return []
-    # A lambda each, because a model may be undefined for a path that another one shares.
+    # Lambdas, because only the selected model may be computed: another one can be undefined for these touches.
     shares: dict[Model, Callable[[], list[Fraction]]] = {
         "first": lambda: [Fraction(n == 0) for n in range(count)],
         "last": lambda: [Fraction(n == count - 1) for n in range(count)],
@@ -120,10 +121,10 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
 
 
 def split(amount: int, shares: Sequence[Fraction]) -> list[int]:
-    """Split whole units so that they add up to `amount`: rounded down, then one each to the largest remainders."""
+    """Split `amount` into whole units: round all parts down, then add 1 to those with the largest remainders."""
     exact = [amount * share for share in shares]
     parts = [floor(value) for value in exact]
-    # The sort is stable: equal remainders are served in the order of touches.
+    # The sort is stable, so touches with equal remainders get their unit in order.
     by_remainder = sorted(range(len(parts)), key=lambda n: parts[n] - exact[n])
     for n in by_remainder[: amount - sum(parts)]:
         parts[n] += 1
@@ -131,7 +132,7 @@ def split(amount: int, shares: Sequence[Fraction]) -> list[int]:
 
 
 def _time_decay(ages_ms: Sequence[int], half_life_ms: int) -> list[Fraction]:
-    # Ages count from the newest touch, or all would decay to nothing when they are many half-lives old.
+    # Ages are relative to the newest touch. Otherwise the weights of very old touches would all underflow to zero.
     newest = min(ages_ms)
     raw = [Fraction(2.0 ** (-(age - newest) / half_life_ms)) for age in ages_ms]
     total = sum(raw)
@@ -148,4 +149,6 @@ def _position(count: int, rules: CreditRules) -> list[Fraction]:
 
 
 def _w(count: int, key: int) -> list[Fraction]:
-    return [W_ENDS_AND_KEY if n in (0, key, count - 1) else W_REST / (count - 3) for n in range(count)]
+    return [
+        W_SHARE_OF_ENDS_AND_KEY if n in (0, key, count - 1) else W_SHARE_OF_OTHERS / (count - 3) for n in range(count)
+    ]

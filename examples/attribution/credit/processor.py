@@ -1,13 +1,12 @@
 """
-The stateful processor of the credit hop: per user it loads the path, asks `credit_news`, and stores what has changed.
+The stateful processor of the credit query: load a user, evaluate with `update.advance`, store and emit.
 
-What arrives are touches, conversions and requests for erasure of one user; what leaves are `Credited` answers.
-Real-time mode demands that one row per call and many rows per call end in the same answers, because it makes the calls
-that micro-batch saves; Python processors run in it on Databricks, and only in micro-batch on open-source Spark 4.3.
+Spark may pass rows one per call or many per call; the newest versions end up equal. A Python processor runs in
+real-time mode on Databricks; OSS 4.3.0 refuses it there and runs it in micro-batch mode.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, astuple, replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from pyspark.sql import Row
@@ -19,10 +18,10 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from examples.attribution.credit.history import Path, wakes_at
+from examples.attribution.credit.history import UserHistory, next_timer_at
 from examples.attribution.credit.models import CreditRules
-from examples.attribution.credit.rule import Conversion, Credited, Touch
-from examples.attribution.credit.update import News, advance
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
+from examples.attribution.credit.update import Update, advance
 from examples.realtime.timers import move_timer
 
 TOUCH = StructType(
@@ -38,7 +37,7 @@ TOUCH = StructType(
         StructField("stored_at", LongType()),
     ]
 )
-"""One `credit_rule.Touch`, field by field."""
+"""The fields of `rule.Touch`."""
 
 CONVERSION = StructType(
     [
@@ -53,40 +52,45 @@ CONVERSION = StructType(
         StructField("seen_at", LongType()),
     ]
 )
-"""One `credit_rule.Conversion`, field by field."""
+"""The fields of `rule.Conversion`."""
 
 TOUCH_ID = StructType(TOUCH.fields[:2])
-NUMBERS = (*("known", "looked_at", "active_at", "erased_at", "forgotten_ts"), *("touches", "conversions", "wakes_at"))
-USER = StructType([StructField(name, LongType()) for name in NUMBERS])
-"""The times and counts of a `Path`, how many touches and conversions the other states hold, and the timer."""
+# Names in the checkpoint, in the order of the tuple that `_store` writes.
+STATE_FIELDS = (
+    *("known", "looked_at", "active_at", "erased_at", "forgotten_ts"),
+    *("touches", "conversions", "wakes_at"),
+)
+USER = StructType([StructField(name, LongType()) for name in STATE_FIELDS])
+"""The count and the times of a `UserHistory`, the sizes of its two collections, and the timer."""
 
 
 class CreditProcessor(StatefulProcessor):
     """
-    Map state holds the touches, list state the conversions, value state the rest and the one timer of the user.
+    Map state holds the touches, list state the conversions, value state everything else.
 
-    The timer stands at the next time with something to do, or earlier; the last ends the state. TTL is the second net.
+    One timer per user is set to the next deadline or earlier; the last one ends the state. A TTL removes state that the
+    timer misses.
     """
 
     def __init__(self, rules: CreditRules) -> None:
         self._rules = rules
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state; its TTL is twice what the timers need."""
+        """Declare the state; its TTL is twice the longest time until the last timer."""
         ttl_ms = 2 * (self._rules.retention_ms + self._rules.settle_ms)
         self._handle = handle
         self._touches = handle.getMapState("touches", TOUCH_ID, TOUCH, ttl_ms)
         self._conversions = handle.getListState("conversions", CONVERSION, ttl_ms)
         self._user = handle.getValueState("user", USER, ttl_ms)
 
-    def handleInputRows(  # noqa: D102, N802  # the interface names and describes it
+    def handleInputRows(  # noqa: D102, N802  # name and description belong to the interface
         self,
         key: Any,
         rows: Iterator[Row],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
         now = timerValues.getCurrentProcessingTimeInMs()
-        return self._advance(key[0], _news(rows, now), now)
+        return self._advance(key[0], _update(rows, now), now)
 
     def handleExpiredTimer(  # noqa: D102, N802
         self,
@@ -95,70 +99,76 @@ class CreditProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         fired_ms = expiredTimerInfo.getExpiryTimeInMs()
-        return self._advance(key[0], News(), timerValues.getCurrentProcessingTimeInMs(), fired_ms)
+        return self._advance(key[0], Update(), timerValues.getCurrentProcessingTimeInMs(), fired_ms)
 
     def close(self) -> None:
-        """Hold nothing that has to be closed."""
+        """Do nothing: the processor holds no resources."""
 
-    def _advance(self, user: str, news: News, now: int, fired_ms: int = 0) -> Iterator[Row]:
-        path, stands_ms = self._load()
-        kept, changed = advance(path, user, news, self._rules, now)
-        next_ms = wakes_at(kept, self._rules) if kept else 0
-        if 0 < stands_ms < next_ms and stands_ms != fired_ms:
-            # Each record moves the end of the state; to look once too early costs less than to move the timer along.
-            next_ms = stands_ms
-        if kept:
-            self._store(path, kept, next_ms)
+    def _advance(self, user: str, update: Update, now: int, fired_ms: int = 0) -> Iterator[Row]:
+        before, timer_ms = self._load()
+        after, changed = advance(before, user, update, self._rules, now)
+        next_ms = next_timer_at(after, self._rules) if after else 0
+        if 0 < timer_ms < next_ms and timer_ms != fired_ms:
+            # Every record postpones the end of the state. One early evaluation costs less than moving the timer.
+            next_ms = timer_ms
+        if after:
+            self._store(before, after, next_ms)
         else:
-            self._clear(path)
-        move_timer(self._handle, stands_ms, next_ms, fired_ms)
-        return iter([_row(answer) for answer in changed])
+            self._clear(before)
+        move_timer(self._handle, timer_ms, next_ms, fired_ms)
+        return iter([_row(credit) for credit in changed])
 
-    def _load(self) -> tuple[Path, int]:
-        user = self._user.get()
-        if user is None:  # every question to the state is a round trip
-            return Path(), 0
-        *times, touches, conversions, stands_ms = user
-        known = (Touch(*value) for _, value in self._touches.iterator()) if touches else ()
-        records = (Conversion(*value) for value in self._conversions.get()) if conversions else ()
-        path = Path({(touch.result_id, touch.version): touch for touch in known}, {r.src: r for r in records}, *times)
-        return path, stands_ms
+    def _load(self) -> tuple[UserHistory, int]:
+        stored = self._user.get()
+        if stored is None:  # each access to the state is a round trip
+            return UserHistory(), 0
+        *times, touch_count, conversion_count, timer_ms = stored
+        touches = [Touch(*value) for _, value in self._touches.iterator()] if touch_count else []
+        conversions = [Conversion(*value) for value in self._conversions.get()] if conversion_count else []
+        history = UserHistory(
+            {(touch.result_id, touch.version): touch for touch in touches},
+            {record.src: record for record in conversions},
+            *times,
+        )
+        return history, timer_ms
 
-    def _clear(self, before: Path) -> None:
+    def _clear(self, before: UserHistory) -> None:
         self._user.clear()
         if before.touches:
             self._touches.clear()
         if before.conversions:
             self._conversions.clear()
 
-    def _store(self, before: Path, path: Path, next_ms: int) -> None:
-        for touch_id in before.touches.keys() - path.touches.keys():
+    def _store(self, before: UserHistory, after: UserHistory, next_ms: int) -> None:
+        for touch_id in before.touches.keys() - after.touches.keys():
             self._touches.removeKey(touch_id)
-        for touch_id, touch in path.touches.items():
+        for touch_id, touch in after.touches.items():
             if before.touches.get(touch_id) != touch:
                 self._touches.updateValue(touch_id, astuple(touch))
-        if before.conversions != path.conversions:
-            if path.conversions:
-                self._conversions.put([astuple(record) for record in path.conversions.values()])
+        if before.conversions != after.conversions:
+            if after.conversions:
+                self._conversions.put([astuple(record) for record in after.conversions.values()])
             else:
-                self._conversions.clear()  # the engine refuses to store an empty list
-        times = (path.known, path.looked_at, path.active_at, path.erased_at, path.forgotten_ts)
-        self._user.update((*times, len(path.touches), len(path.conversions), next_ms))
+                self._conversions.clear()  # Spark refuses to store an empty list
+        times = (after.seen_records, after.evaluated_at, after.last_record_at, after.erased_at, after.evicted_until_ts)
+        self._user.update((*times, len(after.touches), len(after.conversions), next_ms))
 
 
-def _news(rows: Iterable[Row], now: int) -> News:
-    touches, conversions, erased_at = [], [], 0
+def _update(rows: Iterable[Row], now: int) -> Update:
+    touches, conversions = list[Touch](), list[Conversion]()
+    erased_at = 0
     for row in rows:
         if row.touch is not None:
-            # Spark's tester gives a nested Row where the engine gives a dict; both know their fields by name.
+            # TwsTester passes a nested Row where Spark passes a dict. Both are read by field name.
             touches.append(Touch(*(row.touch[name] for name in TOUCH.names)))
         elif row.conversion is not None:
             record = Conversion(*(row.conversion[name] for name in CONVERSION.names))
             conversions.append(replace(record, seen_at=now))
         else:
             erased_at = max(erased_at, row.stored_at)
-    return News(tuple(touches), tuple(conversions), erased_at)
+    return Update(tuple(touches), tuple(conversions), erased_at)
 
 
-def _row(answer: Credited) -> Row:
-    return Row(**{**asdict(answer), "credits": [Row(**asdict(credit)) for credit in answer.credits]})
+def _row(credit: OrderCredit) -> Row:
+    fields = credit.document()
+    return Row(**{**fields, "credits": [Row(**share) for share in fields["credits"]]})

@@ -1,40 +1,39 @@
 """
-The credit rule in plain Python: which touches of a user earn how much of one order, in millionths and in money.
+The credit rule in plain Python: divide the value of one order among the touches of its user.
 
-What arrives are the records of one order and the touches of its user, in any order; what leaves is one `Credited`.
-Real-time mode demands an answer that depends on the records only: lateness is read from their append times, and the
-time of looking decides no credit, only whether the answer is called final.
+Credit depends on event times and append times only. Processing time decides just whether the credit is final.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from examples.attribution.credit.models import MOST_MILLIONTHS, CreditRules, split, weights
+from examples.attribution.credit.models import MAX_MILLIONTHS, CreditRules, split, weights
 
 
 @dataclass(frozen=True)
 class Touch:
-    """One version of the result of a click or impression; the highest version that is in time counts."""
+    """One version of the result of a click or impression; of the versions stored in time, the highest counts."""
 
     result_id: str
     version: int
     kind: str
     is_valid: bool
-    """False for a version that says duplicate, late or orphan."""
+    """False if this version is a duplicate, late or an orphan."""
     effective_ts: int
     event_id: str
     impression_id: str
     campaign_id: str
     stored_at: int
-    """Append time of this version in the topic of results."""
+    """Append time of this version in `ad-attributed`."""
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """One record of an order; the first record in time decides when it happened, the last one its value."""
+    """One record of an order; of the records stored in time, the first sets the order's time and the last its value."""
 
     src: str
-    """Where the record stands in Kafka: its identity."""
+    """Position of the record in its source topic, `topic:partition:offset`; it identifies the record."""
     advertiser_id: str
     order_id: str
     effective_ts: int
@@ -44,12 +43,12 @@ class Conversion:
     stored_at: int
     """Append time of the record in `events`."""
     seen_at: int
-    """When the hop first saw it, by the engine's clock."""
+    """Processing time at which the query first read the record."""
 
 
 @dataclass(frozen=True)
-class Credit:
-    """What one touch earns; an impression here is a view-through."""
+class TouchShare:
+    """The share of an order that one touch earns; the share of an impression is view-through credit."""
 
     result_id: str
     kind: str
@@ -60,13 +59,13 @@ class Credit:
 
 
 @dataclass(frozen=True)
-class Credited:
-    """What is known of one order; the highest `version` of a `result_id` is the truth."""
+class OrderCredit:
+    """The credit for one order; the highest `version` of a `result_id` is the valid one."""
 
     result_id: str
     version: int
     code: str
-    """`attributed`, or `unattributed`: an order without touches is never dropped, or totals would not reconcile."""
+    """`attributed`, or `unattributed` for an order without touches, which is kept because totals must reconcile."""
     final: bool
     model: str
     advertiser_id: str
@@ -74,34 +73,43 @@ class Credited:
     effective_ts: int
     value_micros: int
     records: int
-    """Records of the order; all but one are duplicates or restatements."""
+    """Number of records of the order; all but one are duplicates or restatements."""
     late_touches: int
-    """Touches in the window that were stored too late to count."""
+    """Number of touches in the window that were stored too late to earn."""
     path_truncated: bool
     src: str
     appended_at: int
-    credits: tuple[Credit, ...]
+    shares: tuple[TouchShare, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the credit as a document of `ad-credits`, where the shares are called `credits`."""
+        fields = asdict(self)
+        return fields | {"credits": list(fields.pop("shares"))}
 
 
-def credit(user: str, records: Iterable[Conversion], touches: Iterable[Touch], rules: CreditRules) -> Credited:
+def assign_credit(
+    user: str, records: Iterable[Conversion], touches: Iterable[Touch], rules: CreditRules
+) -> OrderCredit:
     """
-    Return the credits of one order, whose `records` are at least one; version 0, not yet final.
+    Return the credit for the order with these `records`, at least one; its version is 0 and it is not final.
 
-    Whatever was stored up to `lateness_ms` after the order's first record counts, and nothing later.
+    Records and touches that are stored more than `lateness_ms` after the order's first record do not count.
     """
     ordered = sorted(records, key=lambda record: (record.effective_ts, record.event_id, record.src))
     deadline = last_store_ms(ordered, rules)
     in_time = [record for record in ordered if record.stored_at <= deadline]
     first, last = in_time[0], in_time[-1]
-    every = list(touches)
-    candidates = _candidates((touch for touch in every if touch.stored_at <= deadline), first, rules)
-    late = {touch.result_id for touch in _candidates(every, first, rules)} - {touch.result_id for touch in candidates}
-    path = _eligible(candidates, rules)
-    kept = path if len(path) <= rules.longest_path else [path[0], *path[len(path) - rules.longest_path + 1 :]]
-    return Credited(
+    all_touches = list(touches)
+    candidates = _candidates((touch for touch in all_touches if touch.stored_at <= deadline), first, rules)
+    candidate_ids = {touch.result_id for touch in candidates}
+    late_ids = {touch.result_id for touch in _candidates(all_touches, first, rules)} - candidate_ids
+    eligible = _eligible(candidates, rules)
+    is_truncated = len(eligible) > rules.max_path_touches
+    path = [eligible[0], *eligible[len(eligible) - rules.max_path_touches + 1 :]] if is_truncated else eligible
+    return OrderCredit(
         result_id=f"{user}/{first.advertiser_id}/{first.order_id}",
         version=0,
-        code="attributed" if kept else "unattributed",
+        code="attributed" if path else "unattributed",
         final=False,
         model=rules.model,
         advertiser_id=first.advertiser_id,
@@ -109,11 +117,11 @@ def credit(user: str, records: Iterable[Conversion], touches: Iterable[Touch], r
         effective_ts=first.effective_ts,
         value_micros=last.value_micros,
         records=len(ordered),
-        late_touches=len(late),
-        path_truncated=len(kept) < len(path),
+        late_touches=len(late_ids),
+        path_truncated=is_truncated,
         src=first.src,
         appended_at=first.appended_at,
-        credits=_credits(kept, first.effective_ts, last.value_micros, rules),
+        shares=_shares(path, first.effective_ts, last.value_micros, rules),
     )
 
 
@@ -137,22 +145,25 @@ def _candidates(touches: Iterable[Touch], conversion: Conversion, rules: CreditR
 
 
 def _eligible(candidates: list[Touch], rules: CreditRules) -> list[Touch]:
-    clicked = {touch.impression_id for touch in candidates if touch.kind == "click"}
-    kept = [
+    clicked_impressions = {touch.impression_id for touch in candidates if touch.kind == "click"}
+    eligible = [
         touch
         for touch in candidates
-        # One interaction is one touch: a click takes the place of the impression it was made on.
-        if touch.kind == "click" or not (clicked if rules.click_priority else touch.impression_id in clicked)
+        # One interaction is one touch: a click replaces the impression that was clicked.
+        if touch.kind == "click"
+        or not (clicked_impressions if rules.click_priority else touch.impression_id in clicked_impressions)
     ]
-    return sorted(kept, key=lambda touch: (touch.effective_ts, touch.kind != "click", touch.event_id, touch.result_id))
+    return sorted(
+        eligible, key=lambda touch: (touch.effective_ts, touch.kind != "click", touch.event_id, touch.result_id)
+    )
 
 
-def _credits(path: list[Touch], converted_at: int, value_micros: int, rules: CreditRules) -> tuple[Credit, ...]:
-    between = range(1, len(path) - 1)
-    key = next((n for n in between if path[n].campaign_id in rules.key_campaigns), None)
-    shares = weights([converted_at - touch.effective_ts for touch in path], rules, key)
-    earned = zip(path, split(MOST_MILLIONTHS, shares), split(value_micros, shares), strict=True)
+def _shares(path: list[Touch], converted_at: int, value_micros: int, rules: CreditRules) -> tuple[TouchShare, ...]:
+    inner_indexes = range(1, len(path) - 1)
+    key = next((n for n in inner_indexes if path[n].campaign_id in rules.key_campaigns), None)
+    fractions = weights([converted_at - touch.effective_ts for touch in path], rules, key)
+    amounts = zip(path, split(MAX_MILLIONTHS, fractions), split(value_micros, fractions), strict=True)
     return tuple(
-        Credit(touch.result_id, touch.kind, touch.campaign_id, touch.effective_ts, millionths, micros)
-        for touch, millionths, micros in earned
+        TouchShare(touch.result_id, touch.kind, touch.campaign_id, touch.effective_ts, millionths, micros)
+        for touch, millionths, micros in amounts
     )

@@ -1,110 +1,133 @@
 """
-How what is known of one user grows, and what it forgets: the whole behaviour of the credit hop, without Spark.
+Apply new records to the state of a user, and evict old ones: the complete behavior of the credit query, without Spark.
 
-What arrive are a path and news of one user; what leave are the next path and the answers that changed.
-Real-time mode demands that old records go by the append times of newer ones, so that a replay forgets what the live run
-forgot; the engine's clock calls answers final and ends the state of a user who has fallen silent.
+Records are evicted by the append times of newer records, so a replay evicts the same records as the live run.
+Processing time makes credit final and ends the state of an inactive user.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from examples.attribution.credit.history import Order, Path, answers, ends_at, final, orders
+from examples.attribution.credit.history import (
+    OrderKey,
+    UserHistory,
+    conversions_by_order,
+    expires_at,
+    finalized,
+    order_credits,
+)
 from examples.attribution.credit.models import CreditRules
-from examples.attribution.credit.rule import Conversion, Credited, Touch
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
 
 K = TypeVar("K")
 R = TypeVar("R", Touch, Conversion)
 
 
 @dataclass(frozen=True)
-class News:
-    """What has come for one user, in any order."""
+class Update:
+    """New records of one user, in any order."""
 
     touches: tuple[Touch, ...] = ()
     conversions: tuple[Conversion, ...] = ()
     erased_at: int = 0
 
 
-def advance(path: Path, user: str, news: News, rules: CreditRules, now: int) -> tuple[Path | None, list[Credited]]:
+def advance(
+    history: UserHistory, user: str, update: Update, rules: CreditRules, now: int
+) -> tuple[UserHistory | None, list[OrderCredit]]:
     """
-    Return the path with the news, or None when nothing has to be kept, and all answers that differ from before.
+    Return the state to keep, or None if it has ended, and the credit that differs from the previous evaluation.
 
-    With no news the time `now` alone may make answers final, or end the state.
+    Even without new records, credit can become final at `now`, or the state can end.
     """
-    closed: list[Credited] = []
-    if news.erased_at > path.erased_at:
-        last = _learn(path, _part(news, lambda stored_at: stored_at <= news.erased_at), now)
-        closing = {order: final(answer) for order, answer in answers(last, user, rules).items()}
-        closed = _changed(answers(path, user, rules), closing)
-        path = Path(known=last.known, looked_at=last.looked_at, active_at=last.active_at, erased_at=news.erased_at)
-        news = _part(news, lambda stored_at: stored_at > path.erased_at)
-    learnt = _learn(path, news, now)
-    kept = _without_old(learnt, rules)
-    after = answers(learnt, user, rules)
-    for order in orders(learnt).keys() - (orders(kept).keys() if kept else set()):
-        after[order] = final(after[order])  # what is forgotten cannot change any more
-    return kept, closed + _changed(answers(path, user, rules), after)
+    closed: list[OrderCredit] = []
+    if update.erased_at > history.erased_at:
+        last = _apply(history, _before(update, update.erased_at), now)
+        final = {order: finalized(credit) for order, credit in order_credits(last, user, rules).items()}
+        closed = _changed(order_credits(history, user, rules), final)
+        history = UserHistory(
+            seen_records=last.seen_records,
+            evaluated_at=last.evaluated_at,
+            last_record_at=last.last_record_at,
+            erased_at=update.erased_at,
+        )
+        update = _after(update, update.erased_at)
+    updated = _apply(history, update, now)
+    kept = _without_old(updated, rules)
+    current = order_credits(updated, user, rules)
+    kept_orders = conversions_by_order(kept).keys() if kept else set()
+    for order in conversions_by_order(updated).keys() - kept_orders:
+        current[order] = finalized(current[order])  # without its records the credit cannot change
+    return kept, closed + _changed(order_credits(history, user, rules), current)
 
 
-def _part(news: News, is_part: Callable[[int], bool]) -> News:
+def _before(update: Update, erased_at: int) -> Update:
+    return _stored(update, lambda stored_at: stored_at <= erased_at)
+
+
+def _after(update: Update, erased_at: int) -> Update:
+    return _stored(update, lambda stored_at: stored_at > erased_at)
+
+
+def _stored(update: Update, is_selected: Callable[[int], bool]) -> Update:
     return replace(
-        news,
-        touches=tuple(touch for touch in news.touches if is_part(touch.stored_at)),
-        conversions=tuple(record for record in news.conversions if is_part(record.stored_at)),
+        update,
+        touches=tuple(touch for touch in update.touches if is_selected(touch.stored_at)),
+        conversions=tuple(record for record in update.conversions if is_selected(record.stored_at)),
     )
 
 
-def _learn(path: Path, news: News, now: int) -> Path:
-    touches, conversions = dict(path.touches), dict(path.conversions)
-    # By both times: an earlier query that restarts stores again what happened before the erasure.
-    valid = (touch for touch in news.touches if min(touch.effective_ts, touch.stored_at) > path.erased_at)
-    learnt = sum(_keep_first(touches, (touch.result_id, touch.version), touch) for touch in valid)
-    learnt += sum(_keep_first(conversions, record.src, record) for record in news.conversions)
-    is_active = bool(news.touches or news.conversions or news.erased_at)
+def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:
+    touches = dict(history.touches)
+    conversions = dict(history.conversions)
+    # Both times are compared: after a restart, an upstream query can store an event from before the erasure again.
+    valid = (touch for touch in update.touches if min(touch.effective_ts, touch.stored_at) > history.erased_at)
+    added = sum(_keep_first(touches, (touch.result_id, touch.version), touch) for touch in valid)
+    added += sum(_keep_first(conversions, record.src, record) for record in update.conversions)
+    has_records = bool(update.touches or update.conversions or update.erased_at)
     return replace(
-        path,
+        history,
         touches=touches,
         conversions=conversions,
-        known=path.known + learnt,
-        looked_at=max(path.looked_at, now),
-        active_at=max(path.active_at, now) if is_active else path.active_at,
+        seen_records=history.seen_records + added,
+        evaluated_at=max(history.evaluated_at, now),
+        last_record_at=max(history.last_record_at, now) if has_records else history.last_record_at,
     )
 
 
 def _keep_first(known: dict[K, R], key: K, record: R) -> bool:
-    # A restarted query may have stored a record twice; the first time counts, in whatever order the two are read.
-    is_news = key not in known or record.stored_at < known[key].stored_at
-    if is_news:
+    # A restarted query can store a record twice. The earlier append counts, whichever of the two is read first.
+    is_new = key not in known or record.stored_at < known[key].stored_at
+    if is_new:
         known[key] = record
-    return is_news
+    return is_new
 
 
-def _without_old(path: Path, rules: CreditRules) -> Path | None:
-    if path.looked_at >= ends_at(path, rules):
+def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None:
+    if history.evaluated_at >= expires_at(history, rules):
         return None
-    records: list[Touch | Conversion] = [*path.touches.values(), *path.conversions.values()]
-    newest = max((record.stored_at for record in records), default=0)
-    oldest = max(newest - rules.retention_ms, path.erased_at + 1)
-    by_time = sorted(path.touches.items(), key=lambda item: (item[1].effective_ts, item[0]))
-    dropped = by_time[: max(len(by_time) - rules.most_touches, 0)]
+    records: list[Touch | Conversion] = [*history.touches.values(), *history.conversions.values()]
+    newest_at = max((record.stored_at for record in records), default=0)
+    min_stored_at = max(newest_at - rules.retention_ms, history.erased_at + 1)
+    by_time = sorted(history.touches.items(), key=lambda item: (item[1].effective_ts, item[0]))
+    evicted = by_time[: max(len(by_time) - rules.max_user_touches, 0)]
     return replace(
-        path,
-        touches={key: touch for key, touch in by_time[len(dropped) :] if touch.stored_at >= oldest},
+        history,
+        touches={touch_id: touch for touch_id, touch in by_time[len(evicted) :] if touch.stored_at >= min_stored_at},
         conversions={
             record.src: record
-            for of_order in orders(path).values()
-            # A late copy of an order keeps all of its records, or it would count as an order of its own.
+            for of_order in conversions_by_order(history).values()
+            # An order keeps all its records if its newest one is kept. A late copy alone would count as a new order.
             for record in of_order
-            if max(other.stored_at for other in of_order) >= oldest
+            if max(other.stored_at for other in of_order) >= min_stored_at
         },
-        forgotten_ts=max([path.forgotten_ts, *(touch.effective_ts for _, touch in dropped)]),
+        evicted_until_ts=max([history.evicted_until_ts, *(touch.effective_ts for _, touch in evicted)]),
     )
 
 
-def _changed(before: Mapping[Order, Credited], after: Mapping[Order, Credited]) -> list[Credited]:
-    def is_same(order: Order, answer: Credited) -> bool:
-        return order in before and replace(before[order], version=answer.version) == answer
+def _changed(before: Mapping[OrderKey, OrderCredit], after: Mapping[OrderKey, OrderCredit]) -> list[OrderCredit]:
+    def is_same(order: OrderKey, credit: OrderCredit) -> bool:
+        return order in before and replace(before[order], version=credit.version) == credit
 
-    return [answer for order, answer in after.items() if not is_same(order, answer)]
+    return [credit for order, credit in after.items() if not is_same(order, credit)]

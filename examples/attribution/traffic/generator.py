@@ -1,9 +1,8 @@
 """
-Generate ad traffic from a seed: requests and all that follows from them, at a constant or Poisson rate.
+Generate ad traffic from a seed: requests and the events that they cause, at a constant or Poisson rate.
 
-What arrives are settings, and whether a campaign may still be served; what leaves are JSON records for the three source
-topics and tombstones for `ad-erasures`, each with the time at which it is to be sent.
-Real-time mode demands an open loop to be measured: the schedule is fixed before anything is sent.
+Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, with its intended send time. The
+schedule does not depend on the pipeline, so slow results do not slow the traffic down.
 """
 
 import heapq
@@ -20,18 +19,19 @@ from examples.attribution.topics import ERASURES_TOPIC
 from examples.realtime.decoding import MAX_RECORD_BYTES
 
 CREATIVE_SECONDS = 30
-CAMPAIGNS = 8
-# What a campaign at its cap leaves free is sold to whoever takes the rest; there is no goal for it.
+CAMPAIGN_COUNT = 8
 RESALE_CAMPAIGN = "campaign-resale"
-# A JVM that has not compiled its code yet would fall seconds behind at full rate, and the first batch with it.
-COLD_SHARE = 0.05
-SAMPLE = 1_000
+"""Gets the requests of campaigns that have reached their caps; has no goal itself."""
+# Share of the rate at the start of the warm-up. At the full rate a JVM that has not compiled its code yet, and with it
+# the first batch, would fall behind by seconds.
+WARM_UP_START_SHARE = 0.05
+SAMPLE_TRANSACTIONS = 1_000
 
 Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Record:
+class ScheduledRecord:
     """One record to send; `send_at` is in seconds after the start of the run."""
 
     topic: str
@@ -43,7 +43,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Draft:
-    """One event of a transaction; times are in milliseconds after the transaction's start."""
+    """One event of a transaction; times are milliseconds after the start of the transaction."""
 
     topic: str
     fields: Fields
@@ -53,94 +53,103 @@ class Draft:
 
 
 def always_open(_campaign_id: str) -> bool:
-    """Serve every campaign without end."""
+    """Return True: without a limit, every campaign may be served."""
     return True
 
 
-class Traffic:
-    """A seeded source of records; the same seed, run id and closed campaigns give the same records."""
+class TrafficGenerator:
+    """A seeded source of records; the same seed, run id and open campaigns give the same records."""
 
     def __init__(
         self, settings: Settings, run_id: str, started_at: float, is_open: Callable[[str], bool] = always_open
     ) -> None:
         """
-        Take `started_at`, the epoch second of the first record; ids begin with `run_id`.
+        Start the schedule at `started_at` (epoch seconds); all ids start with `run_id`.
 
-        `is_open` is asked for the campaign of each request, just before it is due to be sent.
+        `is_open` is called with the campaign of each request, just before the request is due.
         """
-        self.settings, self.run_id, self.started_at, self.is_open = settings, run_id, started_at, is_open
+        self.settings = settings
+        self.run_id = run_id
+        self.started_at = started_at
+        self.is_open = is_open
         self.random = random.Random(settings.seed)
         self.ids = 0
-        hot = settings.hot_campaign_share
-        rest = (1 - hot) / (CAMPAIGNS - 1)
-        self.shares = {f"{run_id}-campaign-{n}": rest if n else hot for n in range(CAMPAIGNS)}
-        """Share of requests by campaign; the first one is hot."""
+        hot_share = settings.hot_campaign_share
+        other_share = (1 - hot_share) / (CAMPAIGN_COUNT - 1)
+        self.campaign_shares = {
+            f"{run_id}-campaign-{n}": other_share if n else hot_share for n in range(CAMPAIGN_COUNT)
+        }
+        """Share of requests by campaign; the first campaign is the hot one."""
 
-    def records(self) -> Iterator[Record]:
-        """Yield records for ever, in the order of their send times."""
-        waiting: list[tuple[float, int, Draft, float]] = []
+    def records(self) -> Iterator[ScheduledRecord]:
+        """Yield records without end, in the order of their send times."""
+        scheduled: list[tuple[float, int, Draft, float]] = []
         mean_delay_ms = self._mean_delay_ms()
         created = sent = 0
         jitter = 0.0
         while True:
-            # Each transaction starts when the records before it will have been sent, so that the schedule is kept.
-            starts_ms = 1000 * self._due(created)
-            if not waiting or waiting[0][0] > starts_ms:
-                for draft in self._spoilt(self._transaction()):
-                    heapq.heappush(waiting, (starts_ms + draft.send_ms, created, draft, starts_ms))
+            # A transaction starts when the records created before it are due; this keeps the average rate.
+            starts_ms = 1000 * self._due_at(created)
+            if not scheduled or scheduled[0][0] > starts_ms:
+                for draft in self._with_faults(self._transaction()):
+                    heapq.heappush(scheduled, (starts_ms + draft.send_ms, created, draft, starts_ms))
                     created += 1
                 continue
-            _, _, draft, starts_ms = heapq.heappop(waiting)
-            yield self._record(draft, starts_ms - mean_delay_ms, self._due(sent + jitter))
+            _, _, draft, starts_ms = heapq.heappop(scheduled)
+            yield self._record(draft, starts_ms - mean_delay_ms, self._due_at(sent + jitter))
             sent += 1
             if self.settings.arrivals == "poisson":
                 jitter += self.random.expovariate(1) - 1
 
-    def _due(self, records: float) -> float:
-        # Seconds after which so many records are due: the rate grows linearly during the warm-up, then it is constant.
+    def _due_at(self, records: float) -> float:
+        # The time in seconds until this number of records is due. The rate grows linearly during the warm-up, then it
+        # is constant.
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
-        first, slope = COLD_SHARE * rate, (1 - COLD_SHARE) * rate / max(warm_up, 1e-9)
+        first, slope = WARM_UP_START_SHARE * rate, (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
         in_warm_up = (first + rate) / 2 * warm_up
         if records >= in_warm_up:
             return warm_up + (records - in_warm_up) / rate
         return (math.sqrt(first**2 + 2 * slope * max(records, 0)) - first) / slope
 
-    def records_until(self, seconds: float) -> float:
-        """Return how many records are due in the first `seconds`."""
+    def records_due_by(self, seconds: float) -> float:
+        """Return the number of records that are due in the first `seconds`."""
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
-        cold = min(seconds, warm_up)
-        slope = (1 - COLD_SHARE) * rate / max(warm_up, 1e-9)
-        return COLD_SHARE * rate * cold + slope * cold**2 / 2 + rate * max(seconds - warm_up, 0)
+        warm_up_part = min(seconds, warm_up)
+        slope = (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
+        in_warm_up = WARM_UP_START_SHARE * rate * warm_up_part + slope * warm_up_part**2 / 2
+        return in_warm_up + rate * max(seconds - warm_up, 0)
 
-    def filled_per_record(self) -> float:
-        """Return how many slots are filled per record that is sent, from a sample."""
-        other = Traffic(self.settings, self.run_id, self.started_at)
-        drafts = [draft for _ in range(SAMPLE) for draft in other._spoilt(other._transaction())]
-        shown = (d.fields for d in drafts if d.topic == "ad-impressions" and d.label in ("normal", "out_of_order"))
-        return len({(fields["transaction_id"], fields["slot_id"]) for fields in shown}) / len(drafts)
+    def filled_slots_per_record(self) -> float:
+        """Return the number of filled slots per record, estimated from a sample."""
+        other = TrafficGenerator(self.settings, self.run_id, self.started_at)
+        drafts = [draft for _ in range(SAMPLE_TRANSACTIONS) for draft in other._with_faults(other._transaction())]
+        impressions = [draft for draft in drafts if draft.topic == "ad-impressions"]
+        filling = (draft.fields for draft in impressions if draft.label in ("normal", "out_of_order"))
+        return len({(fields["transaction_id"], fields["slot_id"]) for fields in filling}) / len(drafts)
 
     def _mean_delay_ms(self) -> float:
-        other = Traffic(self.settings, self.run_id, self.started_at)
-        delays = [draft.send_ms for _ in range(SAMPLE) for draft in other._transaction()]
+        other = TrafficGenerator(self.settings, self.run_id, self.started_at)
+        delays = [draft.send_ms for _ in range(SAMPLE_TRANSACTIONS) for draft in other._transaction()]
         return sum(delays) / len(delays)
 
-    def _record(self, draft: Draft, transaction_ms: float, send_at: float) -> Record:
+    def _record(self, draft: Draft, transaction_ms: float, send_at: float) -> ScheduledRecord:
         if draft.topic == ERASURES_TOPIC:
-            return Record(draft.topic, draft.fields["user_key"], None, draft.label, send_at)
-        zero_ms = self.started_at * 1000 + transaction_ms
-        fields = {**draft.fields, "event_ts": int(zero_ms + draft.event_ms)}
+            return ScheduledRecord(draft.topic, draft.fields["user_key"], None, draft.label, send_at)
+        start_ms = self.started_at * 1000 + transaction_ms
+        fields = {**draft.fields, "event_ts": int(start_ms + draft.event_ms)}
         fields["server_ts"] = int((self.started_at + send_at) * 1000)
         if "transaction_id" in fields:
-            fields["request_ts"] = int(zero_ms)
+            fields["request_ts"] = int(start_ms)
         key = fields.get("transaction_id") or fields.get("user_key") or fields["order_id"]
         value = self._malformed(fields) if draft.label == "malformed" else _json(fields)
-        return Record(draft.topic, key, value, draft.label, send_at)
+        return ScheduledRecord(draft.topic, key, value, draft.label, send_at)
 
     def _transaction(self) -> list[Draft]:
         s, chance = self.settings, self.random.random
         shares = (s.late_share, s.out_of_order_share, s.orphan_share)
-        fate = self.random.choices(("late", "out_of_order", "orphan", "normal"), (*shares, 1 - sum(shares)))[0]
-        at = self.random.choice({"late": ("impression", "click", "complete")}.get(fate, ("request", "impression")))
+        fault = self.random.choices(("late", "out_of_order", "orphan", "normal"), (*shares, 1 - sum(shares)))[0]
+        kind = self.random.choice({"late": ("impression", "click", "complete")}.get(fault, ("request", "impression")))
+        late_kind = kind if fault == "late" else None
         slots = [f"slot-{n}" for n in range(self.random.choice((2, 3)) if chance() < s.several_slots_share else 1)]
         common = {
             "transaction_id": self._id("t"),
@@ -152,34 +161,36 @@ class Traffic:
         callbacks: list[Draft] = []
         for slot in slots:
             if slot == slots[0] or chance() < 0.9:
-                shown = self._impressions(common, slot, late=fate == "late" and at == "impression")
-                impressions += shown
-                callbacks += self._playback(shown[0], late=fate == "late" and at == "complete")
-                if chance() < 0.2 or (fate == "late" and at == "click"):
-                    callbacks += self._clicks(shown[0], late=fate == "late" and at == "click")
-        drafts = self._fated(fate, at, request, impressions, callbacks)
+                of_slot = self._impressions(common, slot, late=late_kind == "impression")
+                impressions += of_slot
+                callbacks += self._playback(of_slot[0], late=late_kind == "complete")
+                if chance() < 0.2 or late_kind == "click":
+                    callbacks += self._clicks(of_slot[0], late=late_kind == "click")
+        drafts = self._inject_fault(fault, kind, request, impressions, callbacks)
         if common["user_key"] and chance() < s.erasure_share:
-            last_ms = max(draft.send_ms for draft in drafts) + self.random.uniform(0, 1) * s.windows.hold_ms
-            drafts.append(Draft(ERASURES_TOPIC, {"user_key": common["user_key"]}, last_ms, last_ms, "erasure"))
+            erased_ms = max(draft.send_ms for draft in drafts) + self.random.uniform(0, 1) * s.windows.hold_ms
+            drafts.append(Draft(ERASURES_TOPIC, {"user_key": common["user_key"]}, erased_ms, erased_ms, "erasure"))
         return drafts
 
     def _campaign(self) -> str:
-        drawn = self.random.choices(list(self.shares), list(self.shares.values()))[0]
-        return drawn if self.is_open(drawn) else RESALE_CAMPAIGN
+        campaign_id = self.random.choices(list(self.campaign_shares), list(self.campaign_shares.values()))[0]
+        return campaign_id if self.is_open(campaign_id) else RESALE_CAMPAIGN
 
-    def _fated(self, fate: str, at: str, request: Draft, shown: list[Draft], callbacks: list[Draft]) -> list[Draft]:
-        if fate == "orphan":
-            kept = callbacks if at == "impression" else [*shown, *callbacks]
+    def _inject_fault(
+        self, fault: str, kind: str, request: Draft, impressions: list[Draft], callbacks: list[Draft]
+    ) -> list[Draft]:
+        if fault == "orphan":
+            kept = callbacks if kind == "impression" else [*impressions, *callbacks]
             return [replace(draft, label="orphan") for draft in kept]
-        if fate == "out_of_order":
+        if fault == "out_of_order":
             hold_ms = self.settings.windows.hold_ms
-            late_ms = max(draft.send_ms for draft in (shown if at == "request" else callbacks))
-            late_ms += self.random.uniform(0.01, 0.1) * hold_ms
-            if at == "request":
-                request = replace(request, send_ms=late_ms, label="out_of_order")
+            send_ms = max(draft.send_ms for draft in (impressions if kind == "request" else callbacks))
+            send_ms += self.random.uniform(0.01, 0.1) * hold_ms
+            if kind == "request":
+                request = replace(request, send_ms=send_ms, label="out_of_order")
             else:
-                shown = [replace(shown[0], send_ms=late_ms, label="out_of_order"), *shown[1:]]
-        return [request, *shown, *callbacks]
+                impressions = [replace(impressions[0], send_ms=send_ms, label="out_of_order"), *impressions[1:]]
+        return [request, *impressions, *callbacks]
 
     def _impressions(self, common: Fields, slot_id: str, *, late: bool) -> list[Draft]:
         window_ms = self.settings.windows.request_to_impression_ms
@@ -238,32 +249,32 @@ class Traffic:
         fields = {"event_id": self._id("e"), "kind": kind, **{name: impression.fields[name] for name in names}}
         return _draft("ad-callbacks", fields, impression.event_ms + delay_ms, "late" if late else "normal")
 
-    def _spoilt(self, drafts: list[Draft]) -> list[Draft]:
+    def _with_faults(self, drafts: list[Draft]) -> list[Draft]:
         s = self.settings
         normal_share = 1 - s.duplicate_share - s.malformed_share
-        result = []
+        with_faults = []
         for draft in drafts:
-            result.append(draft)
+            with_faults.append(draft)
             if draft.topic == ERASURES_TOPIC:
                 continue
             if self.random.random() < s.duplicate_share / normal_share:
-                again_ms = draft.send_ms + self.random.uniform(0.001, 0.05) * s.windows.hold_ms
-                result.append(replace(draft, send_ms=again_ms, label="duplicate"))
+                repeat_ms = draft.send_ms + self.random.uniform(0.001, 0.05) * s.windows.hold_ms
+                with_faults.append(replace(draft, send_ms=repeat_ms, label="duplicate"))
             if self.random.random() < s.malformed_share / normal_share:
                 fields = {**draft.fields, "event_id": self._id("e"), "transaction_id": self._id("t")}
-                result.append(replace(draft, fields=fields, label="malformed"))
-        return result
+                with_faults.append(replace(draft, fields=fields, label="malformed"))
+        return with_faults
 
     def _malformed(self, fields: Fields) -> bytes | None:
-        good = _json(fields)
-        missing = {name: value for name, value in fields.items() if name != "event_id"}
+        valid = _json(fields)
+        without_id = {name: value for name, value in fields.items() if name != "event_id"}
         return self.random.choice(
             (
-                good[:-1],
-                b"\xff" + good,
-                good + b"tail",
+                valid[:-1],
+                b"\xff" + valid,
+                valid + b"tail",
                 _json({**fields, "event_ts": str(fields["event_ts"])}),
-                _json(missing),
+                _json(without_id),
                 _json({**fields, "kind": "view"}),
                 _json({**fields, "padding": "x" * MAX_RECORD_BYTES}),
                 b"",

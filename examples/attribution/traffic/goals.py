@@ -1,30 +1,30 @@
 """
-Set a goal for each campaign, so that all reach their caps within a run, one after the other.
+Set the goal of each campaign so that the campaigns reach their caps one after the other within a run.
 
-What arrives is the traffic of a run; what leaves are goals.
-Real-time mode demands nothing of goals, but a run shows what it saves only if caps are reached at full rate.
+Caps are reached at the full rate, after the warm-up. Only then does a run show how much over-delivery it avoids.
 """
 
 from examples.attribution.pacing.rule import Goal
-from examples.attribution.traffic.generator import Traffic
+from examples.attribution.traffic.generator import TrafficGenerator
 
-# When the first and the last campaign reach their caps, as shares of the measured part. What is served beyond a cap
-# shows at once; what was reserved and stays unfilled is sold some seconds later, so that the end stays free.
-FIRST_CAP = 0.3
-LAST_CAP = 0.75
-ENDLESS_SECONDS = 60
-"""A run until Ctrl-C reaches its caps as one of so many seconds."""
+# Shares of the measured part. Over-delivery shows as soon as a cap is reached. Slots that were reserved and stay
+# unfilled are sold some seconds later, so no cap is reached near the end.
+FIRST_CAP_SHARE = 0.3
+LAST_CAP_SHARE = 0.75
+UNLIMITED_RUN_SECONDS = 60
+"""Assumed length of the measured part of a run that ends with Ctrl-C."""
 
 
-def goals(traffic: Traffic) -> list[Goal]:
-    """Return a goal per campaign that has one; the plan of each runs from the first record to the last."""
-    settings, starts_at = traffic.settings, int(traffic.started_at * 1000)
-    measured = settings.duration or ENDLESS_SECONDS
-    ends_at = starts_at + int(1000 * (settings.warm_up_seconds + measured))
-    filled_per_record = traffic.filled_per_record()
-    found = []
-    for n, (campaign_id, share) in enumerate(traffic.shares.items()):
-        reached = FIRST_CAP + (LAST_CAP - FIRST_CAP) * n / (len(traffic.shares) - 1)
-        records = traffic.records_until(settings.warm_up_seconds + reached * measured)
-        found.append(Goal(campaign_id, max(round(share * filled_per_record * records), 1), starts_at, ends_at))
-    return found
+def campaign_goals(traffic: TrafficGenerator) -> list[Goal]:
+    """Return a goal for each campaign except the one for resale; its plan covers the whole run."""
+    settings = traffic.settings
+    measured_seconds = settings.duration or UNLIMITED_RUN_SECONDS
+    starts_at = int(traffic.started_at * 1000)
+    ends_at = starts_at + int(1000 * (settings.warm_up_seconds + measured_seconds))
+    slots_per_record = traffic.filled_slots_per_record()
+    goals = []
+    for n, (campaign_id, share) in enumerate(traffic.campaign_shares.items()):
+        cap_share = FIRST_CAP_SHARE + (LAST_CAP_SHARE - FIRST_CAP_SHARE) * n / (len(traffic.campaign_shares) - 1)
+        records = traffic.records_due_by(settings.warm_up_seconds + cap_share * measured_seconds)
+        goals.append(Goal(campaign_id, max(round(share * slots_per_record * records), 1), starts_at, ends_at))
+    return goals

@@ -1,4 +1,4 @@
-"""Reconciliation notices every kind of fault, and counts every record."""
+"""Reconciliation reports every kind of fault and counts every record."""
 
 import json
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from examples.attribution.audit.pacing import standings
+from examples.attribution.audit.pacing import campaign_outcomes
 from examples.attribution.audit.reconciliation import Reconciliation, reconcile
-from examples.attribution.audit.replay import orders, replay
-from examples.attribution.audit.run_log import Books, SourceRecord
+from examples.attribution.audit.replay import replay_orders, replay_results
+from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.pacing.rule import Goal, count_slots
 from examples.attribution.settings import Settings
@@ -28,54 +28,53 @@ def value(kind: str, event_id: str, **fields: Any) -> bytes:
 
 
 def sources() -> dict[str, SourceRecord]:
-    """Return a request, its impression, a copy of that, its click, an order, a copy of that, and a malformed record."""
-    shown = value("impression", "i", slot_id="s", impression_id="x", creative_length_ms=1)
-    clicked = value("click", "k", impression_id="x", user_key="u")
+    """Return a request, an impression, a click, an order, two duplicates and a malformed record."""
+    impression = value("impression", "i", slot_id="s", impression_id="x", creative_length_ms=1)
+    click = value("click", "k", impression_id="x", user_key="u")
     order = value("conversion", "v", order_id="o", advertiser_id="a", value_micros=7, user_key="u")
     rows = {
         "ad-requests:0:000000000000": (value("request", "r", slots=["s", "open"]), "normal"),
-        "ad-impressions:0:000000000000": (shown, "normal"),
-        "ad-impressions:0:000000000001": (shown, "duplicate"),
+        "ad-impressions:0:000000000000": (impression, "normal"),
+        "ad-impressions:0:000000000001": (impression, "duplicate"),
         "ad-callbacks:1:000000000000": (order, "normal"),
         "ad-callbacks:1:000000000001": (b"{bad", "malformed"),
-        "ad-callbacks:1:000000000002": (clicked, "normal"),
+        "ad-callbacks:1:000000000002": (click, "normal"),
         "ad-callbacks:1:000000000003": (order, "duplicate"),
     }
     return {src: SourceRecord(raw, label, T, T + 1) for src, (raw, label) in rows.items()}
 
 
-def good_books(*, expired: str = "") -> Books:
-    """Return the books of a run without fault; one record may come after all windows."""
-    books = Books()
+def good_log(*, expired: str = "") -> RunLog:
+    """Return the log of a correct run; the record `expired` is rejected because it arrives after all windows."""
+    log = RunLog()
     for src, record in sources().items():
-        books.add_source(src, record)
+        log.record_source(src, record)
         if record.label == "malformed":
-            books.add_reject(src, "not_json", record.value)
+            log.record_reject(src, "not_json", record.value)
         elif src == expired:
-            books.add_reject(src, "expired:server_ts", record.value)
+            log.record_reject(src, "expired:server_ts", record.value)
         else:
-            books.add_event({**json.loads(record.value or b""), "src": src}, 0, T + 2)
-    expected = replay(books, WINDOWS)
+            log.record_event({**json.loads(record.value or b""), "src": src}, 0, T + 2)
+    expected = replay_results(log, WINDOWS)
     for result in expected.values():
-        books.add_result({k: v for k, v in asdict(result).items() if v is not None}, T + 3)
+        log.record_result({k: v for k, v in asdict(result).items() if v is not None}, T + 3)
     for count in count_slots(expected.values(), SETTINGS):
-        books.add_count({**asdict(count), "result_id": count.result_id})
-    for order in orders(books, WINDOWS, RULES.scaled(SETTINGS.time_scale)).values():
+        log.record_count({**asdict(count), "result_id": count.result_id})
+    for order in replay_orders(log, WINDOWS, RULES.scaled(SETTINGS.time_scale)).values():
         assert order.expected
-        answer = asdict(order.expected)
-        books.add_credit({**answer, "credits": list(answer["credits"])})
-    return books
+        log.record_credit(order.expected.document())
+    return log
 
 
-def outcome_of(books: Books, stored: dict[str, dict[str, Any]] | None = None) -> Reconciliation:
-    """Return the reconciliation of the books; the table is right unless one is given."""
-    rows = good_books().results if stored is None else stored
-    return reconcile(books, SETTINGS, RULES, [Goal("c", 1, T, T + 1000)], rows)
+def outcome_of(log: RunLog, stored: dict[str, dict[str, Any]] | None = None) -> Reconciliation:
+    """Return the reconciliation of a log; without `stored`, the table is correct."""
+    rows = good_log().results if stored is None else stored
+    return reconcile(log, SETTINGS, RULES, [Goal("c", 1, T, T + 1000)], rows)
 
 
-def test_a_run_without_fault_reconciles_and_accounts_for_every_record() -> None:
-    """What came in equals what became of it, in every family; nothing is pending."""
-    outcome = outcome_of(good_books())
+def test_correct_run_reconciles_and_counts_every_record() -> None:
+    """In every family each input has one outcome, and no result is pending."""
+    outcome = outcome_of(good_log())
 
     assert [] == outcome.differences
     assert 6 == outcome.results
@@ -96,45 +95,48 @@ ORDER = "u/a/o"
 REQUEST, CONVERSION, BAD = "ad-requests:0:000000000000", "ad-callbacks:1:000000000000", "ad-callbacks:1:000000000001"
 
 
-def reject_the_conversion(books: Books) -> None:
-    """Route a good record to the rejects."""
-    books.events.pop(CONVERSION)
-    books.add_reject(CONVERSION, "bad", sources()[CONVERSION].value)
+def reject_the_conversion(log: RunLog) -> None:
+    """Move a valid record from `events` to the rejects."""
+    log.events.pop(CONVERSION)
+    log.record_reject(CONVERSION, "bad", sources()[CONVERSION].value)
 
 
-def accept_the_malformed(books: Books) -> None:
-    """Route the malformed record to the events."""
-    books.rejects.clear()
-    books.add_event({"src": BAD, "kind": "click"}, 0, T)
+def accept_the_malformed(log: RunLog) -> None:
+    """Move the malformed record from the rejects to `events`."""
+    log.rejects.clear()
+    log.record_event({"src": BAD, "kind": "click"}, 0, T)
 
 
 def change(newest: dict[str, dict[str, Any]], **fields: Any) -> None:
-    """Give the first row other contents."""
-    name = next(iter(newest))
-    newest[name] = {**newest[name], **fields}
+    """Overwrite fields of the first row."""
+    result_id = next(iter(newest))
+    newest[result_id] = {**newest[result_id], **fields}
 
 
-FAULTS: dict[str, tuple[Callable[[Books], object], str]] = {
-    "lost-record": (lambda x: x.events.pop(REQUEST), f"{REQUEST} is lost"),
-    "lost-reject": (lambda x: x.rejects.clear(), f"{BAD} is lost"),
+FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
+    "lost-record": (lambda x: x.events.pop(REQUEST), f"{REQUEST} is in neither events nor ad-rejected"),
+    "lost-reject": (lambda x: x.rejects.clear(), f"{BAD} is in neither events nor ad-rejected"),
     "two-routes": (
         lambda x: x.rejects.update({REQUEST: ("why", sources()[REQUEST].value)}),
-        "in events and in ad-rejected",
+        f"{REQUEST} is in both events and ad-rejected",
     ),
-    "invented-record": (lambda x: x.rejects.update({"nowhere:0:1": ("why", b"")}), "nowhere:0:1 was never sent"),
+    "invented-record": (
+        lambda x: x.rejects.update({"nowhere:0:1": ("why", b"")}),
+        "nowhere:0:1 is not in a source topic",
+    ),
     "changed-raw-bytes": (
         lambda x: x.rejects.update({BAD: ("not_json", b"{worse")}),
-        "its raw bytes changed",
+        f"{BAD} was rejected as 'not_json', but its raw bytes differ from the source record",
     ),
-    "good-record-rejected": (
+    "valid-record-rejected": (
         reject_the_conversion,
-        f"{CONVERSION} is normal, but was rejected as bad",
+        f"{CONVERSION} is labeled 'normal', but was rejected as 'bad'",
     ),
     "malformed-record-accepted": (
         accept_the_malformed,
-        f"{BAD} is malformed, but was accepted",
+        f"{BAD} is labeled 'malformed', but was accepted",
     ),
-    "missing-result": (lambda x: x.results.pop(SLOT), f"{SLOT} is missing; the rule says filled"),
+    "missing-result": (lambda x: x.results.pop(SLOT), f"{SLOT} is missing; expected code 'filled'"),
     "wrong-code": (
         lambda x: x.results.update({SLOT: {**x.results[SLOT], "code": "pending"}}),
         f"{SLOT} differs: code is 'pending' instead of 'filled'",
@@ -143,46 +145,46 @@ FAULTS: dict[str, tuple[Callable[[Books], object], str]] = {
         lambda x: x.results.update({SLOT: {**x.results[SLOT], "deadline": 1}}),
         "deadline is 1 instead of None",
     ),
-    "result-without-cause": (
+    "invented-result": (
         lambda x: x.results.update({"other": {**x.results[SLOT], "result_id": "other"}}),
-        "result other has no cause",
+        "result other is not in the replay",
     ),
-    "one-version-two-contents": (
-        lambda x: x.add_result({**x.results[SLOT], "code": "pending"}, T),
-        f"{SLOT} came twice with one version and two contents",
+    "same-version-different-content": (
+        lambda x: x.record_result({**x.results[SLOT], "code": "pending"}, T),
+        f"{SLOT} was written twice with the same version and different content",
     ),
     "counted-twice": (
         lambda x: x.results.update({"other": {**x.results[SLOT], "result_id": "other"}}),
-        "slots: 2 came in, but 3 are accounted for",
+        "slots: input is 2, but the outcomes add up to 3",
     ),
     "still-pending": (
         lambda x: x.results.update({OPEN_SLOT: {**x.results[OPEN_SLOT], "code": "pending"}}),
         f"{OPEN_SLOT} differs: code is 'pending' instead of 'unfilled'",
     ),
-    "order-without-answer": (lambda x: x.credits.clear(), f"{ORDER} is missing; 2 conversions have no answer"),
-    "answer-not-final": (lambda x: change(x.credits, final=False), f"{ORDER} is not final"),
-    "unfair-credit": (
+    "order-without-credit": (lambda x: x.credits.clear(), f"{ORDER} is missing for an order with 2 conversions"),
+    "credit-not-final": (lambda x: change(x.credits, final=False), f"{ORDER} is not final"),
+    "wrong-shares": (
         lambda x: change(x.credits, credits=[{**x.credits[ORDER]["credits"][0], "credit_millionths": 999_999}]),
-        "attributed, but its credit_millionths add up to 999999 instead of 1000000",
+        "attributed: credit_millionths add up to 999999 instead of 1000000",
     ),
-    "lost-money": (
+    "wrong-money": (
         lambda x: change(x.credits, credits=[{**x.credits[ORDER]["credits"][0], "value_micros": 6}]),
-        "attributed, but its value_micros add up to 6 instead of 7",
+        "attributed: value_micros add up to 6 instead of 7",
     ),
-    "credit-of-the-unattributed": (
+    "credit-of-unattributed-order": (
         lambda x: change(x.credits, code="unattributed"),
-        "unattributed, but its value_micros add up to 7 instead of 0",
+        "unattributed: value_micros add up to 7 instead of 0",
     ),
     "wrong-value": (lambda x: change(x.credits, value_micros=8), f"{ORDER} differs: value_micros is 8 instead of 7"),
     "conversion-lost": (
         lambda x: change(x.credits, records=1),
-        "conversions: 2 came in, but 1 are accounted for",
+        "conversions: input is 2, but the outcomes add up to 1",
     ),
     "invented-order": (
-        lambda x: x.add_credit({**x.credits[ORDER], "result_id": "other/a/o"}),
+        lambda x: x.record_credit({**x.credits[ORDER], "result_id": "other/a/o"}),
         "credit other/a/o has no conversion",
     ),
-    "count-missing": (lambda x: x.counts.clear(), "is missing; the replay says slots 2, delivered 1, reserved 0"),
+    "count-missing": (lambda x: x.counts.clear(), "is missing; expected slots 2, delivered 1, reserved 0"),
     "count-too-high": (
         lambda x: change(x.counts, delivered=2),
         "differs: slots 2, delivered 2, reserved 0 instead of slots 2, delivered 1, reserved 0",
@@ -190,175 +192,175 @@ FAULTS: dict[str, tuple[Callable[[Books], object], str]] = {
     "still-reserved": (lambda x: change(x.counts, reserved=1), "reserved 1 instead of"),
     "invented-count": (
         lambda x: x.counts.update(other=next(iter(x.counts.values()))),
-        "count other has no cause",
+        "count other is not in the replay",
     ),
 }
 
 
 @pytest.mark.parametrize(("inject", "message"), FAULTS.values(), ids=FAULTS)
-def test_every_fault_is_noticed_and_named(inject: Callable[[Books], object], message: str) -> None:
+def test_every_fault_is_reported_with_its_record(inject: Callable[[RunLog], object], message: str) -> None:
     """Each check can fail, and its message names the record or result."""
-    books = good_books()
+    log = good_log()
 
-    inject(books)
+    inject(log)
 
-    assert [] != [text for text in outcome_of(books).differences if message in text]
+    assert [] != [text for text in outcome_of(log).differences if message in text]
 
 
 STORED_FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "missing-row": (lambda rows: rows.pop(SLOT), f"row {SLOT} is missing; the rule says filled"),
+    "missing-row": (lambda rows: rows.pop(SLOT), f"row {SLOT} is missing; expected code 'filled'"),
     "old-row": (
         lambda rows: rows.update({SLOT: {**rows[SLOT], "code": "pending"}}),
         f"row {SLOT} differs: code is 'pending' instead of 'filled'",
     ),
-    "invented-row": (lambda rows: rows.update(other={}), "row other has no cause"),
+    "invented-row": (lambda rows: rows.update(other={}), "row other is not in the replay"),
 }
 
 
 @pytest.mark.parametrize(("inject", "message"), STORED_FAULTS.values(), ids=STORED_FAULTS)
-def test_every_fault_of_the_table_is_noticed_and_named(
-    inject: Callable[[dict[str, Any]], object], message: str
-) -> None:
-    """A table that lags, forgets or invents is a difference, although the topics are right."""
-    rows = good_books().results
+def test_every_fault_of_the_table_is_reported(inject: Callable[[dict[str, Any]], object], message: str) -> None:
+    """A missing, outdated or invented row of the table is a difference even if the topics are correct."""
+    rows = good_log().results
 
     inject(rows)
 
-    assert [message] == outcome_of(good_books(), rows).differences
+    assert [message] == outcome_of(good_log(), rows).differences
 
 
-def test_an_expired_record_is_no_fault_of_the_decoder() -> None:
-    """After an outage longer than all windows, good records are rejected as expired; that is counted, not lost."""
-    books = good_books(expired="ad-callbacks:1:000000000000")
+def test_expired_record_is_counted_and_no_difference() -> None:
+    """A valid record that arrives after all windows is rejected as expired, which is counted but not a difference."""
+    log = good_log(expired="ad-callbacks:1:000000000000")
 
-    outcome = outcome_of(books)
+    outcome = outcome_of(log)
 
     assert [] == outcome.differences
     assert {"in": 7, "events": 5, "rejected": 2} == outcome.counts["source records"]
 
 
-def test_waiting_counts_what_a_stage_has_not_answered_in_any_order_of_reading() -> None:
-    """The lag of a stage rises with its input and falls with its output, whichever is read first."""
+def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
+    """The lag of a hop grows with its input and shrinks with its output, whichever is read first."""
     src = "ad-requests:0:000000000000"
-    steps: list[Callable[[Books], None]] = [
-        lambda x: x.add_source(src, sources()[src]),
-        lambda x: x.add_event({"src": src, "kind": "request"}, 1, T),
-        lambda x: x.add_result({"src": src, "result_id": "a", "kind": "request", "code": "accepted", "version": 2}, T),
+    steps: list[Callable[[RunLog], None]] = [
+        lambda x: x.record_source(src, sources()[src]),
+        lambda x: x.record_event({"src": src, "kind": "request"}, 1, T),
+        lambda x: x.record_result(
+            {"src": src, "result_id": "a", "kind": "request", "code": "accepted", "version": 2}, T
+        ),
     ]
-    forward, backward = Books(), Books()
+    forward, backward = RunLog(), RunLog()
 
     lags = []
     for step in steps:
         step(forward)
-        lags.append({place: n for place, n in forward.waiting.items() if n})
+        lags.append({partition: n for partition, n in forward.waiting.items() if n})
     for step in reversed(steps):
         step(backward)
 
     assert [{"kafka_to_events ad-requests:0": 1}, {"events_to_attributed events:1": 1}, {}] == lags
-    assert {} == {place: n for place, n in backward.waiting.items() if n}
+    assert {} == {partition: n for partition, n in backward.waiting.items() if n}
 
 
-def test_a_run_is_settled_when_nothing_is_pending_open_or_reserved() -> None:
-    """Each kind of answer that may still change keeps the run waiting, until its newest version is there."""
-    books = good_books()
-    settled = (len(books.pending), books.open_orders(), books.is_counted())
-    slot, count = books.results[OPEN_SLOT], next(iter(books.counts.values()))
+def test_run_is_settled_when_nothing_is_pending_or_reserved() -> None:
+    """A pending result, credit that is not final and a reserved slot each keep the run from being settled."""
+    log = good_log()
+    settled = (len(log.pending), log.open_orders(), log.is_pacing_complete())
+    slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
 
-    books.add_result({**slot, "code": "pending", "version": 1}, T)
-    books.add_credit({**books.credits[ORDER], "final": False, "version": 1})
-    books.add_count({**count, "reserved": 1, "version": 1})
-    waiting = (len(books.pending), books.open_orders(), books.is_counted())
-    books.add_result({**slot, "version": 2}, T)
-    books.add_credit({**books.credits[ORDER], "final": True, "version": 2})
-    books.add_count({**count, "version": 2})
+    log.record_result({**slot, "code": "pending", "version": 1}, T)
+    log.record_credit({**log.credits[ORDER], "final": False, "version": 1})
+    log.record_count({**count, "reserved": 1, "version": 1})
+    waiting = (len(log.pending), log.open_orders(), log.is_pacing_complete())
+    log.record_result({**slot, "version": 2}, T)
+    log.record_credit({**log.credits[ORDER], "final": True, "version": 2})
+    log.record_count({**count, "version": 2})
 
-    assert (0, 0, True) == settled == (len(books.pending), books.open_orders(), books.is_counted())
+    assert (0, 0, True) == settled == (len(log.pending), log.open_orders(), log.is_pacing_complete())
     assert (1, 1, False) == waiting
 
 
-def test_a_touch_counts_from_the_first_time_that_it_was_stored() -> None:
-    """A restarted query may write a version twice; in whatever order the two are read, the earlier time counts."""
-    click = {**good_books().results[f"t/{T}/click/k"], "version": 2}
-    forward, backward = Books(), Books()
+def test_touch_written_twice_has_its_first_append_time() -> None:
+    """If a restarted query writes a version twice, the earlier append counts, in either order of reading."""
+    click = {**good_log().results[f"t/{T}/click/k"], "version": 2}
+    forward, backward = RunLog(), RunLog()
 
     for appended_at in (T, T + 5):
-        forward.add_result(click, appended_at)
+        forward.record_result(click, appended_at)
     for appended_at in (T + 5, T):
-        backward.add_result(click, appended_at)
+        backward.record_result(click, appended_at)
 
     assert [T] == [touch.stored_at for touch in forward.touches["u"].values()]
     assert forward.touches == backward.touches
 
 
-def test_the_newest_version_counts_whatever_comes_last() -> None:
-    """A replayed older version neither wins nor counts as a contradiction."""
-    books = Books()
+def test_newest_version_counts_in_any_order_of_reading() -> None:
+    """An older version that is read later does not replace the newest one and is not a conflict."""
+    log = RunLog()
     for version in (4, 2, 4):
-        books.add_result({"src": "s", "result_id": "a", "kind": "slot", "version": version, "code": str(version)}, T)
+        log.record_result({"src": "s", "result_id": "a", "kind": "slot", "version": version, "code": str(version)}, T)
 
-    assert "4" == books.results["a"]["code"]
-    assert {"ad-attributed": 1} == dict(books.delivered_again)
-    assert [] == books.contradictions
+    assert "4" == log.results["a"]["code"]
+    assert {"ad-attributed": 1} == dict(log.duplicates)
+    assert [] == log.conflicts
 
 
-def test_an_order_that_was_there_when_its_user_was_erased_is_counted_but_not_compared() -> None:
-    """What was known at that moment decides, so another answer is no fault; that it adds up is still checked."""
-    books = good_books()
-    books.add_erasure("u", T + 2)
-    answer = books.credits[ORDER]
+def test_order_before_an_erasure_is_counted_but_not_compared() -> None:
+    """Its credit depends on the time of reading, so any credit is accepted whose number of conversions adds up."""
+    log = good_log()
+    log.record_erasure("u", T + 2)
+    answer = log.credits[ORDER]
 
-    books.credits[ORDER] = {**answer, "code": "unattributed", "credits": [], "records": 1}
-    books.credits[f"{ORDER}/{T + 2}"] = {**books.credits[ORDER], "result_id": f"{ORDER}/{T + 2}"}
-    split = outcome_of(books)
-    books.credits[ORDER] = {**answer, "records": 2}
-    wrong = outcome_of(books)
+    log.credits[ORDER] = {**answer, "code": "unattributed", "credits": [], "records": 1}
+    log.credits[f"{ORDER}/{T + 2}"] = {**log.credits[ORDER], "result_id": f"{ORDER}/{T + 2}"}
+    split = outcome_of(log)
+    log.credits[ORDER] = {**answer, "records": 2}
+    wrong = outcome_of(log)
 
     assert [] == split.differences
     assert (0, 1) == (split.credits.compared, split.credits.erased)
     assert {"in": 2, "unattributed": 2, "duplicate": 0} == split.counts["conversions"]
     assert [
-        f"credit {ORDER} knows 3 conversions instead of 2",
-        "conversions: 2 came in, but 3 are accounted for",
+        f"credit {ORDER} includes 3 conversions instead of 2",
+        "conversions: input is 2, but the outcomes add up to 3",
     ] == wrong.differences
 
 
-def test_an_order_after_an_erasure_earns_nothing_for_touches_before_it() -> None:
-    """The rule forgets the touches that the stream had to forget, and finds an answer that did not."""
-    books = good_books()
+def test_order_after_an_erasure_gives_old_touches_no_credit() -> None:
+    """The replay ignores touches from before the erasure, and reports credit that includes them."""
+    log = good_log()
     for src in (CONVERSION, "ad-callbacks:1:000000000003"):
-        books.events[src] = replace(books.events[src], appended_at=T + 5)
-    books.add_erasure("u", T + 4)
-    answer = {**books.credits.pop(ORDER), "result_id": f"{ORDER}/{T + 4}"}
+        log.events[src] = replace(log.events[src], appended_at=T + 5)
+    log.record_erasure("u", T + 4)
+    answer = {**log.credits.pop(ORDER), "result_id": f"{ORDER}/{T + 4}"}
 
-    books.add_credit(answer)
-    wrong = outcome_of(books)
-    books.add_credit({**answer, "version": 2, "code": "unattributed", "credits": []})
-    right = outcome_of(books)
+    log.record_credit(answer)
+    wrong = outcome_of(log)
+    log.record_credit({**answer, "version": 2, "code": "unattributed", "credits": []})
+    right = outcome_of(log)
 
     assert 1 == len(wrong.differences)
     assert f"credit {ORDER}/{T + 4} differs: code is 'attributed' instead of 'unattributed'" in wrong.differences[0]
-    assert ([], 1, 0) == (right.differences, right.credits.compared, books.open_orders())
+    assert ([], 1, 0) == (right.differences, right.credits.compared, log.open_orders())
 
 
-def test_a_touch_that_was_stored_too_late_is_counted_and_earns_nothing() -> None:
-    """Lateness is read from append times, so the replay knows it as well as the stream did."""
-    books = good_books()
-    in_time = next(iter(books.touches["u"].values()))
-    books.touches["u"]["late", 2] = replace(in_time, result_id="late", event_id="late", stored_at=T + 20_000)
+def test_touch_stored_too_late_is_counted_in_the_replay() -> None:
+    """Lateness depends on append times, so the replay counts the same late touches as the query."""
+    log = good_log()
+    in_time = next(iter(log.touches["u"].values()))
+    log.touches["u"]["late", 2] = replace(in_time, result_id="late", event_id="late", stored_at=T + 20_000)
 
-    before = outcome_of(books).differences
-    change(books.credits, late_touches=1)
+    before = outcome_of(log).differences
+    change(log.credits, late_touches=1)
 
     assert [f"credit {ORDER} differs: late_touches is 0 instead of 1"] == before
-    assert ([], 1) == (outcome_of(books).differences, outcome_of(books).credits.late_touches)
+    assert ([], 1) == (outcome_of(log).differences, outcome_of(log).credits.late_touches)
 
 
-def test_over_delivery_is_what_the_replay_delivered_beyond_each_goal() -> None:
-    """A campaign that stayed below its goal does not make up for another's excess, nor do unfilled slots."""
-    slot, unfilled = (replay(good_books(), WINDOWS)[name] for name in (SLOT, OPEN_SLOT))
+def test_over_delivery_is_counted_per_campaign() -> None:
+    """Neither a campaign below its goal nor an unfilled slot reduces the over-delivery of another campaign."""
+    slot, unfilled = (replay_results(good_log(), WINDOWS)[name] for name in (SLOT, OPEN_SLOT))
     filled = [replace(slot, result_id=f"{n}", campaign_id="c") for n in range(3)]
     below = [replace(slot, result_id="below", campaign_id="below"), replace(unfilled, campaign_id="c")]
 
-    found = standings([*filled, *below], [Goal("c", 1, T, T + 10), Goal("below", 5, T, T + 10)], SETTINGS)
+    outcomes = campaign_outcomes([*filled, *below], [Goal("c", 1, T, T + 10), Goal("below", 5, T, T + 10)], SETTINGS)
 
-    assert [(3, 0, 2), (1, 0, 0)] == [(x.pacing.delivered, x.pacing.reserved, x.over_delivered) for x in found]
+    assert [(3, 0, 2), (1, 0, 0)] == [(x.pacing.delivered, x.pacing.reserved, x.over_delivered) for x in outcomes]

@@ -1,4 +1,4 @@
-"""Generated histories of one user, for tests that compare a processor with the plain rule."""
+"""Generated histories of one user, for tests that compare the processor with the rule."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,35 +9,35 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from examples.attribution.credit.models import CreditRules, Lookback
-from examples.attribution.credit.rule import Conversion, Credited, Touch, credit
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, assign_credit
 
 RULES = CreditRules(
     lookback=Lookback(100, 40),
     lookback_of_campaign={"short": Lookback(20, 5)},
     half_life_ms=50,
     key_campaigns=frozenset({"short"}),
-    longest_path=3,
+    max_path_touches=3,
     lateness_ms=30,
     delay_ms=100,
     settle_ms=10,
 )
-"""Small windows, so that generated times fall on both sides of them."""
+"""Small windows, so generated times are on both sides of them."""
 
 T = 10_000
-Record = Touch | Conversion
+UserRecord = Touch | Conversion
 R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class Erasure:
-    """A tombstone for the user."""
+    """A tombstone of the user."""
 
     stored_at: int
 
 
 @st.composite
 def touches(draw: st.DrawFn, name: str, span_ms: int, delay_ms: int) -> list[Touch]:
-    """Draw the versions of one touch, stored one after the other."""
+    """Draw the versions of one touch, each stored after the previous one."""
     effective_ts = draw(st.integers(T, T + span_ms))
     first = Touch(
         result_id=name,
@@ -60,11 +60,11 @@ def touches(draw: st.DrawFn, name: str, span_ms: int, delay_ms: int) -> list[Tou
 
 @st.composite
 def conversions(draw: st.DrawFn, order_id: str, span_ms: int, delay_ms: int) -> list[Conversion]:
-    """Draw the records of one order: copies and changed values follow while the order is remembered."""
+    """Draw the records of one order: a first one, then copies and changed values while the order is in the state."""
     first_ts = draw(st.integers(T, T + span_ms))
     records = []
     for n in range(draw(st.integers(1, 3))):
-        effective_ts = first_ts + draw(st.sampled_from([0, 0, 1, RULES.lateness_ms, RULES.longest_window_ms]))
+        effective_ts = first_ts + draw(st.sampled_from([0, 0, 1, RULES.lateness_ms, RULES.max_window_ms]))
         records.append(
             Conversion(
                 src=f"events:0:{order_id}{n}",
@@ -82,9 +82,9 @@ def conversions(draw: st.DrawFn, order_id: str, span_ms: int, delay_ms: int) -> 
 
 
 @st.composite
-def histories(draw: st.DrawFn, span_ms: int, delay_ms: int) -> list[Record]:
-    """Draw what happened to one user within `span_ms`, each record stored within `delay_ms`."""
-    drawn: list[Record] = []
+def histories(draw: st.DrawFn, span_ms: int, delay_ms: int) -> list[UserRecord]:
+    """Draw the records of one user: events within `span_ms`, each stored within `delay_ms`."""
+    drawn: list[UserRecord] = []
     for name in range(draw(st.integers(0, 6))):
         drawn += draw(touches(f"t{name}", span_ms, delay_ms))
     for order_id in range(draw(st.integers(1, 2))):
@@ -92,19 +92,19 @@ def histories(draw: st.DrawFn, span_ms: int, delay_ms: int) -> list[Record]:
     return drawn
 
 
-def identity(record: Record) -> tuple[str, int]:
-    """Return what makes two deliveries the same record."""
+def identity(record: UserRecord) -> tuple[str, int]:
+    """Return the identity of a record; two deliveries of the same record share it."""
     return (record.result_id, record.version) if isinstance(record, Touch) else (record.src, 0)
 
 
 def splits(records: list[R]) -> st.SearchStrategy[list[list[R]]]:
-    """Cut an order of arrival into calls."""
+    """Split a sequence of records into calls."""
     cuts = st.sets(st.integers(1, max(len(records) - 1, 1)))
     return cuts.map(lambda at: [records[i:j] for i, j in zip([0, *sorted(at)], [*sorted(at), None], strict=True)])
 
 
-def input_row(record: Record | Erasure) -> Row:
-    """Return a record as the processor gets it."""
+def input_row(record: UserRecord | Erasure) -> Row:
+    """Return a record as a row that the processor reads."""
     fields = Row(**asdict(record))
     return Row(
         touch=fields if isinstance(record, Touch) else None,
@@ -113,29 +113,34 @@ def input_row(record: Record | Erasure) -> Row:
     )
 
 
-def expected(user: str, records: Iterable[Record], rules: CreditRules = RULES) -> dict[str, Credited]:
-    """Return the rule's final answers to all orders, by result id."""
-    orders: defaultdict[str, list[Conversion]] = defaultdict(list)
-    known: list[Touch] = []
+def expected_credits(user: str, records: Iterable[UserRecord], rules: CreditRules = RULES) -> dict[str, OrderCredit]:
+    """Return the final credit of all orders by the rule, by result id."""
+    by_order: defaultdict[str, list[Conversion]] = defaultdict(list)
+    all_touches: list[Touch] = []
     for record in records:
         if isinstance(record, Touch):
-            known.append(record)
+            all_touches.append(record)
         else:
-            orders[record.order_id].append(record)
-    answers = (credit(user, of_order, known, rules) for of_order in orders.values())
-    return {answer.result_id: replace(answer, final=True) for answer in answers}
+            by_order[record.order_id].append(record)
+    credits_of_orders = (assign_credit(user, of_order, all_touches, rules) for of_order in by_order.values())
+    return {credit.result_id: replace(credit, final=True) for credit in credits_of_orders}
 
 
-def expected_of_two_lives(
-    user: str, records: Iterable[Record], erased_at: int | None, rules: CreditRules = RULES
-) -> dict[str, Credited]:
-    """Return the rule's final answers before and after an erasure, if any: the second life forgets the first."""
+def expected_with_erasure(
+    user: str, records: Iterable[UserRecord], erased_at: int | None, rules: CreditRules = RULES
+) -> dict[str, OrderCredit]:
+    """Return the final credit by the rule; the records after an erasure do not count with those before it."""
     if erased_at is None:
-        return expected(user, records, rules)
-    lives: tuple[list[Record], list[Record]] = ([], [])
+        return expected_credits(user, records, rules)
+    before: list[UserRecord] = []
+    after: list[UserRecord] = []
     for record in records:
-        if record.stored_at <= erased_at or isinstance(record, Conversion) or record.effective_ts > erased_at:
-            lives[record.stored_at > erased_at].append(record)
-    again = expected(user, lives[1], rules).items()
-    later = {f"{key}/{erased_at}": replace(answer, result_id=f"{key}/{erased_at}") for key, answer in again}
-    return expected(user, lives[0], rules) | later
+        if record.stored_at <= erased_at:
+            before.append(record)
+        elif isinstance(record, Conversion) or record.effective_ts > erased_at:
+            after.append(record)
+    credits_after = {
+        f"{result_id}/{erased_at}": replace(credit, result_id=f"{result_id}/{erased_at}")
+        for result_id, credit in expected_credits(user, after, rules).items()
+    }
+    return expected_credits(user, before, rules) | credits_after

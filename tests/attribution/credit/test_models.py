@@ -1,4 +1,4 @@
-"""The credit models against published values, and money to the last unit."""
+"""The credit models: published shares, and amounts of money that add up exactly."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples.attribution.credit.models import DAY_MS, MOST_MILLIONTHS, CreditRules, Lookback, Model, split, weights
+from examples.attribution.credit.models import DAY_MS, MAX_MILLIONTHS, CreditRules, Lookback, Model, split, weights
 
 HOUR_MS = DAY_MS // 24
 MODELS: tuple[Model, ...] = ("first", "last", "linear", "time_decay", "position", "w")
 
 
-def millionths(ages_ms: Sequence[int], key: int | None = None, **knobs: Any) -> list[int]:
+def millionths(ages_ms: Sequence[int], key: int | None = None, **settings: Any) -> list[int]:
     """Return the shares in millionths."""
-    return split(MOST_MILLIONTHS, weights(ages_ms, CreditRules(**knobs), key))
+    return split(MAX_MILLIONTHS, weights(ages_ms, CreditRules(**settings), key))
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def millionths(ages_ms: Sequence[int], key: int | None = None, **knobs: Any) -> 
         pytest.param("position", 4, [400_000, 100_000, 100_000, 400_000], id="position-of-four"),
     ],
 )
-def test_each_touch_earns_the_published_share(model: Model, touches: int, expected: list[int]) -> None:
-    """First, last, linear and the 40-20-40 of the U model; one touch earns everything, two earn half each."""
+def test_models_give_each_touch_its_published_share(model: Model, touches: int, expected: list[int]) -> None:
+    """First, last and linear give the published shares, and so does the U model with 40-20-40, 50-50 or 100 percent."""
     assert expected == millionths(range(touches, 0, -1), model=model)
 
 
-def test_time_decay_earns_the_published_shares() -> None:
-    """With a half-life of seven days, ages of six days, two days and an hour earn 0.233101, 0.346387 and 0.420512."""
+def test_time_decay_gives_the_published_shares() -> None:
+    """With a half-life of 7 days, touches 6 days, 2 days and 1 hour old earn 0.233101, 0.346387 and 0.420512."""
     ages_ms = (6 * DAY_MS, 2 * DAY_MS, HOUR_MS)
 
     assert [233_101, 346_387, 420_512] == millionths(ages_ms, model="time_decay")
@@ -64,11 +64,9 @@ def test_time_decay_earns_the_published_shares() -> None:
         ),
     ],
 )
-def test_each_touch_earns_what_another_implementation_gives(
-    model: Model, hours: list[float], expected: list[float]
-) -> None:
-    """The journeys and shares of `run_position_based` and `run_time_decay` of marketing-attribution-models 2.1.1."""
-    # Its answers instead of a dependency: it brings 390 MB of packages, and 1.0.10 fails with current matplotlib.
+def test_shares_equal_those_of_another_implementation(model: Model, hours: list[float], expected: list[float]) -> None:
+    """Shares equal those of `run_position_based` and `run_time_decay` in marketing-attribution-models 2.1.1."""
+    # The expected values are copied: the package depends on 390 MB of others, and 1.0.10 fails with current matplotlib.
     shares = weights([round(age * HOUR_MS) for age in hours], CreditRules(model=model))
 
     assert pytest.approx(expected, abs=1e-9) == [float(share) for share in shares]
@@ -76,14 +74,14 @@ def test_each_touch_earns_what_another_implementation_gives(
 
 @pytest.mark.parametrize("days", [7, 14, 21])
 def test_a_touch_one_half_life_older_earns_half(days: int) -> None:
-    """The published weights 1, 0.5, 0.25 and 0.125 for 0, 7, 14 and 21 days."""
+    """Ages of 0, 7, 14 and 21 days have the published weights 1, 0.5, 0.25 and 0.125."""
     older, newer = weights((days * DAY_MS, (days - 7) * DAY_MS), CreditRules(model="time_decay"))
 
     assert newer == 2 * older
 
 
 def test_time_decay_of_very_old_touches_still_adds_up() -> None:
-    """A path that lies thousands of half-lives back decays relative to its newest touch, not to nothing."""
+    """Touches thousands of half-lives old decay relative to the newest of them, not to zero."""
     assert [333_333, 666_667] == millionths((10_001, 10_000), model="time_decay", half_life_ms=1)
     assert [0, 1_000_000] == millionths((90_000, 10), model="time_decay", half_life_ms=1)
 
@@ -98,17 +96,17 @@ def test_time_decay_of_very_old_touches_still_adds_up() -> None:
     ],
 )
 def test_w_gives_thirty_percent_to_the_key_touch(touches: int, key: int | None, expected: list[int]) -> None:
-    """30-30-30-10 from four touches with a key touch between the ends; anything less is a U."""
+    """W gives 30-30-30-10 to four or more touches with a key touch between the ends; otherwise it equals U."""
     assert expected == millionths(range(touches, 0, -1), key, model="w")
 
 
-def test_a_path_without_touches_has_no_shares() -> None:
-    """Nothing is given to nobody."""
+def test_path_without_touches_has_no_shares() -> None:
+    """Every model returns an empty list for an empty path."""
     assert [[]] * len(MODELS) == [weights((), CreditRules(model=model)) for model in MODELS]
 
 
-def test_money_goes_to_the_largest_remainders_in_the_order_of_touches() -> None:
-    """A hundred units over thirds are 34, 33, 33; a remainder of two thirds comes before one of a sixth."""
+def test_remaining_units_go_to_the_largest_remainders() -> None:
+    """A remaining unit goes to the part with the largest remainder, and to the first part if remainders are equal."""
     assert [34, 33, 33] == split(100, [Fraction(1, 3)] * 3)
     assert [1, 3] == split(4, [Fraction(1, 3), Fraction(2, 3)])
     assert [0, 1, 0] == split(1, [Fraction(1, 6), Fraction(2, 3), Fraction(1, 6)])
@@ -121,10 +119,10 @@ def test_money_goes_to_the_largest_remainders_in_the_order_of_touches() -> None:
     key=st.none() | st.integers(1, 28),
     ends=st.tuples(st.integers(0, 50), st.integers(1, 50)),
 )
-def test_every_model_gives_exactly_one_conversion_and_all_its_money(
+def test_shares_and_money_of_every_model_add_up(
     model: Model, ages_ms: list[int], amount: int, key: int | None, ends: tuple[int, int]
 ) -> None:
-    """Shares are never negative and add up to one, and money adds up to the last unit."""
+    """Shares are never negative and add up to exactly one, and their money adds up to the exact amount."""
     rules = CreditRules(model=model, first_percent=ends[0], last_percent=ends[1])
     inner = key if key is not None and key < len(ages_ms) - 1 else None
 
@@ -138,14 +136,14 @@ def test_every_model_gives_exactly_one_conversion_and_all_its_money(
 
 
 @pytest.mark.parametrize("ends", [(-1, 40), (0, 0), (60, 41)])
-def test_shares_that_cannot_add_up_are_refused(ends: tuple[int, int]) -> None:
-    """The error names the knobs, the consequence and what is allowed."""
+def test_percentages_that_cannot_add_up_are_rejected(ends: tuple[int, int]) -> None:
+    """The error names the settings, the consequence and the allowed values."""
     with pytest.raises(ValueError, match=r"first_percent and last_percent are .* would not add up"):
         CreditRules(first_percent=ends[0], last_percent=ends[1])
 
 
-def test_a_time_scale_divides_every_window() -> None:
-    """Days pass as seconds in a demonstration, for campaigns with windows of their own as well."""
+def test_time_scale_divides_every_window() -> None:
+    """All times become shorter by the scale, including the windows of single campaigns."""
     rules = CreditRules(lookback_of_campaign={"c": Lookback(14 * DAY_MS, 0)}).scaled(DAY_MS // 1_000)
 
     assert (7_000, 1_000) == (rules.window_ms("click", "other"), rules.window_ms("impression", "other"))

@@ -1,4 +1,4 @@
-"""The credit processor against the plain rule: any order, any split, and state that always ends."""
+"""The credit processor gives the credit of the rule for any order and split of its rows, and its state always ends."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,14 +13,14 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
-from examples.attribution.credit.rule import Conversion, Credit, Credited, Touch
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, TouchShare
 from tests.attribution.credit.histories import (
     RULES,
     Erasure,
-    Record,
     T,
-    expected,
-    expected_of_two_lives,
+    UserRecord,
+    expected_credits,
+    expected_with_erasure,
     histories,
     identity,
     input_row,
@@ -36,119 +36,120 @@ CLICK = Touch("x", 2, "click", True, T, "x", "i", "long", T)
 ORDER = Conversion("events:0:1", "a", "o1", T + 5, "e", 100, T + 6, T + 7, 0)
 
 
-class Run:
-    """One user in Spark's tester: the newest version of each answer, and the checks that hold for every row."""
+class UserRun:
+    """One user in Spark's tester: keeps the newest version of each credit, and checks every row."""
 
     def __init__(self, rules: CreditRules = RULES) -> None:
-        """Start the clock before everything."""
+        """Start with the clock at 0."""
         self.tester = TwsTester(CreditProcessor(rules), timeMode="processingTime", outputMode="update")
         self.now = 0
-        self.newest: dict[str, Credited] = {}
+        self.newest: dict[str, OrderCredit] = {}
         self.emitted = 0
 
-    def at(self, now: int, *records: Record | Erasure) -> None:
-        """Let timers fire up to `now`, then bring records in one call."""
-        if now > self.now:  # the tester refuses to stand still
+    def at(self, now: int, *records: UserRecord | Erasure) -> None:
+        """Fire the timers up to `now`, then pass the records in one call."""
+        if now > self.now:  # the tester refuses to set the same time again
             self.now = now
-            self.fold(self.tester.setProcessingTime(now))
+            self.collect(self.tester.setProcessingTime(now))
         if records:
-            self.fold(self.tester.test(USER, [input_row(record) for record in records]))
+            self.collect(self.tester.test(USER, [input_row(record) for record in records]))
 
-    def fold(self, rows: Iterable[Row]) -> None:
-        """Keep the newest version; a version never stands for two contents, and money always adds up."""
+    def collect(self, rows: Iterable[Row]) -> None:
+        """Keep the newest versions; check that versions only grow, and that shares and money add up."""
         for row in rows:
-            answer = answer_of(row)
-            known = self.newest.get(answer.result_id)
-            assert known is None or answer.version > known.version
-            assert sum(earned.value_micros for earned in answer.credits) in (answer.value_micros, 0)
-            assert (answer.code == "attributed") * 1_000_000 == sum(e.credit_millionths for e in answer.credits)
-            self.newest[answer.result_id] = answer
+            credit = credit_of(row)
+            known = self.newest.get(credit.result_id)
+            assert known is None or credit.version > known.version
+            assert sum(share.value_micros for share in credit.shares) in (credit.value_micros, 0)
+            assert (credit.code == "attributed") * 1_000_000 == sum(s.credit_millionths for s in credit.shares)
+            self.newest[credit.result_id] = credit
             self.emitted += 1
 
-    def contents(self) -> dict[str, Credited]:
-        """Return the newest answers without their versions."""
-        return {key: replace(answer, version=0) for key, answer in self.newest.items()}
+    def contents(self) -> dict[str, OrderCredit]:
+        """Return the newest credit by result id, with version 0."""
+        return {result_id: replace(credit, version=0) for result_id, credit in self.newest.items()}
 
     def state(self) -> list[Any]:
-        """Return everything that is kept for the user, timers included."""
+        """Return all state of the user, timers included."""
         self.tester.handle.setGroupingKey(USER)
-        kept = [self.tester.peekMapState("touches", USER), self.tester.peekListState("conversions", USER)]
-        return [item for item in (*kept, self.tester.peekValueState("user", USER)) if item] + [
+        collections = [self.tester.peekMapState("touches", USER), self.tester.peekListState("conversions", USER)]
+        return [item for item in (*collections, self.tester.peekValueState("user", USER)) if item] + [
             *self.tester.handle.listTimers()
         ]
 
 
-def answer_of(row: Row) -> Credited:
-    """Return an output row as the rule's answer."""
+def credit_of(row: Row) -> OrderCredit:
+    """Return an output row as a dataclass of the rule."""
     fields = row.asDict()
-    return Credited(**{**fields, "credits": tuple(Credit(**credit.asDict()) for credit in fields["credits"])})
+    shares = tuple(TouchShare(**share.asDict()) for share in fields.pop("credits"))
+    return OrderCredit(**fields, shares=shares)
 
 
 @hypothesis_settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
-def test_any_order_and_any_split_end_in_the_answers_of_the_rule(data: st.DataObject) -> None:
-    """Rows one at a time, all together, reordered and delivered twice give the same final answers, and no state."""
+def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) -> None:
+    """Rows one at a time, all together, reordered or delivered twice give the same final credit and leave no state."""
     history = data.draw(histories(SPAN_MS, DELAY_MS))
-    again = data.draw(st.lists(st.sampled_from(history), max_size=3))
-    arrival = list(data.draw(st.permutations(history + again)))
-    run, together = Run(), Run()
+    repeats = data.draw(st.lists(st.sampled_from(history), max_size=3))
+    arrival = list(data.draw(st.permutations(history + repeats)))
+    run, together = UserRun(), UserRun()
 
     for n, call in enumerate(data.draw(splits(arrival))):
         run.at(T + 10 * n, *call)
     together.at(T, *arrival)
-    for each in (run, together):
-        each.at(T + 10 * LONG_SPAN_MS)
-        each.at(T + 20 * LONG_SPAN_MS)
+    for user_run in (run, together):
+        user_run.at(T + 10 * LONG_SPAN_MS)
+        user_run.at(T + 20 * LONG_SPAN_MS)
 
-    assert expected(USER, history) == run.contents() == together.contents()
+    assert expected_credits(USER, history) == run.contents() == together.contents()
     assert [] == run.state() == together.state()
 
 
 @hypothesis_settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(history=histories(LONG_SPAN_MS, RULES.delay_ms), jitter=st.randoms(use_true_random=False))
-def test_what_old_records_leave_behind_changes_no_answer(history: list[Record], jitter: Any) -> None:
-    """Over many windows the state forgets, and what arrives a little out of order is still answered by the rule."""
-    arrives = {identity(record): record.stored_at + jitter.randrange(RULES.settle_ms) for record in history}
-    arrival = sorted(history, key=lambda record: arrives[identity(record)])
-    run = Run()
+def test_eviction_of_old_records_changes_no_credit(history: list[UserRecord], jitter: Any) -> None:
+    """Over many windows old records are evicted, and records slightly out of order still get the credit of the rule."""
+    arrives_at = {identity(record): record.stored_at + jitter.randrange(RULES.settle_ms) for record in history}
+    arrival = sorted(history, key=lambda record: arrives_at[identity(record)])
+    run = UserRun()
 
     for record in arrival:
-        run.at(arrives[identity(record)], record)
-        kept = run.tester.peekMapState("touches", USER)
-        oldest = max(other.stored_at for other in arrival[: arrival.index(record) + 1]) - RULES.retention_ms
-        assert all(value[TOUCH.names.index("stored_at")] >= oldest for value in kept.values())
+        run.at(arrives_at[identity(record)], record)
+        touches = run.tester.peekMapState("touches", USER)
+        min_stored_at = max(other.stored_at for other in arrival[: arrival.index(record) + 1]) - RULES.retention_ms
+        assert all(value[TOUCH.names.index("stored_at")] >= min_stored_at for value in touches.values())
     run.at(T + 10 * LONG_SPAN_MS)
 
-    assert expected(USER, history) == run.contents()
+    assert expected_credits(USER, history) == run.contents()
     assert [] == run.state()
 
 
-def test_an_answer_is_provisional_then_restated_then_final() -> None:
-    """A touch that comes late but in time restates the answer; each step has a higher version."""
-    run, answers = Run(), []
+def test_credit_is_provisional_then_changed_then_final() -> None:
+    """A touch that arrives after the order but in time changes the credit; each change has a higher version."""
+    run, versions = UserRun(), []
     late = replace(CLICK, result_id="y", event_id="y", effective_ts=T + 1, stored_at=T + 20)
 
     for now, records in ((T, [CLICK]), (T + 8, [ORDER]), (T + 21, [late]), (ORDER.stored_at + 40, [])):
         run.at(now, *records)
-        answers += [(a.version, a.final, [c.value_micros for c in a.credits]) for a in run.newest.values()]
+        versions += [(c.version, c.final, [s.value_micros for s in c.shares]) for c in run.newest.values()]
 
-    assert [(4, False, [100]), (6, False, [50, 50]), (7, True, [50, 50])] == answers
+    assert [(4, False, [100]), (6, False, [50, 50]), (7, True, [50, 50])] == versions
 
 
-def test_a_touch_that_comes_too_late_is_counted_and_earns_nothing() -> None:
-    """After the lateness has passed the credits stand."""
-    run = Run()
+def test_touch_stored_too_late_is_counted_and_earns_nothing() -> None:
+    """A touch that is stored after the allowed lateness does not change the shares."""
+    run = UserRun()
     late = replace(CLICK, stored_at=ORDER.stored_at + RULES.lateness_ms + 1)
 
     run.at(T + 8, ORDER)
     run.at(T + 100, late)
 
-    assert [("unattributed", 1, True)] == [(a.code, a.late_touches, a.final) for a in run.newest.values()]
+    assert [("unattributed", 1, True)] == [(c.code, c.late_touches, c.final) for c in run.newest.values()]
 
 
-def test_the_same_records_again_say_nothing_new() -> None:
-    """A redelivery by the engine emits no row."""
-    run = Run()
+def test_same_records_again_emit_no_row() -> None:
+    """Records that the engine delivers a second time emit no row."""
+    run = UserRun()
     run.at(T + 8, CLICK, ORDER)
 
     run.at(T + 9, CLICK, ORDER)
@@ -157,69 +158,69 @@ def test_the_same_records_again_say_nothing_new() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["early-copy-first", "late-copy-first"])
-def test_a_touch_stored_twice_counts_from_its_first_time(first: int) -> None:
-    """An earlier query that restarted may store a result again; the order of reading does not matter."""
-    run = Run()
+def test_touch_stored_twice_counts_from_its_first_append(first: int) -> None:
+    """If a restarted upstream query stores a result twice, the earlier append counts, in either order of reading."""
+    run = UserRun()
     late = replace(CLICK, stored_at=ORDER.stored_at + RULES.lateness_ms + 1)
     copies = [CLICK, late]
 
     for record in (ORDER, copies[first], copies[1 - first]):
         run.at(T + 40, record)
 
-    assert [("attributed", 0)] == [(answer.code, answer.late_touches) for answer in run.newest.values()]
+    assert [("attributed", 0)] == [(credit.code, credit.late_touches) for credit in run.newest.values()]
 
 
-def test_a_user_with_too_many_touches_keeps_the_newest_and_says_so() -> None:
-    """The state of one user is bounded, and an answer that may miss touches is marked."""
-    run = Run(replace(RULES, most_touches=3))
+def test_user_with_too_many_touches_keeps_the_newest() -> None:
+    """The state of one user is bounded, and credit that may miss an evicted touch is marked as truncated."""
+    run = UserRun(replace(RULES, max_user_touches=3))
     many = [replace(CLICK, result_id=f"x{n}", event_id=f"x{n}", effective_ts=T + n) for n in range(5)]
 
     run.at(T + 4, *many)
     run.at(T + 8, ORDER)
 
     assert 3 == len(run.tester.peekMapState("touches", USER))
-    assert [(True, 3)] == [(answer.path_truncated, len(answer.credits)) for answer in run.newest.values()]
+    assert [(True, 3)] == [(credit.path_truncated, len(credit.shares)) for credit in run.newest.values()]
 
 
 @hypothesis_settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories(SPAN_MS, DELAY_MS), erased_at=st.integers(T, T + SPAN_MS + DELAY_MS))
-def test_erasure_in_any_split_ends_one_life_and_begins_another(
-    data: st.DataObject, history: list[Record], erased_at: int
+def test_erasure_in_any_split_separates_old_and_new_records(
+    data: st.DataObject, history: list[UserRecord], erased_at: int
 ) -> None:
-    """What was answered before an erasure stands; what comes after it counts on its own, without old touches."""
-    arrival = sorted([Erasure(erased_at), *history], key=lambda each: (each.stored_at, isinstance(each, Erasure)))
-    run = Run()
+    """Credit from before an erasure does not change; later orders earn without the touches from before it."""
+    arrival = sorted([Erasure(erased_at), *history], key=lambda record: (record.stored_at, isinstance(record, Erasure)))
+    run = UserRun()
 
     for call in data.draw(splits(arrival)):
-        run.at(max(each.stored_at for each in call), *call)
+        run.at(max(record.stored_at for record in call), *call)
     run.at(T + 10 * LONG_SPAN_MS)
 
-    before = [each for each in history if each.stored_at <= erased_at]
-    assert expected_of_two_lives(USER, history, erased_at) == run.contents()
-    assert {*expected(USER, before)} <= {*run.contents()}
-    assert sum(isinstance(r, Conversion) for r in history) == sum(a.records for a in run.newest.values())
+    before = [record for record in history if record.stored_at <= erased_at]
+    assert expected_with_erasure(USER, history, erased_at) == run.contents()
+    assert {*expected_credits(USER, before)} <= {*run.contents()}
+    assert sum(isinstance(r, Conversion) for r in history) == sum(c.records for c in run.newest.values())
     assert [] == run.state()
 
 
-def test_erasure_forgets_the_user_and_keeps_the_totals() -> None:
-    """A tombstone makes answers final, removes all touches and orders, and older touches do not come back."""
-    run = Run()
+def test_erasure_clears_the_user_and_keeps_the_totals() -> None:
+    """A tombstone makes credit final and removes touches and orders; older touches that arrive later are ignored."""
+    run = UserRun()
     run.at(T + 8, CLICK, ORDER)
 
     run.at(T + 50, Erasure(T + 50))
 
-    assert [("attributed", True)] == [(answer.code, answer.final) for answer in run.newest.values()]
+    assert [("attributed", True)] == [(credit.code, credit.final) for credit in run.newest.values()]
     assert ({}, []) == (run.tester.peekMapState("touches", USER), run.tester.peekListState("conversions", USER))
     stored_again = replace(CLICK, version=4, stored_at=T + 54)
     run.at(T + 60, CLICK, stored_again, replace(ORDER, src="events:0:2", stored_at=T + 55))
-    assert ["attributed", "unattributed"] == [run.newest[f"{USER}/a/o1{life}"].code for life in ("", f"/{T + 50}")]
+    assert ["attributed", "unattributed"] == [run.newest[f"{USER}/a/o1{suffix}"].code for suffix in ("", f"/{T + 50}")]
     run.at(T + 10 * LONG_SPAN_MS)
     assert [] == run.state()
 
 
-def test_a_user_who_stays_active_has_one_timer() -> None:
-    """The end of the state moves with each record, and the timer that stands is enough."""
-    run = Run()
+def test_active_user_has_only_one_timer() -> None:
+    """Each record postpones the end of the state, and the registered timer stays."""
+    run = UserRun()
 
     for n in range(5):
         run.at(T + n, replace(CLICK, result_id=f"x{n}", stored_at=T + n))
@@ -232,6 +233,6 @@ def test_a_user_who_stays_active_has_one_timer() -> None:
 
 
 @pytest.mark.parametrize(("schema", "record"), [(TOUCH, CLICK), (CONVERSION, ORDER)], ids=["touch", "conversion"])
-def test_the_state_holds_every_field_of_the_rule(schema: Any, record: Record) -> None:
-    """State is written field by field, so that both must have the same fields in the same order."""
+def test_state_schema_has_every_field_of_the_rule(schema: Any, record: UserRecord) -> None:
+    """State is written by position, so the schema and the dataclass have the same fields in the same order."""
     assert list(record.__dataclass_fields__) == schema.names

@@ -1,4 +1,4 @@
-"""The credit rule: which touches are eligible, at every boundary, and what becomes of late and repeated records."""
+"""The credit rule: eligible touches at every boundary, late touches, and repeated records."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from examples.attribution.credit.models import DAY_MS, CreditRules, Lookback
-from examples.attribution.credit.rule import Conversion, Credited, Touch, credit
+from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, assign_credit
 
 T = 100 * DAY_MS
 RULES = CreditRules(model="linear")
@@ -14,21 +14,21 @@ ORDER = Conversion("events:0:1", "a", "o", T, "e", 100, T + 1, T + 2, T + 3)
 
 
 def touch(name: str, age_ms: int, kind: str = "click", **fields: Any) -> Touch:
-    """Return a valid touch this long before the order, stored at once."""
+    """Return a valid touch `age_ms` before the order, stored without delay."""
     values = {"event_id": name, "impression_id": f"{name}-id", "campaign_id": "c", "stored_at": T - age_ms, **fields}
     return Touch(name, values.pop("version", 2), kind, values.pop("is_valid", True), T - age_ms, **values)
 
 
-def credited(*touches: Touch, rules: CreditRules = RULES, records: tuple[Conversion, ...] = (ORDER,)) -> Credited:
-    """Return the answer to the order, the same for both orders of arrival."""
-    answer = credit("u", records, touches, rules)
-    assert answer == credit("u", tuple(reversed(records)), tuple(reversed(touches)), rules)
-    return answer
+def credit_of(*touches: Touch, rules: CreditRules = RULES, records: tuple[Conversion, ...] = (ORDER,)) -> OrderCredit:
+    """Return the credit of the order; it must not depend on the order of arrival."""
+    credit = assign_credit("u", records, touches, rules)
+    assert credit == assign_credit("u", tuple(reversed(records)), tuple(reversed(touches)), rules)
+    return credit
 
 
 def path(*touches: Touch, rules: CreditRules = RULES) -> list[str]:
-    """Return the names of the touches that earn, in order."""
-    return [earned.result_id for earned in credited(*touches, rules=rules).credits]
+    """Return the names of the touches that earn, oldest first."""
+    return [share.result_id for share in credit_of(*touches, rules=rules).shares]
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def path(*touches: Touch, rules: CreditRules = RULES) -> list[str]:
         pytest.param("impression", DAY_MS + 1, [], id="view-just-outside"),
     ],
 )
-def test_a_touch_counts_inside_its_lookback_only(kind: str, age_ms: int, expected: list[str]) -> None:
-    """Clicks count for seven days, impressions for one; both ends are inside."""
+def test_touch_earns_only_inside_its_lookback_window(kind: str, age_ms: int, expected: list[str]) -> None:
+    """Clicks earn for seven days and impressions for one; both ends belong to the window."""
     assert expected == path(touch("x", age_ms, kind, stored_at=T))
 
 
-def test_a_campaign_may_have_lookbacks_of_its_own() -> None:
-    """A campaign with a shorter window loses touches that others keep."""
+def test_campaign_can_override_the_lookback_windows() -> None:
+    """A touch of a campaign with a shorter window does not earn where touches of other campaigns do."""
     rules = replace(RULES, lookback_of_campaign={"short": Lookback(10, 0)})
 
     assert ["y"] == path(touch("x", 11, campaign_id="short"), touch("y", 11), rules=rules)
 
 
-def test_a_click_takes_all_credit_from_views() -> None:
-    """With click priority an impression earns only where no click is in its window; without it both earn."""
+def test_click_takes_all_credit_from_impressions() -> None:
+    """With click priority, impressions earn only if no click is in its window; without it, both earn."""
     click, view = touch("k", 20), touch("v", 10, "impression")
 
     assert ["k"] == path(view, click)
@@ -65,56 +65,56 @@ def test_a_click_takes_all_credit_from_views() -> None:
     assert ["k", "v"] == path(view, click, rules=replace(RULES, click_priority=False))
 
 
-def test_an_impression_never_earns_beside_its_own_click() -> None:
-    """One interaction is one touch, and the click wins."""
-    shown, click = touch("v", 30, "impression", impression_id="i"), touch("k", 20, impression_id="i")
+def test_impression_never_earns_with_its_own_click() -> None:
+    """An impression and the click on it are one touch, and the click earns."""
+    view, click = touch("v", 30, "impression", impression_id="i"), touch("k", 20, impression_id="i")
 
-    assert ["k"] == path(shown, click, rules=replace(RULES, click_priority=False))
+    assert ["k"] == path(view, click, rules=replace(RULES, click_priority=False))
 
 
 def test_touches_are_ordered_by_time_then_click_then_event_id() -> None:
-    """The order is total, so that results cannot depend on arrival."""
+    """The order of touches is total, so credit cannot depend on the order of arrival."""
     rules = replace(RULES, click_priority=False)
     touches = [touch("b", 5), touch("a", 5), touch("0", 5, "impression"), touch("z", 6)]
 
     assert ["z", "a", "b", "0"] == path(*touches, rules=rules)
 
 
-def test_an_order_without_touches_is_unattributed_and_counted() -> None:
-    """Organic orders are never dropped, or totals would not reconcile."""
-    answer = credited()
+def test_order_without_touches_is_unattributed_and_counted() -> None:
+    """Orders without touches are kept, because totals must reconcile."""
+    credit = credit_of()
 
-    assert ("unattributed", 100, 1, ()) == (answer.code, answer.value_micros, answer.records, answer.credits)
+    assert ("unattributed", 100, 1, ()) == (credit.code, credit.value_micros, credit.records, credit.shares)
 
 
-def test_repeated_touches_of_a_campaign_all_earn() -> None:
-    """Repeats are not collapsed; credits and money add up."""
-    answer = credited(touch("x", 3), touch("y", 2), touch("z", 1))
+def test_all_touches_of_one_campaign_earn() -> None:
+    """Touches of the same campaign are not merged; their shares and their money add up."""
+    credit = credit_of(touch("x", 3), touch("y", 2), touch("z", 1))
 
     assert [("c", 333_334, 34), ("c", 333_333, 33), ("c", 333_333, 33)] == [
-        (earned.campaign_id, earned.credit_millionths, earned.value_micros) for earned in answer.credits
+        (share.campaign_id, share.credit_millionths, share.value_micros) for share in credit.shares
     ]
 
 
-def test_the_key_campaign_marks_the_key_touch_of_the_w_model() -> None:
-    """The first touch between the ends that belongs to a key campaign earns as much as the ends."""
+def test_key_campaign_marks_the_key_touch_of_w() -> None:
+    """In the W model the first touch of a key campaign between the ends earns as much as each end."""
     rules = replace(RULES, model="w", key_campaigns=frozenset({"lead"}))
-    names = {"a": "lead", "b": "c", "c": "lead", "d": "lead"}
-    touches = [touch(name, 9 - n, campaign_id=campaign) for n, (name, campaign) in enumerate(names.items())]
+    campaigns = {"a": "lead", "b": "c", "c": "lead", "d": "lead"}
+    touches = [touch(name, 9 - n, campaign_id=campaign) for n, (name, campaign) in enumerate(campaigns.items())]
 
-    answer = credited(*touches, rules=rules)
+    credit = credit_of(*touches, rules=rules)
 
-    assert [30, 10, 30, 30] == [earned.value_micros for earned in answer.credits]
+    assert [30, 10, 30, 30] == [share.value_micros for share in credit.shares]
 
 
-def test_a_path_above_the_cap_keeps_its_oldest_touch_and_the_newest_others() -> None:
-    """Whoever opened the path stays in it, and the answer says that it was cut."""
+def test_long_path_keeps_its_oldest_and_newest_touches() -> None:
+    """A path above the maximum keeps its first touch and the newest others, and its credit is marked as truncated."""
     touches = [touch(name, 10 - n) for n, name in enumerate("abcde")]
-    rules = replace(RULES, longest_path=3)
+    rules = replace(RULES, max_path_touches=3)
 
     assert ["a", "d", "e"] == path(*touches, rules=rules)
-    assert credited(*touches, rules=rules).path_truncated
-    assert not credited(*touches[:3], rules=rules).path_truncated
+    assert credit_of(*touches, rules=rules).path_truncated
+    assert not credit_of(*touches[:3], rules=rules).path_truncated
 
 
 @pytest.mark.parametrize(
@@ -125,17 +125,17 @@ def test_a_path_above_the_cap_keeps_its_oldest_touch_and_the_newest_others() -> 
         pytest.param(1, ([], 1), id="just-outside"),
     ],
 )
-def test_a_touch_counts_if_it_is_stored_soon_after_the_order(late_ms: int, expected: tuple[list[str], int]) -> None:
-    """Ten minutes after the order its credits stand; later touches are counted as late."""
+def test_touch_earns_if_stored_soon_after_the_order(late_ms: int, expected: tuple[list[str], int]) -> None:
+    """A touch that is stored later than ten minutes after the order earns nothing and is counted as late."""
     late = touch("x", 5, stored_at=ORDER.stored_at + RULES.lateness_ms + late_ms)
 
-    answer = credited(late)
+    credit = credit_of(late)
 
-    assert expected == ([earned.result_id for earned in answer.credits], answer.late_touches)
+    assert expected == ([share.result_id for share in credit.shares], credit.late_touches)
 
 
-def test_the_newest_version_of_a_touch_that_is_in_time_counts() -> None:
-    """A touch that turns out to be a duplicate loses its credit, unless that is found out too late."""
+def test_newest_version_of_a_touch_in_time_counts() -> None:
+    """A touch that becomes a duplicate loses its credit, unless that version is stored too late."""
     matched = touch("x", 5)
     duplicate = replace(matched, version=4, is_valid=False)
     too_late = replace(duplicate, stored_at=ORDER.stored_at + RULES.lateness_ms + 1)
@@ -144,18 +144,18 @@ def test_the_newest_version_of_a_touch_that_is_in_time_counts() -> None:
     assert ["x"] == path(matched, too_late)
 
 
-def test_a_repeated_order_is_one_order_with_its_first_time_and_last_value() -> None:
-    """Copies are counted as records; a changed value restates the money; too late a change does not."""
+def test_repeated_order_has_its_first_time_and_last_value() -> None:
+    """Copies count as records of one order, and a changed value changes the money unless it is stored too late."""
     copy = replace(ORDER, src="events:0:2", event_id="f", effective_ts=T + 5, stored_at=T + 50)
     changed = replace(copy, src="events:0:3", effective_ts=T + 6, value_micros=70)
     too_late = replace(changed, src="events:0:4", effective_ts=T + 7, value_micros=1, stored_at=T + DAY_MS)
 
-    answer = credited(touch("x", -1), touch("y", 1), records=(ORDER, copy, changed, too_late))
+    credit = credit_of(touch("x", -1), touch("y", 1), records=(ORDER, copy, changed, too_late))
 
     assert (T, 70, 4, ["y"]) == (
-        answer.effective_ts,
-        answer.value_micros,
-        answer.records,
-        [earned.result_id for earned in answer.credits],
+        credit.effective_ts,
+        credit.value_micros,
+        credit.records,
+        [share.result_id for share in credit.shares],
     )
-    assert 70 == sum(earned.value_micros for earned in answer.credits)
+    assert 70 == sum(share.value_micros for share in credit.shares)
