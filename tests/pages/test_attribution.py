@@ -161,8 +161,6 @@ def test_rows_of_the_schemas_follow_from_the_rules(story: list[Appended]) -> Non
 
     assert request.value == _row_of_schema("events", "INPUT")
     assert event == _row_of_schema("events", "EVENTS")
-    assert {k: v for k, v in asdict(click).items() if v is not None} == _row_of_schema("results", "ATTRIBUTED")
-    assert {"result_id": slots_count.result_id, **asdict(slots_count)} == _row_of_schema(
-        "attributed_to_pacing", "PACING"
-    )
+    assert {k: v for k, v in click.items() if v is not None} == _row_of_schema("results", "ATTRIBUTED")
+    assert asdict(slots) | {"result_id": slots.result_id} == _row_of_schema("attributed_to_pacing", "PACING")
     assert _credit(story) == _row_of_schema("touches_to_credit", "CREDITS")
