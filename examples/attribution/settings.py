@@ -49,7 +49,7 @@ class Settings:
     duration: float = 60
     """Seconds of measured traffic after the warm-up; 0 runs until Ctrl-C."""
     warm_up_seconds: float = 25
-    """Seconds of traffic at a growing rate before the measured part. It is reconciled, but not in the latencies.
+    """Seconds of traffic at a growing rate before the measured part. Reconciled, but not part of the latencies.
 
     Longer than the trigger interval, because the first batch boundary of a cold JVM takes seconds.
     """

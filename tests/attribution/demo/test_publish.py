@@ -69,5 +69,5 @@ def test_publish_writes_nothing_for_an_invalid_run(tmp_path: Path, faulty: Repor
     ],
 )
 def test_command_names_only_options_that_differ_from_defaults(options: DemoOptions, command: str) -> None:
-    """The command beside the numbers repeats the run."""
+    """The published command repeats the run."""
     assert command == command_of(options)
