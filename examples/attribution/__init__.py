@@ -1,1 +1,1 @@
-"""The ad-attribution pipeline: one hop per module, put together by `pipeline`."""
+"""The ad-attribution pipeline: one query per module, and `pipeline` to start them together."""

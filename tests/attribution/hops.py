@@ -99,7 +99,7 @@ class HopClient:
         return self.newest
 
     def await_contents(self, expected: dict[str, dict[str, Any]], queries: Sequence[StreamingQuery]) -> None:
-        """Wait until the newest versions equal `expected`, not counting the version numbers."""
+        """Wait until the newest versions equal `expected`, ignoring their version numbers."""
 
         def contents() -> dict[str, dict[str, Any]]:
             raise_if_failed(queries)

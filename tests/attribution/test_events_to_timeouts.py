@@ -32,10 +32,12 @@ TIME_FIELDS = ("effective_ts", "request_ts", "server_ts", "appended_at")
 def transaction(n: int, now: int) -> list[Event]:
     """Return one of five patterns: no impression, complete, only a click, only an impression, impression sent later."""
     request = Event(now, f"r{n}", f"src:0:{n}0", "request", f"t{n}", now, "c", now, now, slots=("s",))
-    shown = replace(request, event_id=f"i{n}", src=f"src:0:{n}1", kind="impression", slots=(), slot_id="s")
-    shown = replace(shown, impression_id=f"i{n}", creative_length_ms=9)
-    click = replace(shown, event_id=f"k{n}", src=f"src:0:{n}2", kind="click", slot_id=None, creative_length_ms=None)
-    return [[request], [request, shown, click], [click], [shown], [request, shown]][n % 5]
+    impression = replace(request, event_id=f"i{n}", src=f"src:0:{n}1", kind="impression", slots=(), slot_id="s")
+    impression = replace(impression, impression_id=f"i{n}", creative_length_ms=9)
+    click = replace(
+        impression, event_id=f"k{n}", src=f"src:0:{n}2", kind="click", slot_id=None, creative_length_ms=None
+    )
+    return [[request], [request, impression, click], [click], [impression], [request, impression]][n % 5]
 
 
 class TimeoutsRun:

@@ -78,7 +78,7 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     Return the results of one transaction; all events carry the same `transaction_id` and `request_ts`.
 
     With `now` (UTC milliseconds), pending results whose deadline has passed become `unfilled` or `orphan_*`. Their
-    version lies between that of the pending result and that of any result that knows one more record.
+    version is higher than that of the pending result, and lower than that of any result from one more record.
     """
     records = _first_per(sorted(events, key=_order), lambda event: event.src)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))

@@ -1,8 +1,8 @@
 """
 The correlation rule over time, without Spark: the state of one transaction, its timeouts, and its end.
 
-A timeout never hides a match: its version lies between that of the result it replaces and that of any result that
-knows one more record.
+A timeout never hides a match: its version is higher than that of the pending result, and lower than that of any result
+from one more record.
 """
 
 from collections.abc import Iterable

@@ -69,7 +69,7 @@ def test_complete_view_matches_every_step() -> None:
     """A request, its impression, a click and all playback steps are all matched, and the slot is filled."""
     steps = [callback(step, step, T + (n + 2) * SECOND) for n, step in enumerate(STEPS)]
 
-    found = codes(request(), impression(), callback("click", "k", T + 5 * SECOND), *steps)
+    actual = codes(request(), impression(), callback("click", "k", T + 5 * SECOND), *steps)
 
     assert {
         "request/r": "accepted",
@@ -77,7 +77,7 @@ def test_complete_view_matches_every_step() -> None:
         "impression/i": "matched",
         "click/k": "matched",
         **{f"{step}/{step}": "matched" for step in STEPS},
-    } == found
+    } == actual
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_complete_view_matches_every_step() -> None:
 )
 def test_impression_matches_up_to_five_minutes_after_request(delay_ms: int, code: str) -> None:
     """The window includes both ends; a late impression fills no slot."""
-    found = codes(request(), impression(at=T + delay_ms))
+    actual = codes(request(), impression(at=T + delay_ms))
 
-    assert code == found["impression/i"]
-    assert ("filled" if code == "matched" else "pending") == found["slot/s"]
+    assert code == actual["impression/i"]
+    assert ("filled" if code == "matched" else "pending") == actual["slot/s"]
 
 
 @pytest.mark.parametrize(
@@ -153,58 +153,58 @@ def test_impression_before_its_request_uses_collector_times(
     early_ms: int, server_delay_ms: int, expected: tuple[str, bool]
 ) -> None:
     """Two seconds of clock skew are tolerated; beyond that, collector times decide and `clock_skew` is set."""
-    shown = impression(at=T - early_ms, server=T + server_delay_ms)
+    impression_event = impression(at=T - early_ms, server=T + server_delay_ms)
 
-    result = next(r for r in correlate([request(), shown], WINDOWS) if r.kind == "impression")
+    result = next(r for r in correlate([request(), impression_event], WINDOWS) if r.kind == "impression")
 
     assert expected == (result.code, result.clock_skew)
 
 
 def test_skewed_device_clock_stays_flagged() -> None:
     """The result keeps the `clock_skew` flag of the decoder."""
-    shown = replace(impression(), clock_skew=True)
+    impression_event = replace(impression(), clock_skew=True)
 
-    assert [True] == [r.clock_skew for r in correlate([request(), shown], WINDOWS) if r.kind == "impression"]
+    assert [True] == [r.clock_skew for r in correlate([request(), impression_event], WINDOWS) if r.kind == "impression"]
 
 
 def test_first_impression_of_a_slot_is_billable() -> None:
     """The earliest impression of a slot is billable; for equal times, the lowest event id decides."""
-    found = codes(request(), impression("i2", T + 5), impression("i1", T + 5), impression("i0", T + 6))
+    actual = codes(request(), impression("i2", T + 5), impression("i1", T + 5), impression("i0", T + 6))
 
     assert ("matched", "duplicate_impression", "duplicate_impression") == (
-        found["impression/i1"],
-        found["impression/i2"],
-        found["impression/i0"],
+        actual["impression/i1"],
+        actual["impression/i2"],
+        actual["impression/i0"],
     )
 
 
 def test_impressions_of_different_slots_all_match() -> None:
     """Each slot of a request has its own billable impression."""
-    found = codes(request(slots=("a", "b")), impression("i1", slot_id="a"), impression("i2", slot_id="b"))
+    actual = codes(request(slots=("a", "b")), impression("i1", slot_id="a"), impression("i2", slot_id="b"))
 
-    assert {"slot/a": "filled", "slot/b": "filled"} == {k: v for k, v in found.items() if k.startswith("slot/")}
-    assert ("matched", "matched") == (found["impression/i1"], found["impression/i2"])
+    assert {"slot/a": "filled", "slot/b": "filled"} == {k: v for k, v in actual.items() if k.startswith("slot/")}
+    assert ("matched", "matched") == (actual["impression/i1"], actual["impression/i2"])
 
 
 def test_impression_of_an_unrequested_slot_is_invalid() -> None:
     """An impression of an unknown slot is neither billable nor a duplicate, and its click is an orphan."""
-    found = codes(request(), impression(slot_id="other"), callback("click", "k", T + 2 * SECOND))
+    actual = codes(request(), impression(slot_id="other"), callback("click", "k", T + 2 * SECOND))
 
-    assert ("invalid_slot", "orphan_click", "pending") == (found["impression/i"], found["click/k"], found["slot/s"])
+    assert ("invalid_slot", "orphan_click", "pending") == (actual["impression/i"], actual["click/k"], actual["slot/s"])
 
 
 def test_orphan_impression_does_not_fill_the_slot() -> None:
     """Only after a billable impression is the next one a duplicate."""
-    found = codes(request(), impression("early", T - 6 * MINUTE), impression("good", T + MINUTE))
+    actual = codes(request(), impression("early", T - 6 * MINUTE), impression("good", T + MINUTE))
 
-    assert ("orphan_impression", "matched") == (found["impression/early"], found["impression/good"])
+    assert ("orphan_impression", "matched") == (actual["impression/early"], actual["impression/good"])
 
 
 def test_repeated_event_id_is_counted_as_duplicate_event() -> None:
     """A retry of the sender adds one `duplicate_event` per copy, and changes no other result."""
     copies = [replace(impression(), src=f"topic:0:{n}") for n in range(3)]
 
-    found = codes(request(), *copies)
+    actual = codes(request(), *copies)
 
     assert {
         "request/r": "accepted",
@@ -212,7 +212,7 @@ def test_repeated_event_id_is_counted_as_duplicate_event() -> None:
         "impression/i": "matched",
         "duplicate_event/impression/i/1": "duplicate_event",
         "duplicate_event/impression/i/2": "duplicate_event",
-    } == found
+    } == actual
 
 
 def test_record_that_is_read_twice_is_not_a_duplicate_event() -> None:
@@ -222,16 +222,16 @@ def test_record_that_is_read_twice_is_not_a_duplicate_event() -> None:
 
 def test_second_request_is_a_duplicate_request() -> None:
     """The earliest request counts, but the slots of all requests exist."""
-    found = codes(request("r1", T, ("a",)), request("r2", T + 1, ("b",)), impression(slot_id="b"))
+    actual = codes(request("r1", T, ("a",)), request("r2", T + 1, ("b",)), impression(slot_id="b"))
 
     assert ("accepted", "duplicate_request", "pending", "filled", "matched") == tuple(
-        found[k] for k in ("request/r1", "request/r2", "slot/a", "slot/b", "impression/i")
+        actual[k] for k in ("request/r1", "request/r2", "slot/a", "slot/b", "impression/i")
     )
 
 
 def test_only_the_first_click_and_step_of_an_impression_count() -> None:
     """Later clicks, and later steps of the same kind, are repeats."""
-    found = codes(
+    actual = codes(
         request(),
         impression(),
         callback("click", "k1", T + 2 * SECOND),
@@ -241,7 +241,7 @@ def test_only_the_first_click_and_step_of_an_impression_count() -> None:
     )
 
     assert ("matched", "repeat_click", "matched", "repeat_step") == tuple(
-        found[k] for k in ("click/k1", "click/k2", "start/p1", "start/p2")
+        actual[k] for k in ("click/k1", "click/k2", "start/p1", "start/p2")
     )
 
 
@@ -254,20 +254,22 @@ def test_complete_without_an_earlier_step_is_partial(missing: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "codes_of_callbacks"),
+    ("impression_event", "codes_of_callbacks"),
     [
         pytest.param(impression(at=T + 6 * MINUTE), ("late_click", "late_step"), id="late-impression"),
         pytest.param(impression(at=T - 6 * MINUTE), ("orphan_click", "orphan_step"), id="orphan-impression"),
         pytest.param(impression(slot_id="x"), ("orphan_click", "orphan_step"), id="invalid-slot"),
     ],
 )
-def test_callbacks_of_unmatched_impression_do_not_match(shown: Event, codes_of_callbacks: tuple[str, str]) -> None:
+def test_callbacks_of_unmatched_impression_do_not_match(
+    impression_event: Event, codes_of_callbacks: tuple[str, str]
+) -> None:
     """A click or playback step matches only if its impression does."""
-    at = shown.effective_ts + SECOND
+    at = impression_event.effective_ts + SECOND
 
-    found = codes(request(), shown, callback("click", "k", at), callback("start", "p", at))
+    actual = codes(request(), impression_event, callback("click", "k", at), callback("start", "p", at))
 
-    assert codes_of_callbacks == (found["click/k"], found["start/p"])
+    assert codes_of_callbacks == (actual["click/k"], actual["start/p"])
 
 
 def test_unmatched_results_are_pending_with_a_deadline() -> None:
@@ -291,9 +293,9 @@ def test_impression_without_request_becomes_an_orphan(after_ms: int, expected: t
     """An impression and its clicks become orphans one millisecond after the deadline of the impression."""
     shown_at = T + SECOND
 
-    found = codes(impression(at=shown_at), callback("click", "k", shown_at), now=shown_at + 5 * MINUTE + after_ms)
+    actual = codes(impression(at=shown_at), callback("click", "k", shown_at), now=shown_at + 5 * MINUTE + after_ms)
 
-    assert expected == (found["impression/i"], found["click/k"])
+    assert expected == (actual["impression/i"], actual["click/k"])
 
 
 @pytest.mark.parametrize(
@@ -311,11 +313,11 @@ def test_pending_results_time_out_after_their_deadlines(events: list[Event], res
 
 def test_timeout_version_is_between_pending_and_match() -> None:
     """A timeout replaces the pending result, and a later match replaces the timeout."""
-    shown = impression(at=T + 5 * MINUTE)
+    impression_event = impression(at=T + 5 * MINUTE)
 
     pending = correlate([request()], WINDOWS)
     timed_out = correlate([request()], WINDOWS, now=T + 6 * MINUTE)
-    matched = correlate([request(), shown], WINDOWS)
+    matched = correlate([request(), impression_event], WINDOWS)
 
     slots = [next(r for r in results if r.kind == "slot") for results in (pending, timed_out, matched)]
     assert ["pending", "unfilled", "filled"] == [slot.code for slot in slots]

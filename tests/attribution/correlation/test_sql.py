@@ -56,14 +56,14 @@ def by_id(rows: list[Any]) -> Results:
 
 
 def differences(
-    many: list[list[Event]], found: dict[tuple[int, int], tuple[Results, Results]], windows: Windows = WINDOWS
+    many: list[list[Event]], sql_results: dict[tuple[int, int], tuple[Results, Results]], windows: Windows = WINDOWS
 ) -> list[str]:
     """Compare with the plain rule: all results of each prefix, and the changes of its last event."""
     problems = []
     for n, history in enumerate(many):
         folded: Results = {}
         for length in range(1, len(history) + 1):
-            results, changes = found[n, length]
+            results, changes = sql_results[n, length]
             expected = {result.result_id: result for result in correlate(history[:length], windows)}
             before = {k: replace(v, version=0) for k, v in folded.items()}
             changed = {k: v for k, v in expected.items() if before.get(k) != replace(v, version=0)}
@@ -80,11 +80,11 @@ def test_sql_equals_rule_for_histories_and_their_prefixes(spark: SparkSession) -
     # All histories run in one Spark job, because planning takes seconds.
     many = drawn(histories(), HISTORIES)
 
-    found = evaluated(spark, many)
+    sql_results = evaluated(spark, many)
 
-    assert [] == differences(many, found)
-    codes = {result.code for results, _ in found.values() for result in results.values()}
+    assert [] == differences(many, sql_results)
+    codes = {result.code for results, _ in sql_results.values() for result in results.values()}
     assert ALL_CODES == codes
     # The comparison can fail: a rule with a window that is one millisecond longer differs.
     longer = replace(WINDOWS, request_to_impression_ms=WINDOWS.request_to_impression_ms + 1)
-    assert [] != differences(many, found, longer)
+    assert [] != differences(many, sql_results, longer)

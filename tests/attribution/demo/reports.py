@@ -1,4 +1,4 @@
-"""Reports of made-up runs."""
+"""Reports of invented runs, for tests."""
 
 from collections import Counter, deque
 from typing import Literal

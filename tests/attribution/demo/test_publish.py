@@ -22,10 +22,10 @@ def test_publish_writes_conditions_rows_over_delivery_and_cpu(tmp_path: Path) ->
     publish(OPTIONS, report("real-time", 5, []), replace(report("micro-batch", 450, [], 70), cpu=None), path)
 
     content = json.loads(path.read_text(encoding="utf-8"))
-    numbers = {"records": 1, "p50_ms": 5, "p90_ms": 5, "p99_ms": 5, "max_ms": 5}
+    columns = {"records": 1, "p50_ms": 5, "p90_ms": 5, "p99_ms": 5, "max_ms": 5}
     assert [
-        {"mode": "real-time", "hop": "end to end", **numbers},
-        {"mode": "micro-batch", "hop": "end to end", **{name: n and 450 for name, n in numbers.items()}, "records": 1},
+        {"mode": "real-time", "hop": "end to end", **columns},
+        {"mode": "micro-batch", "hop": "end to end", **{name: n and 450 for name, n in columns.items()}, "records": 1},
     ] == content["rows"]
     assert {"goal": 10, "real_time": 1, "micro_batch": 60} == content["over_delivered"]
     assert {"real_time": 0.9, "micro_batch": None} == content["cpu"]

@@ -34,12 +34,14 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
     assert ["campaign-0", "10", "11", "1", "1.10", "40", "s", "1"] in [line.split() for line in text.splitlines()]
 
 
-@pytest.mark.parametrize(("own", "machine", "is_full"), [(0.9, 1.79, False), (0.9, 1.81, True), (1.81, 1.7, True)])
+@pytest.mark.parametrize(
+    ("spark_cores", "machine_cores", "is_full"), [(0.9, 1.79, False), (0.9, 1.81, True), (1.81, 1.7, True)]
+)
 def test_busy_machine_is_reported_in_one_line(
-    capsys: pytest.CaptureFixture[str], own: float, machine: float, is_full: bool
+    capsys: pytest.CaptureFixture[str], spark_cores: float, machine_cores: float, is_full: bool
 ) -> None:
     """If this run or other programs fill the machine, the report says so and names the remedy."""
-    print_report(replace(report("real-time", 12, []), cpu=Cpu(60, 2, {"Spark": own}, machine)))
+    print_report(replace(report("real-time", 12, []), cpu=Cpu(60, 2, {"Spark": spark_cores}, machine_cores)))
 
     lines = [line for line in capsys.readouterr().out.splitlines() if "more than 90%" in line]
     assert is_full == bool(lines)
