@@ -45,8 +45,8 @@ def _identity_series(numbers: pd.Series) -> pd.Series:
 
 def _table_function(probe: OperatorProbe) -> DataFrame:
     function: Any = F.udtf(_Double, returnType="m int")
-    probe.spark.udtf.register("double", function)
-    return probe.sql("select k, m from rows, lateral double(n)")
+    probe.spark.udtf.register("doubled", function)
+    return probe.sql("select k, m from rows, lateral doubled(n)")
 
 
 def _pandas_state(probe: OperatorProbe) -> DataFrame:
