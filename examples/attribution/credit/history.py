@@ -43,8 +43,8 @@ def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[O
         credit = assign_credit(user, records, history.touches.values(), rules)
         window_start_ts = credit.effective_ts - rules.max_window_ms
         is_truncated = credit.path_truncated or window_start_ts <= history.evicted_until_ts <= credit.effective_ts
-        # After an erasure the state no longer tells whether the order already had credit. The suffix keeps that credit
-        # from being replaced.
+        # After an erasure the state does not show whether the order already had credit. With a separate result id, that
+        # credit is not replaced.
         result_id = f"{credit.result_id}/{history.erased_at}" if history.erased_at else credit.result_id
         version = 2 * history.seen_records
         credit = replace(credit, result_id=result_id, version=version, path_truncated=is_truncated)

@@ -55,7 +55,7 @@ CONVERSION = StructType(
 """The fields of `rule.Conversion`."""
 
 TOUCH_ID = StructType(TOUCH.fields[:2])
-# Names in the checkpoint, in the order of the tuple that `_store` writes.
+# In the order of the tuple that `_store` writes. Checkpoints contain these names, so they are not renamed.
 STATE_FIELDS = (
     *("known", "looked_at", "active_at", "erased_at", "forgotten_ts"),
     *("touches", "conversions", "wakes_at"),

@@ -88,7 +88,7 @@ class TrafficGenerator:
         created = sent = 0
         jitter = 0.0
         while True:
-            # A transaction starts when the records created before it are due; this keeps the average rate.
+            # A transaction starts when the records before it are due, so records are created at the scheduled rate.
             starts_ms = 1000 * self._due_at(created)
             if not scheduled or scheduled[0][0] > starts_ms:
                 for draft in self._with_faults(self._transaction()):

@@ -227,7 +227,7 @@ def test_every_fault_of_the_table_is_reported(inject: Callable[[dict[str, Any]],
     assert [message] == outcome_of(good_log(), rows).differences
 
 
-def test_expired_record_is_counted_and_no_difference() -> None:
+def test_expired_record_is_counted_without_difference() -> None:
     """A valid record that arrives after all windows is rejected as expired, which is counted but not a difference."""
     log = good_log(expired="ad-callbacks:1:000000000000")
 
@@ -304,15 +304,15 @@ def test_newest_version_counts_in_any_order_of_reading() -> None:
 
 
 def test_order_before_an_erasure_is_counted_but_not_compared() -> None:
-    """Its credit depends on the time of reading, so any credit is accepted whose number of conversions adds up."""
+    """Its credit depends on the time of reading, so only its number of conversions is checked."""
     log = good_log()
     log.record_erasure("u", T + 2)
-    answer = log.credits[ORDER]
+    credit = log.credits[ORDER]
 
-    log.credits[ORDER] = {**answer, "code": "unattributed", "credits": [], "records": 1}
+    log.credits[ORDER] = {**credit, "code": "unattributed", "credits": [], "records": 1}
     log.credits[f"{ORDER}/{T + 2}"] = {**log.credits[ORDER], "result_id": f"{ORDER}/{T + 2}"}
     split = outcome_of(log)
-    log.credits[ORDER] = {**answer, "records": 2}
+    log.credits[ORDER] = {**credit, "records": 2}
     wrong = outcome_of(log)
 
     assert [] == split.differences
@@ -330,11 +330,11 @@ def test_order_after_an_erasure_gives_old_touches_no_credit() -> None:
     for src in (CONVERSION, "ad-callbacks:1:000000000003"):
         log.events[src] = replace(log.events[src], appended_at=T + 5)
     log.record_erasure("u", T + 4)
-    answer = {**log.credits.pop(ORDER), "result_id": f"{ORDER}/{T + 4}"}
+    credit = {**log.credits.pop(ORDER), "result_id": f"{ORDER}/{T + 4}"}
 
-    log.record_credit(answer)
+    log.record_credit(credit)
     wrong = outcome_of(log)
-    log.record_credit({**answer, "version": 2, "code": "unattributed", "credits": []})
+    log.record_credit({**credit, "version": 2, "code": "unattributed", "credits": []})
     right = outcome_of(log)
 
     assert 1 == len(wrong.differences)
