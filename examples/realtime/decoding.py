@@ -56,7 +56,7 @@ def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict
 
 
 def type_of(field: str) -> Column:
-    """Return the type of a field in the JSON text, for example `STRING`; `VOID` for null, null if the field is missing."""
+    """Return the type of a field in the JSON text: `STRING`, `VOID` for null; null if the field is missing."""
     return F.schema_of_variant(F.try_variant_get("json_pair", f"$[0].{field}", "variant"))
 
 

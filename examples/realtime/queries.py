@@ -4,15 +4,20 @@ Wait for streaming queries, report their failures and stop them.
 Most refusals and failures of a query appear after `start()` has returned, as the query's exception.
 """
 
+from __future__ import annotations
+
 import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
-from types import FrameType
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import FrameType
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 KAFKA_SINK = {
     # The Java client of Kafka 4 waits 5 ms for further records by default.
