@@ -1,5 +1,5 @@
 """
-List the files of the pack: pages, modules, tests and the contents of an installed skill.
+List the files of the pack: pages, modules and tests.
 
 `root` is a checkout or an installed copy. The order of each list is fixed.
 Generate, validate, install and the tests share these lists, so none of them misses a file that another one covers.
@@ -11,19 +11,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
-# Contents of an installed skill, apart from the manifest. Tests stay in the repository.
-SHIPPED_PATHS = (
-    SKILL,
-    "README.md",
-    "LICENSE",
-    "Makefile",
-    "pyproject.toml",
-    "constraints.txt",
-    "references",
-    "examples",
-    "scripts",
-)
-SITE_DIR = "scripts/site"
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
 
@@ -39,24 +26,17 @@ def references(root: Path) -> list[Path]:
 
 def modules(root: Path) -> list[Path]:
     """Return the Python modules under `examples/`."""
-    return [path for path in _files(root / "examples") if path.suffix == ".py"]
+    return [path for path in files_below(root / "examples") if path.suffix == ".py"]
 
 
 def scripts(root: Path) -> list[Path]:
     """Return the Python modules under `scripts/`."""
-    return [path for path in _files(root / "scripts") if path.suffix == ".py"]
+    return [path for path in files_below(root / "scripts") if path.suffix == ".py"]
 
 
 def tests(root: Path) -> list[Path]:
     """Return the test modules."""
     return sorted((root / "tests").rglob("test_*.py"))
-
-
-def shipped(root: Path) -> list[Path]:
-    """Return every file of an installed skill except the manifest, which lists them."""
-    sources = [root / name for name in SHIPPED_PATHS]
-    paths = [path for source in sources for path in ([source] if source.is_file() else _files(source))]
-    return [path for path in paths if not path.is_relative_to(root / SITE_DIR)]
 
 
 def read_when(text: str) -> str | None:
@@ -76,7 +56,8 @@ def relative(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _files(folder: Path) -> list[Path]:
+def files_below(folder: Path) -> list[Path]:
+    """Return all files below a folder, without hidden files and Python's caches."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if not _is_leftover(path.relative_to(folder)))
 

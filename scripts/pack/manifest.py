@@ -15,6 +15,20 @@ from scripts.pack import files
 from scripts.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
+# The files that `skills.py install` copies, together with the manifest. Tests stay in the repository.
+SHIPPED_PATHS = (
+    files.SKILL,
+    "README.md",
+    "LICENSE",
+    "Makefile",
+    "pyproject.toml",
+    "constraints.txt",
+    "references",
+    "examples",
+    "scripts",
+)
+SITE_DIR = "scripts/site"
+"""Not shipped: only the site needs it."""
 
 
 def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
@@ -26,9 +40,16 @@ def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
         "version": project["version"],
         "description": skill.get("description", ""),
         "spark_versions": [_pinned(root, "pyspark")],
-        "files": [_entry(root, path, rendered or {}) for path in files.shipped(root)],
+        "files": [_entry(root, path, rendered or {}) for path in shipped_files(root)],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def shipped_files(root: Path) -> list[Path]:
+    """Return every file of an installed skill except the manifest."""
+    sources = [root / name for name in SHIPPED_PATHS]
+    paths = [path for source in sources for path in ([source] if source.is_file() else files.files_below(source))]
+    return [path for path in paths if not path.is_relative_to(root / SITE_DIR)]
 
 
 def read(root: Path) -> dict[str, tuple[int, str]]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from scripts.pack import files
+from scripts.pack import files, manifest
 from scripts.pack.checks.links import link_targets
 
 EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
@@ -53,7 +53,7 @@ def raw(root: Path) -> list[str]:
     """Return every file that is served unchanged: the files of the skill, the pages, the sources and the assets."""
     shipped = [files.relative(root, path) for path in files.shipped(root)]
     page_names = [files.relative(root, path) for path in pages(root)]
-    assets = [files.relative(root, path) for path in (root / files.SITE_DIR / "assets").iterdir()]
+    assets = [files.relative(root, path) for path in (root / manifest.SITE_DIR / "assets").iterdir()]
     return sorted({*shipped, *page_names, *assets, *sources(root), files.MANIFEST})
 
 
