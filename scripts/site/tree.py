@@ -51,7 +51,7 @@ def folders(root: Path) -> list[str]:
 
 def raw(root: Path) -> list[str]:
     """Return every file that is served unchanged: the files of the skill, the pages, the sources and the assets."""
-    shipped = [files.relative(root, path) for path in files.shipped(root)]
+    shipped = [files.relative(root, path) for path in manifest.shipped_files(root)]
     page_names = [files.relative(root, path) for path in pages(root)]
     assets = [files.relative(root, path) for path in (root / manifest.SITE_DIR / "assets").iterdir()]
     return sorted({*shipped, *page_names, *assets, *sources(root), files.MANIFEST})
