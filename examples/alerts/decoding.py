@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType
 
 from examples.realtime import decoding
-from examples.realtime.decoding import MAX_NUMBER, any_of, first_reason, parse, reasons_of_form
+from examples.realtime.decoding import any_of, first_reason, parse, reasons_of_form
+from examples.realtime.limits import MAX_NUMBER
 
 
 def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from examples.alerts.decoding import decode, route
 from examples.alerts.job import Job, Options, read_stream
 from examples.alerts.ticks import TICKS_TOPIC, ticking
-from examples.realtime.decoding import ID_PATTERN
+from examples.realtime.limits import ID_PATTERN
 from examples.services.scala import scala_object
 
 HEARTBEATS = StructType(

@@ -14,7 +14,8 @@ from pyspark.sql.types import LongType, StringType
 from examples.attribution.events import EVENTS, INPUT, STEPS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import EVENTS_TOPIC, REJECTED_TOPIC
-from examples.realtime.decoding import ID_PATTERN, MAX_NUMBER, first_reason, parse, reasons_of_form, route, type_of
+from examples.realtime.decoding import first_reason, parse, reasons_of_form, route, type_of
+from examples.realtime.limits import ID_PATTERN, MAX_NUMBER
 
 KINDS_OF_TOPIC = {
     "ad-requests": ("request",),

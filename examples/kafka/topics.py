@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from examples.realtime.decoding import MAX_RAW_BYTES
+from examples.realtime.limits import MAX_RAW_BYTES
 from examples.realtime.queries import wait_until
 
 TIMEOUT_SECONDS = 30

@@ -12,15 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-MAX_RECORD_BYTES = 100_000
-"""Longer records are rejected as `oversized` and not parsed."""
-MAX_RAW_BYTES = 1_000_000
-"""Bytes of a rejected record that are kept."""
-MAX_KEY_BYTES = 1024
-MAX_NUMBER = 10**15
-"""Larger numbers cannot be times or amounts; arithmetic on them would overflow and end the query."""
-ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
-"""Pattern of ids. It has no slash, because result ids join ids with slashes."""
+from .limits import MAX_KEY_BYTES, MAX_RAW_BYTES, MAX_RECORD_BYTES
+
 LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
 
 

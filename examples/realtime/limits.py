@@ -1,0 +1,12 @@
+"""Limits that the decoder applies to Kafka records. This module imports nothing, so Kafka clients can use it too."""
+
+MAX_RECORD_BYTES = 100_000
+"""Longer records are rejected as `oversized` and not parsed."""
+MAX_RAW_BYTES = 1_000_000
+"""Maximum number of bytes of a rejected record's value that the reject topic keeps."""
+MAX_KEY_BYTES = 1024
+"""Maximum number of bytes of a rejected record's key that the reject topic keeps."""
+MAX_NUMBER = 10**15
+"""Larger numbers cannot be times or amounts. Arithmetic on them could overflow and end the query."""
+ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
+"""Pattern of a valid id. It allows no slash, because result ids are ids joined by slashes."""
