@@ -1,26 +1,39 @@
-"""Fixtures that all tests share: one broker and one Spark session per run, separate topics and folders per test."""
+"""
+Fixtures that all tests share: one broker and one Spark session per run, separate topics and folders per test.
+
+Spark and Kafka are imported by the fixtures that need them, so tests of plain Python do not load them.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
 
 from examples.attribution.settings import Settings
-from examples.attribution.topics import TOPICS, create_topics
-from examples.services import kafka_broker
-from examples.services.spark import build_session
+from tests.durations import DurationsPlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots
 # Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) is enough. By default
 # it gets a code cache of 48 MB, which five queries fill; after that, the JVM interprets all new code.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Report how long each ring took."""
+    config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +45,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(workplace: Path) -> Iterator[SparkSession]:
     """Yield one session for all tests, with more slots than any query of a test needs."""
+    from examples.services.spark import build_session
+
     # Python workers start in the same folder and need the path to the repository's modules.
     os.environ["PYTHONPATH"] = str(ROOT)
     with contextlib.chdir(workplace):
@@ -47,6 +62,10 @@ def _no_query_outlives_its_test() -> Iterator[None]:
 
 
 def _stop_queries() -> None:
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark.sql import SparkSession
+
     session = SparkSession.getActiveSession()
     if session:
         # The queries of every session of the context; a query that keeps running would hold its slots.
@@ -58,6 +77,8 @@ def _stop_queries() -> None:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[str]:
     """Yield the bootstrap servers of one broker for all tests."""
+    from examples.services.kafka import kafka_broker
+
     with kafka_broker() as bootstrap_servers:
         yield bootstrap_servers
 
@@ -65,6 +86,10 @@ def kafka() -> Iterator[str]:
 @pytest.fixture
 def settings(kafka: str) -> Iterator[Settings]:
     """Yield the settings of a run; create its topics first and delete them afterwards."""
+    from confluent_kafka.admin import AdminClient
+
+    from examples.attribution.topics import TOPICS, create_topics
+
     run_settings = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
     create_topics(kafka, run_settings.topic_prefix, run_settings.partitions)
     yield run_settings

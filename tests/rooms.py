@@ -19,17 +19,17 @@ EXAMPLES = {
     "examples/attribution/topics": "kafka",
     "examples/attribution/settings": "attribution/topics",
     "examples/attribution/events": "",
-    "examples/attribution/results": "",
-    "examples/attribution/correlation": "attribution/events attribution/results attribution/settings realtime",
+    "examples/attribution/schemas": "",
+    "examples/attribution/correlation": "attribution/events attribution/schemas attribution/settings realtime",
     "examples/attribution/credit": "realtime",
     "examples/attribution/pacing": "attribution/correlation attribution/settings attribution/topics kafka",
-    "examples/attribution": "attribution/events attribution/results attribution/settings attribution/topics "
+    "examples/attribution": "attribution/events attribution/schemas attribution/settings attribution/topics "
     "attribution/correlation attribution/credit attribution/pacing kafka realtime sinks",
     "examples/attribution/pipeline": "attribution attribution/credit attribution/settings attribution/topics realtime",
     # What surrounds the pipeline when it is demonstrated.
     "examples/attribution/traffic": "attribution/events attribution/pacing attribution/settings attribution/topics "
     "kafka realtime",
-    "examples/attribution/audit": "attribution/events attribution/results attribution/settings attribution/topics "
+    "examples/attribution/audit": "attribution/events attribution/schemas attribution/settings attribution/topics "
     "attribution/correlation attribution/credit attribution/pacing kafka measure realtime",
     "examples/attribution/demo": "attribution attribution/audit attribution/pacing attribution/pipeline "
     "attribution/settings attribution/topics attribution/traffic command_line measure realtime services sinks",

@@ -1,54 +1,9 @@
-"""Events of the pipeline: their kinds, and the schemas of source records and of the topic `events`."""
-
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+"""The kinds of events, and the result codes that count as delivered. Plain Python: the rules need no Spark."""
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
 """Playback steps in their order of time."""
 KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
 """Kinds with their own result codes; all playback steps share the codes of the family `step`."""
-
-INPUT = StructType(
-    [
-        StructField("event_id", StringType()),
-        StructField("kind", StringType()),
-        StructField("event_ts", LongType()),
-        StructField("server_ts", LongType()),
-        StructField("transaction_id", StringType()),
-        StructField("request_ts", LongType()),
-        StructField("campaign_id", StringType()),
-        StructField("user_key", StringType()),
-        StructField("slots", ArrayType(StringType())),
-        StructField("slot_id", StringType()),
-        StructField("impression_id", StringType()),
-        StructField("creative_length_ms", LongType()),
-        StructField("advertiser_id", StringType()),
-        StructField("order_id", StringType()),
-        StructField("value_micros", LongType()),
-    ]
-)
-"""
-One source record. Times are UTC milliseconds, `value_micros` is in millionths of the currency unit.
-
-    {"event_id": "run-e735", "kind": "request", "transaction_id": "run-t734", "campaign_id": "run-campaign-0",
-     "user_key": "user-4940", "slots": ["slot-0", "slot-1", "slot-2"],
-     "event_ts": 1767225577743, "server_ts": 1767225606850, "request_ts": 1767225577743}
-"""
-
-EVENTS = StructType(
-    [
-        *INPUT.fields,
-        StructField("effective_ts", LongType()),
-        StructField("clock_skew", BooleanType()),
-        StructField("src", StringType()),
-        StructField("appended_at", LongType()),
-    ]
-)
-"""
-One accepted event: the source record, its effective time, and its position and append time in the source topic.
-
-    {"event_id": "run-e735", "kind": "request", "event_ts": 1767225577743, "server_ts": 1767225606850,
-     "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",
-     "user_key": "user-4940", "slots": ["slot-0", "slot-1", "slot-2"], "effective_ts": 1767225577743,
-     "clock_skew": false, "src": "ad-requests:0:000000000079", "appended_at": 1767225606852}
-"""
+BILLABLE = ("matched", "matched_late_request")
+"""Codes of an impression that fills its slot."""

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.sql import HISTORY, changes_of, results_of
-from examples.attribution.events import EVENTS
+from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 
 

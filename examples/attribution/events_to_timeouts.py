@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.sql import HISTORY
-from examples.attribution.events import EVENTS
-from examples.attribution.results import ATTRIBUTED
+from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Settings
 
 

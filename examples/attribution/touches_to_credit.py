@@ -12,8 +12,8 @@ from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, Stru
 
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
-from examples.attribution.events import EVENTS
-from examples.attribution.results import ATTRIBUTED, BILLABLE
+from examples.attribution.events import BILLABLE
+from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC
 

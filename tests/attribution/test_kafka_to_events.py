@@ -11,8 +11,9 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from examples.attribution.events import EVENTS, STEPS
+from examples.attribution.events import STEPS
 from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_events
+from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
 from examples.kafka.client import read_topic

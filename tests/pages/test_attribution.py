@@ -15,9 +15,9 @@ from examples.attribution.credit.history import UserHistory
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, Touch
 from examples.attribution.credit.update import Update, advance
-from examples.attribution.events import FAMILIES
+from examples.attribution.events import BILLABLE, FAMILIES
 from examples.attribution.pacing.rule import count_slots
-from examples.attribution.results import ATTRIBUTED, BILLABLE
+from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.attribution.touches_to_credit import CREDITS

@@ -10,8 +10,7 @@ from typing import Any
 
 from examples.attribution.credit.history import TouchId
 from examples.attribution.credit.rule import Touch
-from examples.attribution.events import FAMILIES
-from examples.attribution.results import BILLABLE
+from examples.attribution.events import BILLABLE, FAMILIES
 from examples.attribution.topics import ATTRIBUTED_TOPIC, CREDITS_TOPIC, EVENTS_TOPIC, REJECTED_TOPIC
 
 Row = dict[str, Any]

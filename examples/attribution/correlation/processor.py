@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from examples.attribution.correlation.rule import Event
 from examples.attribution.correlation.sql import HISTORY
 from examples.attribution.correlation.timeouts import Transaction, Transition, advance
-from examples.attribution.events import EVENTS
+from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 from examples.realtime.timers import move_timer
 

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 
-from examples.attribution.events import FAMILIES, STEPS
-from examples.attribution.results import BILLABLE
+from examples.attribution.events import BILLABLE, FAMILIES, STEPS
 from examples.attribution.settings import Windows
 
 

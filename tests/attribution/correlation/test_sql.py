@@ -10,8 +10,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.sql import HISTORY, changes_of, results_of
-from examples.attribution.events import EVENTS
-from examples.attribution.results import ATTRIBUTED
+from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Windows
 from tests.attribution.correlation.histories import WINDOWS, drawn, histories, history_row
 

@@ -8,8 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.events import BILLABLE
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots, pacing
-from examples.attribution.results import BILLABLE
 from examples.attribution.settings import Settings
 from tests.attribution.correlation.histories import WINDOWS
 from tests.attribution.pacing.histories import FOREVER, transactions, versions

@@ -1,0 +1,80 @@
+"""A pytest plugin that reports how long each ring and file took, the slowest tests, and what the run proved."""
+
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Container
+from pathlib import Path
+
+import pytest
+
+MAX_SLOWEST = 50
+RINGS = {"unit": "plain Python", "spark": "Spark in process", "services": "Kafka, PostgreSQL or clusters"}
+PROVED = "proved"
+"""Name of the user property in which a test counts what it proved, for example `{"fences run": 1}`."""
+
+
+class DurationsPlugin:
+    """Adds up set-up, call and tear-down of each test."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write the report to `folder` at the end of the run."""
+        self.folder = folder
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.rings: dict[str, str] = {}
+        self.proved: Counter[str] = Counter()
+        self.started_at = time.monotonic()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add one phase of a test, and count what the test proved if it passed."""
+        self.seconds[report.nodeid] += report.duration
+        self.rings[report.nodeid] = ring_of(report.keywords)
+        if report.when == "call" and report.passed:
+            for name, counts in report.user_properties:
+                if name == PROVED and isinstance(counts, dict):
+                    self.proved.update(counts)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the time of each ring and the number of things proved, and write the report."""
+        if not self.seconds:
+            return
+        path = self.write()
+        terminalreporter.section("duration of each ring")
+        for ring, (tests, seconds) in self.by_ring().items():
+            terminalreporter.line(f"{ring:<9} {seconds:>6.0f} s in {tests:>5,} tests ({RINGS[ring]})")
+        wall_seconds = time.monotonic() - self.started_at
+        terminalreporter.line(f"wall time {wall_seconds:.0f} s; the {MAX_SLOWEST} slowest tests are in {path}")
+        if self.proved:
+            terminalreporter.line("proved: " + ", ".join(f"{n:,} {what}" for what, n in sorted(self.proved.items())))
+
+    def by_ring(self) -> dict[str, tuple[int, float]]:
+        """Return the number of tests and the seconds of each ring."""
+        sums = dict.fromkeys(RINGS, (0, 0.0))
+        for test, seconds in self.seconds.items():
+            tests, total = sums[self.rings[test]]
+            sums[self.rings[test]] = (tests + 1, total + seconds)
+        return sums
+
+    def write(self) -> Path:
+        """Write rings, files, slowest tests and counts as JSON, and return the path."""
+        files: defaultdict[str, float] = defaultdict(float)
+        for test, seconds in self.seconds.items():
+            files[test.partition("::")[0]] += seconds
+        slowest = sorted(self.seconds, key=lambda test: -self.seconds[test])[:MAX_SLOWEST]
+        content = {
+            "rings": {
+                ring: {"tests": n, "seconds": round(seconds, 2)} for ring, (n, seconds) in self.by_ring().items()
+            },
+            "files": {name: round(files[name], 2) for name in sorted(files, key=lambda name: -files[name])},
+            "slowest": [{"test": t, "ring": self.rings[t], "seconds": round(self.seconds[t], 2)} for t in slowest],
+            "proved": dict(sorted(self.proved.items())),
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "test-durations.json"
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        return path
+
+
+def ring_of(keywords: Container[str]) -> str:
+    """Return the outermost ring among the markers of a test."""
+    return "services" if "services" in keywords else "spark" if "spark" in keywords else "unit"
