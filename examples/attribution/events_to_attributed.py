@@ -8,7 +8,8 @@ changed results are the difference between the results of all events and those o
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation.sql import HISTORY, changes_of, results_of
+from examples.attribution.correlation.rule import HISTORY
+from examples.attribution.correlation.sql import changes_of, results_of
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 

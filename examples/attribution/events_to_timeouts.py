@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.processor import CorrelationProcessor
-from examples.attribution.correlation.sql import HISTORY
+from examples.attribution.correlation.rule import HISTORY
 from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Settings
 

@@ -17,8 +17,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import LongType, StructField, StructType
 
-from examples.attribution.correlation.rule import Event
-from examples.attribution.correlation.sql import HISTORY
+from examples.attribution.correlation.rule import HISTORY, Event
 from examples.attribution.correlation.timeouts import Transaction, Transition, advance
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings

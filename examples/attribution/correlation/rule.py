@@ -60,6 +60,15 @@ class Result:
     """For `pending` only: the last time at which the missing event still matches."""
 
 
+HISTORY = (
+    # The first three fields define the order of events: array_sort compares structs field by field.
+    *("effective_ts", "event_id", "src"),
+    *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
+    *("slots", "slot_id", "impression_id", "creative_length_ms"),
+)
+"""The fields of an event that the state of its transaction keeps."""
+
+
 @dataclass(frozen=True)
 class Match:
     """The outcome for one event: its result code, and the deadline if the outcome can still change."""

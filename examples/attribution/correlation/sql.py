@@ -14,14 +14,6 @@ from examples.attribution.events import BILLABLE, STEPS
 from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Windows
 
-HISTORY = (
-    # The first three fields define the order of events: array_sort compares structs field by field.
-    *("effective_ts", "event_id", "src"),
-    *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
-    *("slots", "slot_id", "impression_id", "creative_length_ms"),
-)
-"""The fields of an event that the state of its transaction keeps."""
-
 
 def results_of(history: Column, windows: Windows) -> Column:
     """Return all results of `history`, equal to `rule.correlate`: array<HISTORY> to array<ATTRIBUTED>."""

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from examples.attribution.correlation.rule import Event
-from examples.attribution.correlation.sql import HISTORY
+from examples.attribution.correlation.rule import HISTORY, Event
 from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
 

@@ -13,8 +13,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from examples.attribution.correlation.processor import CorrelationProcessor
-from examples.attribution.correlation.rule import Event, Result, correlate
-from examples.attribution.correlation.sql import HISTORY
+from examples.attribution.correlation.rule import HISTORY, Event, Result, correlate
 from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Settings
 from tests.attribution.correlation.histories import WINDOWS, T, histories
