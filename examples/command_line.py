@@ -1,7 +1,7 @@
 """
-Derive the flags of a program from a documented dataclass, so `--help` always matches the code.
+Derive the command-line flags of a program from a documented dataclass, so `--help` always matches the code.
 
-The field `max_rows: int = 10` becomes `--max-rows`, and the docstring below the field becomes its help text.
+The field `max_rows: int = 10` becomes the flag `--max-rows`, and the docstring below the field becomes the help text.
 """
 
 import argparse
@@ -28,16 +28,17 @@ def arguments_of(
     quick: Mapping[str, Any] | None = None,
 ) -> T:
     """
-    Parse a command line into the dataclass `kind`; print the usage and exit with status 2 if it is wrong.
+    Parse a command line into an instance of the dataclass `kind`.
 
-    The fields in `fixed` get these values and no flag. The values in `quick` replace defaults if `--quick` is given.
-    A ValueError of the constructor is reported like any other wrong argument.
+    If an argument is invalid, the program prints its usage and exits with status 2. This includes a ValueError that the
+    constructor raises. A field in `fixed` takes its value from `fixed` and has no flag. If the user passes `--quick`,
+    the values in `quick` replace the defaults.
     """
     parser = argparse.ArgumentParser(
         prog=program,
         description=description,
         epilog=f"example: {example}",
-        # Keeps paragraphs and command lines as they are written.
+        # Keep the line breaks of the description and of the example.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     fixed, quick, texts = fixed or {}, quick or {}, docstrings_of(kind)
@@ -56,7 +57,11 @@ def arguments_of(
 
 
 def docstrings_of(kind: type) -> dict[str, str]:
-    """Return the first paragraph of the docstring below each field; a subclass may redefine a field without one."""
+    """
+    Return the first paragraph of the docstring below each field, by field name.
+
+    If a subclass redefines a field without a docstring, the docstring from the base class applies.
+    """
     texts = dict[str, str]()
     for base in reversed(kind.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
@@ -69,13 +74,17 @@ def docstrings_of(kind: type) -> dict[str, str]:
 
 
 def _options(field: "Field[Any]", kind: Any) -> dict[str, Any]:
-    """Return the arguments of `add_argument` for bool, numbers, str, Literal, and tuples or optionals of these."""
+    """
+    Return the keyword arguments of `add_argument` for a field.
+
+    Supported types are bool, numbers, str, Literal, and tuples and optionals of these types.
+    """
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction if field.default is True else "store_true"}
     if get_origin(kind) in {Union, UnionType}:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
     if get_origin(kind) is tuple:
-        # `--rates 1 2` and `--rates 1 --rates 2` mean the same.
+        # `--rates 1 2` and `--rates 1 --rates 2` are equivalent.
         return {"nargs": "+", "action": _Extend, **_options(field, get_args(kind)[0])}
     if get_origin(kind) is Literal:
         return {"choices": get_args(kind)}

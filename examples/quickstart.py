@@ -1,4 +1,4 @@
-"""Send ten records through one real-time query, Kafka to Kafka, and print the latency of each: `make quickstart`."""
+"""Send ten records through one real-time query from Kafka to Kafka, and print each latency: `make quickstart`."""
 
 import contextlib
 import tempfile
@@ -18,12 +18,12 @@ from examples.services.spark import build_session
 
 
 def shouts_of(clicks: DataFrame) -> DataFrame:
-    """Turn Kafka source rows into Kafka sink rows: the same key, and the value in capital letters."""
+    """Turn Kafka source rows into Kafka sink rows with the same key and with the value in capital letters."""
     return clicks.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 
 
 def start(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:
-    """Check the task slots, start the query, and prove from its plan that it runs in real-time mode."""
+    """Check the number of task slots, start the query, and verify in its plan that it runs in real-time mode."""
     partitions = ensure_topics(servers, ["clicks", "shouts"], 1)["clicks"]
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     stream = shouts_of(source.option("subscribe", "clicks").option("startingOffsets", "earliest").load())
@@ -37,11 +37,11 @@ def start(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:
 
 
 def main() -> None:
-    """Start Kafka and Spark, send ten records one after the other, and print each result."""
+    """Start Kafka and Spark, send ten records one after the other, and print each result and its latency."""
     print("starting a Kafka broker and Spark ...", flush=True)
     with kafka_broker() as servers, tempfile.TemporaryDirectory() as checkpoint:
         query = start(build_session("quickstart", slots=2), servers, checkpoint)
-        print("the query runs in real-time mode; latency is the time between the two appends in Kafka")
+        print("the query runs in real-time mode; latency is the time from input append to output append in Kafka")
         client, sent = {"bootstrap.servers": servers, "linger.ms": 0}, list[Message]()
         with Producer(client) as producer, consumer_from_start(servers, {"shouts": 1}) as consumer:
             for number in range(1, 11):
@@ -51,7 +51,7 @@ def main() -> None:
                     raise_if_failed([query])
                 latency_ms = result.timestamp()[1] - sent[-1].timestamp()[1]
                 print(f"click {number:<2} -> {(result.value() or b'').decode():<9} {latency_ms:>6,} ms", flush=True)
-        print("the first record is slow because the JVM is cold; `make demo` measures a warm pipeline")
+        print("the first record is slow because the JVM is cold; run `make demo` to measure a warm pipeline")
         query.stop()
 
 

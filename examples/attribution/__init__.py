@@ -1,1 +1,1 @@
-"""The ad-attribution pipeline: one query per module, and `pipeline` to start them together."""
+"""The ad-attribution pipeline: each query has a separate module, and `pipeline.py` starts all queries."""

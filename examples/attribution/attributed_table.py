@@ -1,7 +1,7 @@
 """
-Define the table of results in PostgreSQL or Databricks Lakebase, with one row per result, and its sink.
+Define the results table in PostgreSQL or Databricks Lakebase, and the sink that writes to the table.
 
-The same rows are updated again and again, so the table is laid out for cheap updates.
+The table has one row per result. Rows are updated many times, so the table is laid out for cheap updates.
 """
 
 import re
@@ -22,9 +22,9 @@ from examples.sinks import PostgresUpsertSink
 SCHEMA = "public"
 TYPE_NAMES: dict[DataType, str] = {StringType(): "text", LongType(): "bigint", BooleanType(): "boolean"}
 COLUMNS = {field.name: TYPE_NAMES[field.dataType] for field in ATTRIBUTED}
-# The primary key is the sink's key. There is no other index: an index on a column that updates change would disable HOT
-# updates. Pages keep 10 % free for new versions of their rows. Autovacuum starts after a fixed number of dead rows, not
-# after a share of the table.
+# The primary key is the key of the sink. The table has no other index, because an index on an updated column would
+# disable HOT updates. Each page keeps 10 % of its space free for new row versions. Autovacuum starts after a fixed
+# number of dead rows, not after a percentage of the rows.
 CREATE_TABLES = """
 create table if not exists {schema}.{table} ({columns}, primary key (result_id))
     with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
@@ -35,30 +35,34 @@ create table if not exists {schema}.{table}_offsets
 
 
 def results_table(settings: Settings) -> str:
-    """Return the name of the table: the topic's name in characters that need no quotes in SQL."""
+    """
+    Return the table name: the topic name in lower case, with an underscore for each special character.
+
+    Such a name needs no quotes in SQL.
+    """
     return re.sub(r"\W", "_", settings.topic(ATTRIBUTED_TOPIC)).lower()
 
 
 def create_tables(dsn: str, settings: Settings) -> None:
-    """Create the tables of results and offsets if they do not exist."""
+    """Create the results table and the offsets table if they do not exist."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     with psycopg.connect(dsn) as connection:
         connection.execute(CREATE_TABLES.format(schema=SCHEMA, table=results_table(settings), columns=columns).encode())
 
 
 def results_sink(connect: dict[str, Any] | Callable[[], dict[str, Any]], settings: Settings) -> PostgresUpsertSink:
-    """Return the sink of the results, for `foreach` or for a loop that calls it directly."""
+    """Return the sink for the results table, for use in `foreach` or in a loop that calls it directly."""
     return PostgresUpsertSink(connect, (SCHEMA, results_table(settings)), ("result_id",), COLUMNS, "version")
 
 
 def results_of(records: DataFrame) -> DataFrame:
-    """Turn rows of `ad-attributed` or of `events_to_attributed` into the columns of the table."""
+    """Turn records of `ad-attributed`, or output rows of `events_to_attributed`, into rows of the results table."""
     result = F.from_json(F.col("value").cast("string"), ATTRIBUTED)
     return records.select(result.alias("result")).select("result.*")
 
 
 def stored_results(dsn: str, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the rows of the table by result id, without nulls, as in the topic."""
+    """Return the rows of the results table by result id, without null columns, as in the topic."""
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         rows = connection.execute(f"select * from {SCHEMA}.{results_table(settings)}".encode())
         return {row["result_id"]: {name: v for name, v in row.items() if v is not None} for row in rows}

@@ -1,8 +1,8 @@
 """
-Count delivered and reserved slots per campaign; every change of a slot emits a new count.
+Count the delivered and reserved slots of each campaign, and emit a new count whenever a slot changes.
 
-Each group keeps all versions of its slots and counts the newest one, so duplicates and order do not matter, and a slot
-that changes from `filled` to `unfilled` lowers the count again.
+The state keeps all versions of each slot, and the query counts only the newest version. Duplicates and the order of
+records therefore do not affect the count. If a slot changes from `filled` to `unfilled`, the count decreases.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -26,7 +26,7 @@ PACING = StructType(
     ]
 )
 """
-One count, as `pacing.rule.CampaignCount`; the newest version of a result id counts.
+One count, with the fields of `pacing.rule.CampaignCount`. Of all versions of a result id, the newest is valid.
 
     {"result_id": "run-campaign-0/1767225577000/0", "version": 36, "campaign_id": "run-campaign-0",
      "bucket_ts": 1767225577000, "shard": 0, "slots": 3, "delivered": 1, "reserved": 2}
@@ -37,7 +37,8 @@ def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Turn Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) of `PACING` structs as JSON.
 
-    A bucket ends when `events_to_attributed` drops all events of its requests; later rows are dropped here too.
+    The state of a bucket expires when `events_to_attributed` drops all events of the requests in that bucket.
+    This query then drops later rows of the bucket too.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms
@@ -72,7 +73,7 @@ def _count(versions: Column, group: dict[str, Column]) -> Column:
             (count["delivered"] + (slot["code"] == "filled").cast("long")).alias("delivered"),
             (count["reserved"] + (slot["code"] == "pending").cast("long")).alias("reserved"),
         )
-        # Versions are sorted newest first, so only the first version of each slot counts.
+        # Versions are sorted from newest to oldest, so only the first version of each slot is counted.
         return F.when(slot["result_id"] == count["slot_id"], count).otherwise(with_slot)
 
     def row(count: Column) -> Column:
@@ -80,5 +81,6 @@ def _count(versions: Column, group: dict[str, Column]) -> Column:
 
     zeros = (F.lit(0).cast("long").alias(name) for name in ("version", "slots", "delivered", "reserved"))
     empty_count = F.struct(F.lit("").alias("slot_id"), *zeros)
-    # `aggregate` builds the whole row: if other columns selected fields of its result, each would repeat the fold.
+    # `aggregate` returns the whole output row. If other columns selected fields of its result, each of these columns
+    # would repeat the aggregation.
     return F.aggregate(F.sort_array(versions, asc=False), empty_count, add_slot, row)

@@ -1,7 +1,8 @@
 """
-Copy `ad-attributed` into PostgreSQL, one row per result, within milliseconds of the query that writes the topic.
+Copy `ad-attributed` into PostgreSQL with a Kafka consumer, one table row per result.
 
-In real-time mode OSS 4.3.0 passes rows to a Python sink seconds late, so a Kafka consumer drives the sink instead.
+Each result reaches PostgreSQL within milliseconds after the query writes it to the topic. In real-time mode, OSS 4.3.0
+passes rows to a Python sink seconds late, so a Kafka consumer calls the sink instead.
 """
 
 import json
@@ -29,10 +30,10 @@ POLL_SECONDS = 0.1
 
 class ResultsConsumer:
     """
-    A consumer of `ad-attributed` that writes to PostgreSQL.
+    A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
-    Its offsets are rows of the same database, written after the results that they cover. A new database, or one that
-    was restored from a backup, therefore receives all results that it lacks.
+    The consumer stores its offsets in the same database, after the results that the offsets cover. A database that is
+    new or restored from a backup therefore receives all results that it does not contain.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings, partitions: int) -> None:
@@ -58,7 +59,7 @@ class ResultsConsumer:
         self.future: Future[None] = Future()
 
     def run(self) -> None:
-        """Consume until `request_finish`, then to the end of the topic; return when all results are stored."""
+        """Consume until `request_finish` is called, continue to the end of the topic, and store all results."""
         error: BaseException | None = None
         for number, sink in enumerate((self._results, self._offsets)):
             sink.open(number, 0)
@@ -76,23 +77,23 @@ class ResultsConsumer:
             self._consumer.close()
 
     def request_finish(self) -> None:
-        """Make `run` return at the end of the topic."""
+        """Make `run` return when it reaches the end of the topic."""
         self._finish.set()
 
     def finish(self) -> None:
-        """Return when all results are stored; raise the error of `run` if it failed."""
+        """Wait until all results are stored; if `run` failed, raise its error."""
         self.request_finish()
         self.future.result()
 
     def raise_if_failed(self) -> None:
-        """Raise the error of `run` if it has failed."""
+        """If `run` has failed, raise its error."""
         if self.future.done():
             self.future.result()
 
     def _consume_until(self, is_over: Callable[[], bool]) -> None:
         saved_at = time.monotonic()
         while not is_over():
-            # One message per call: a call for more would wait until all of them have arrived or its timeout ends.
+            # Poll for one message. A call for several messages would wait until all have arrived or the timeout ends.
             message = self._consumer.poll(POLL_SECONDS)
             if message is not None and is_record(message):
                 self._results.process(dict.fromkeys(COLUMNS) | json.loads(message.value() or b""))
@@ -108,7 +109,8 @@ class ResultsConsumer:
 
     def _is_at_end(self) -> bool:
         for partition, offset in self._next.items():
-            # This method runs once per record and each request is a round trip, so request an end only at the last one.
+            # This method runs once per record, and each request for an end offset is a round trip to the broker. So it
+            # requests the end offset only after the consumer has reached the last known one.
             if offset >= self._ends[partition]:
                 place = TopicPartition(self._topic, partition)
                 self._ends[partition] = end_offsets(self._consumer, [place])[self._topic, partition]
@@ -121,7 +123,7 @@ class ResultsConsumer:
 def attributed_to_postgres(
     bootstrap_servers: str, dsn: str, settings: Settings, partitions: int
 ) -> Iterator[ResultsConsumer]:
-    """Consume all `partitions` of `ad-attributed` during the block, and to the end of the topic afterwards."""
+    """Consume all `partitions` of `ad-attributed` while the block runs, and then to the end of the topic."""
     consumer = ResultsConsumer(bootstrap_servers, dsn, settings, partitions)
     with ThreadPoolExecutor(1, "attributed_to_postgres") as threads:
         consumer.future = threads.submit(consumer.run)

@@ -1,9 +1,13 @@
-"""The kinds of events, and the result codes that count as delivered. Plain Python: the rules need no Spark."""
+"""
+Define the kinds of events, and the result codes that count as delivered.
+
+The module does not import Spark, because the rules run in plain Python.
+"""
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
-"""Playback steps in their order of time."""
+"""Playback steps in chronological order."""
 KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
-"""Kinds with their own result codes; all playback steps share the codes of the family `step`."""
+"""Kinds that have separate result codes; all playback steps share the codes of the family `step`."""
 BILLABLE = ("matched", "matched_late_request")
-"""Codes of an impression that fills its slot."""
+"""Result codes of impressions that fill their slots."""

@@ -1,8 +1,8 @@
 """
 Correlate the events of each transaction, and emit every result that a new event changes.
 
-In real-time mode an aggregation emits one row per input row. The state keeps the events in order of arrival, so the
-changed results are the difference between the results of all events and those of all events but the newest.
+In real-time mode, an aggregation emits one output row per input row. The state keeps the events in order of arrival.
+The query evaluates all events, evaluates them again without the newest event, and emits the results that differ.
 """
 
 from pyspark.sql import DataFrame
@@ -18,8 +18,9 @@ def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Turn Kafka source rows of `events` into Kafka sink rows (key, value) of `ATTRIBUTED` structs as JSON.
 
-    In micro-batch mode one output row may cover several events, so every result of the transaction is emitted.
-    State expires when another request is `horizon_ms + watermark_slack_ms` newer; no event can change it any more.
+    In micro-batch mode, one output row can cover several events, so the query emits every result of the transaction.
+    The state of a request expires when another request is `horizon_ms + watermark_slack_ms` newer. By then no event can
+    change the results of the older request.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")

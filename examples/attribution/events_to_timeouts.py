@@ -1,9 +1,9 @@
 """
-Emit timeouts: slots that stay unfilled, and impressions, clicks and playback steps that stay orphans.
+Emit timeouts: results for slots that stay unfilled, and for impressions, clicks and playback steps that stay orphans.
 
-The results have the ids of the real-time query, and any match found later has a higher version. OSS 4.3.0 refuses
-Python processors in real-time mode with STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in micro-batch mode;
-Databricks runs them in real-time mode.
+A timeout has the result id of the pending result that it replaces, and a later match has a higher version. OSS 4.3.0
+refuses Python processors in real-time mode with the error STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in
+micro-batch mode. Databricks runs Python processors in real-time mode.
 """
 
 from pyspark.sql import DataFrame
@@ -19,10 +19,11 @@ def events_to_timeouts(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Turn Kafka source rows of `events` into Kafka sink rows (key, value) of `ATTRIBUTED` structs as JSON.
 
-    Start it with a micro-batch trigger; timers fire once per interval, also without input. After a restart between two
-    batches, timers wait for the next record, because the engine plans no batch before it.
-    `watermark_slack_ms` must exceed the maximum lag of this query. Otherwise the state of a request can end before its
-    late records are read, and these become orphans with higher versions than their matches.
+    Start the query with a micro-batch trigger. Timers fire once per interval, even if no record arrives. After a
+    restart between two batches, timers do not fire until the next record arrives, because the engine plans no batch
+    before that record.
+    `watermark_slack_ms` must exceed the maximum lag of this query. Otherwise the state of a request can expire before
+    its late records are read. These records then get orphan results with higher versions than their matched results.
     """
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")
     results = (

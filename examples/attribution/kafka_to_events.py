@@ -1,8 +1,9 @@
 """
 Decode the three source topics into typed events, and route records that cannot be decoded to the reject topic.
 
-The expression accepts every input. If it raised an error for one bad record, the query would fail again at that record
-after every restart. Records of `ad-rejected` keep the raw bytes; reason, source position and length are headers.
+The decoding expression accepts every input. If it raised an error for one bad record, the query would fail again at
+that record after every restart. A record of `ad-rejected` keeps the raw bytes as its value. Its headers contain the
+reason, the source position and the length.
 """
 
 from functools import reduce
@@ -49,10 +50,11 @@ HEADERS_TYPE = "array<struct<key:string,value:binary>>"
 
 def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Turn Kafka source rows (read with `includeHeaders`) into Kafka sink rows: key, value, headers, topic.
+    Turn Kafka source rows, read with `includeHeaders`, into Kafka sink rows with key, value, headers and topic.
 
-    Every input row gives exactly one output row: an `EVENTS` struct as JSON for `events`, keyed by transaction,
-    or the raw value for `ad-rejected`. The only header that is kept is `t0`, the intended send time.
+    Every input row produces exactly one output row. A row for `events` contains an `EVENTS` struct as JSON and is keyed
+    by transaction. A row for `ad-rejected` contains the raw value. The only source header that is kept is `t0`, the
+    intended send time.
     """
     decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
@@ -85,7 +87,7 @@ def _in_range(name: str) -> Column:
 
 
 def _reject_reason(settings: Settings) -> Column:
-    """Return the first reason to reject the row, or null for a valid row."""
+    """Return the first reason for rejecting the row, or null if the row is valid."""
     kind, windows = F.col("event.kind"), settings.windows
     has_wrong_slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
     reasons = {

@@ -1,7 +1,7 @@
 """
-The five queries of the pipeline: the topics that each reads and writes, and its start.
+Define the five queries of the pipeline and the topics that they read and write, and start the queries.
 
-`start_queries` sets trigger, output mode and checkpoint of every query.
+`start_queries` sets the trigger, the output mode and the checkpoint of every query.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,27 +31,27 @@ from examples.realtime.slots import preflight, slots_needed
 
 SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()
-"""The credit rules of the demonstration, before the time scale."""
+"""The credit rules of the demonstration, before the time scale is applied."""
 START_TIMEOUT_SECONDS = 120
-# The first Python worker of a query must connect within ten seconds, which cannot be configured (OSS 4.3.0).
+# On OSS 4.3.0, the first Python worker of a query must connect within ten seconds. This limit cannot be configured.
 SLOW_PYTHON_MESSAGE = "Python worker failed to connect back"
 MAX_PYTHON_STARTS = 3
 
 
 @dataclass(frozen=True)
 class PipelineQuery:
-    """One query from `sources` to `target`; without a target, its rows name their topics."""
+    """One query from the topics `sources` to the topic `target`; if `target` is None, each row names its topic."""
 
     name: str
     sources: tuple[str, ...]
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
-    """Interval of a query that always runs in micro-batch mode, because real-time mode refuses its Python processor."""
+    """Trigger interval of a query that always runs in micro-batch mode: real-time mode refuses its Python processor."""
 
 
 def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
-    """Return the five queries in the order of the flow."""
+    """Return the five queries in the order of the data flow."""
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
         PipelineQuery(
@@ -91,7 +91,7 @@ def start_queries(
     preflight(spark, {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()})
     started: dict[PipelineQuery, StreamingQuery] = {}
     try:
-        # Queries with Python first and one after the other, while the machine is idle.
+        # Start queries with Python first, one after the other, while the machine is still idle.
         for query in sorted(streams, key=lambda query: query.micro_batch_seconds is None):
             writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
             writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
@@ -100,7 +100,7 @@ def start_queries(
             writer = writer.queryName(query.name).outputMode("update")
             writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
             if is_real_time(query, settings):
-                # The keyword is missing in the type hints of PySpark 4.3.0.
+                # The type hints of PySpark 4.3.0 do not contain the keyword `realTime`.
                 writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
             else:
                 writer = writer.trigger(processingTime=f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds")
@@ -130,9 +130,13 @@ def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
 
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
-    """Return the task slots that a query needs in addition to its shuffles; `partitions` counts them by topic."""
+    """
+    Return the number of task slots that a query needs in addition to the slots for its shuffles.
+
+    `partitions` maps each topic to its number of partitions.
+    """
     source_partitions = sum(partitions[topic] for topic in query.sources)
     if is_real_time(query, settings):
         return source_partitions
-    # The stages of a micro-batch run one after the other, so its widest stage decides.
+    # The stages of a micro-batch run one after the other, so only the stage with the most tasks matters.
     return max(source_partitions - slots_needed(stream, 0), 0)

@@ -1,4 +1,4 @@
-"""The schemas that several stages share: source records, the topic `events` and the topic `ad-attributed`."""
+"""Define the schemas that several stages share: source records, the topic `events` and the topic `ad-attributed`."""
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
@@ -22,7 +22,7 @@ INPUT = StructType(
     ]
 )
 """
-One source record. Times are UTC milliseconds, `value_micros` is in millionths of the currency unit.
+One source record. Times are UTC milliseconds, and `value_micros` is in millionths of the currency unit.
 
     {"event_id": "run-e735", "kind": "request", "transaction_id": "run-t734", "campaign_id": "run-campaign-0",
      "user_key": "user-4940", "slots": ["slot-0", "slot-1", "slot-2"],
@@ -68,7 +68,8 @@ ATTRIBUTED = StructType(
     ]
 )
 """
-One result, as `correlation.rule.Result`; times are UTC milliseconds. The newest version of a result id counts.
+One result, with the fields of `correlation.rule.Result`; times are UTC milliseconds. Of all versions of a result id,
+the newest is valid.
 
     {"result_id": "run-t734/1767225577743/click/run-e741", "version": 12, "kind": "click", "code": "matched",
      "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",

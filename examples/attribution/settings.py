@@ -1,4 +1,8 @@
-"""The settings of the pipeline and its demonstration, each with its unit. `demo/cli.py` derives its flags from them."""
+"""
+Define the settings of the pipeline and of its demonstration, each with its unit.
+
+`demo/cli.py` derives the command-line flags from these settings.
+"""
 
 from dataclasses import dataclass, fields, replace
 from typing import Literal
@@ -11,33 +15,37 @@ Trigger = Literal["real-time", "micro-batch"]
 @dataclass(frozen=True)
 class Windows:
     """
-    Correlation windows in milliseconds; both ends of a window belong to it.
+    Correlation windows in milliseconds; each window includes both of its ends.
 
-    The defaults are common values in ad measurement. Demonstrations and tests shorten all of them with `scaled`.
+    The defaults are common values in ad measurement. Demonstrations and tests shorten all windows with `scaled`.
     """
 
     request_to_impression_ms: int = 300_000
-    """An impression that is later than this after its request is `late_impression`. Until then its slot is pending."""
+    """
+    Maximum time from a request to its impression. A later impression gets the code `late_impression`.
+
+    The slot of the request is pending until it is filled or this time has passed.
+    """
     impression_to_click_ms: int = 900_000
-    """A click that is later than this after its impression is `late_click`."""
+    """Maximum time from an impression to its click. A later click gets the code `late_click`."""
     playback_grace_ms: int = 300_000
-    """A playback step that is later than creative length plus this after its impression is `late_step`."""
+    """A playback step may follow its impression by the creative length plus this time. Later, it gets `late_step`."""
     hold_ms: int = 300_000
-    """How long an impression waits for its request before it becomes an orphan."""
+    """Time that an impression waits for its request before it becomes an orphan."""
     clock_skew_limit_ms: int = 300_000
-    """If the clocks of device and collector differ by more than this, the time of the collector counts."""
+    """If the clocks of the device and the collector differ by more than this, the collector's time is used."""
     skew_tolerance_ms: int = 2_000
-    """An event that is at most this much earlier than its parent counts as simultaneous."""
+    """An event that is earlier than its parent by at most this time counts as simultaneous with its parent."""
     max_creative_ms: int = 120_000
-    """A record with a longer creative is rejected as `bad_number`, because its state must expire."""
+    """Maximum creative length. State must expire, so a record with a longer creative is rejected as `bad_number`."""
 
     def scaled(self, time_scale: int) -> "Windows":
-        """Return the windows divided by `time_scale`: at 60, minutes become seconds."""
+        """Return the windows divided by `time_scale`; with a time scale of 60, minutes become seconds."""
         return replace(self, **{field.name: getattr(self, field.name) // time_scale for field in fields(self)})
 
     @property
     def horizon_ms(self) -> int:
-        """Return the maximum age of an event, counted from its request, at which it can still change a result."""
+        """Return the maximum time from a request to an event that can still change a result of this request."""
         last_child_ms = max(self.impression_to_click_ms, self.max_creative_ms + self.playback_grace_ms)
         return self.request_to_impression_ms + last_child_ms + self.hold_ms + self.clock_skew_limit_ms
 
@@ -47,44 +55,45 @@ class Settings:
     """Settings of one run of the pipeline."""
 
     duration: float = 60
-    """Seconds of measured traffic after the warm-up; 0 runs until Ctrl-C."""
+    """Seconds of measured traffic after the warm-up; with 0, the traffic runs until Ctrl-C."""
     warm_up_seconds: float = 25
-    """Seconds of traffic at a growing rate before the measured part. Reconciled, but not part of the latencies.
+    """
+    Seconds of traffic at an increasing rate before the measured part. The latencies do not include these records.
 
-    Longer than the trigger interval, because the first batch boundary of a cold JVM takes seconds.
+    The records are reconciled. The default is longer than the trigger interval, because the first batch boundary of a cold JVM takes seconds.
     """
     rate: float = 150
-    """Records per second, all source topics together."""
+    """Records per second, summed over all source topics."""
     arrivals: Literal["constant", "poisson"] = "constant"
-    """Spacing of the scheduled send times."""
+    """Distribution of the intervals between scheduled send times."""
     trigger: Trigger = "real-time"
-    """Execution mode of the three queries without Python. Timeouts and credit always run in micro-batch mode."""
+    """Execution mode of the three queries without Python. Timeouts and credit always use micro-batch mode."""
     interval_seconds: int = 15
-    """Real-time trigger interval: seconds between two commits. Does not affect latency. Minimum 5."""
+    """Real-time trigger interval: seconds between two commits. It does not affect latency. The minimum is 5."""
     timeouts_interval_seconds: float = 5
-    """Micro-batch interval of `events_to_timeouts`. Timeouts are up to this much late; larger values use less CPU."""
+    """Micro-batch interval of `events_to_timeouts`. Timeouts are up to this much late. Larger values use less CPU."""
     credits_interval_seconds: float = 5
-    """Micro-batch interval of `touches_to_credit`. Credit is up to this much late; larger values use less CPU."""
+    """Micro-batch interval of `touches_to_credit`. Credit is up to this much late. Larger values use less CPU."""
     partitions: int = 2
-    """Partitions of each topic. Real-time mode needs one task slot per source partition."""
+    """Number of partitions of each topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
-    """State partitions of each stateful query. Real-time mode needs one task slot for each."""
+    """Number of state partitions of each stateful query. Real-time mode needs one task slot per state partition."""
     slots: int = 24
-    """Task slots of a local master: 3 x 2 + 2 x (2 + 2) for real-time mode, 2 + 6 for micro-batch, 2 spare."""
+    """Task slots of a local master. Default: 3 x 2 + 2 x (2 + 2) for real-time mode, 2 + 6 for micro-batch, 2 spare."""
     time_scale: int = 60
-    """Divisor of all windows. At 60 a window of five minutes takes five seconds."""
+    """Divisor of all windows. With a time scale of 60, a window of five minutes takes five seconds."""
     watermark_slack_ms: int = 120_000
-    """How far one partition may be read ahead of another before rows are dropped as late. Not scaled."""
+    """Maximum time that one partition may be read ahead of another before rows are dropped as late. Not scaled."""
     pacing_shards: int = 4
-    """Shards per campaign: the counters of a hot campaign are spread over this many state keys."""
+    """Number of shards per campaign. The counters of a hot campaign are spread over this many state keys."""
     pacing_bucket_seconds: int = 1
-    """Length of the buckets of request time in which slots are counted. State expires bucket by bucket."""
+    """Length of a bucket of request times. Slots are counted per bucket, and state expires one bucket at a time."""
     master: str = ""
     """Spark master URL, for example spark://host:7077. The default is a local master."""
     topic_prefix: str = ""
-    """Prefix of all topic names; keeps runs on one broker apart."""
+    """Prefix of all topic names. Different prefixes keep runs on the same broker separate."""
     checkpoint_dir: str = ""
-    """Folder for checkpoints that are kept for a restart. The default is a temporary folder."""
+    """Folder for checkpoints, which are kept for a restart. The default is a temporary folder."""
     seed: int = 7
     """Seed of the traffic generator."""
     duplicate_share: float = 0.05
@@ -98,45 +107,49 @@ class Settings:
     orphan_share: float = 0.05
     """Share of transactions whose request or impressions are never sent."""
     erasure_share: float = 0.01
-    """Share of transactions after which the user asks for erasure (a tombstone in `ad-erasures`)."""
+    """Share of transactions after which the user requests erasure (a tombstone in `ad-erasures`)."""
     hot_campaign_share: float = 0.4
-    """Share of requests for one campaign, the hot key of pacing. Seven other campaigns share the rest."""
+    """Share of requests for one hot campaign. Seven other campaigns share the remaining requests."""
     several_slots_share: float = 0.2
     """Share of requests for two or three slots."""
     several_impressions_share: float = 0.05
     """Share of filled slots for which a second impression is sent."""
     drain_seconds: float = 90
-    """Maximum wait for the last results after the traffic has ended."""
+    """Maximum number of seconds to wait for the last results after the traffic has ended."""
 
     def __post_init__(self) -> None:
-        """Report all impossible values in one ValueError."""
+        """Report all invalid values in one ValueError."""
         problems = [
-            f"{name} is {getattr(self, name)!r}; {rule}"
+            f"{name} is {getattr(self, name)!r}, but must be {rule}"
             for name, is_wrong, rule in (
-                ("rate", self.rate <= 0, "records per second must be more than 0"),
-                ("duration", self.duration < 0, "use 0 for a run until Ctrl-C"),
-                ("warm_up_seconds", self.warm_up_seconds < 0, "use 0 for none"),
-                ("interval_seconds", self.interval_seconds < 5, "real-time mode refuses intervals below 5 seconds"),
+                ("rate", self.rate <= 0, "greater than 0"),
+                ("duration", self.duration < 0, "0 (run until Ctrl-C) or greater"),
+                ("warm_up_seconds", self.warm_up_seconds < 0, "0 (no warm-up) or greater"),
+                ("interval_seconds", self.interval_seconds < 5, "at least 5, the minimum of real-time mode"),
                 (
                     "timeouts_interval_seconds",
                     self.timeouts_interval_seconds < 0,
-                    "use 0 for batches without a pause",
+                    "0 (batches without a pause) or greater",
                 ),
                 (
                     "credits_interval_seconds",
                     self.credits_interval_seconds < 0,
-                    "use 0 for batches without a pause",
+                    "0 (batches without a pause) or greater",
                 ),
-                ("time_scale", self.time_scale < 1, "windows can only be shortened; use a whole number from 1"),
+                (
+                    "time_scale",
+                    self.time_scale < 1,
+                    "a whole number of at least 1, as windows can only be shortened",
+                ),
                 (
                     "pacing_shards",
                     self.pacing_shards < 1,
-                    "each campaign needs a shard; use a whole number from 1",
+                    "a whole number of at least 1, because each campaign needs a shard",
                 ),
-                ("pacing_bucket_seconds", self.pacing_bucket_seconds < 1, "use a whole number of seconds from 1"),
-                ("hot_campaign_share", not 0 <= self.hot_campaign_share <= 1, "use a share from 0 to 1"),
-                ("erasure_share", not 0 <= self.erasure_share <= 1, "use a share from 0 to 1"),
-                ("slots", self.slots < 1, "use at least 1"),
+                ("pacing_bucket_seconds", self.pacing_bucket_seconds < 1, "a whole number of at least 1"),
+                ("hot_campaign_share", not 0 <= self.hot_campaign_share <= 1, "a share from 0 to 1"),
+                ("erasure_share", not 0 <= self.erasure_share <= 1, "a share from 0 to 1"),
+                ("slots", self.slots < 1, "at least 1"),
             )
             if is_wrong
         ]
@@ -145,11 +158,11 @@ class Settings:
 
     @property
     def windows(self) -> Windows:
-        """Return the correlation windows at this run's time scale."""
+        """Return the correlation windows of this run, divided by its time scale."""
         return Windows().scaled(self.time_scale)
 
     def topic(self, name: str) -> str:
-        """Return the name of topic `name` in this run."""
+        """Return the name of the topic `name` with the prefix of this run."""
         if name not in TOPICS:
             raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {TOPICS}")
         return self.topic_prefix + name

@@ -1,4 +1,4 @@
-"""The topics of the pipeline."""
+"""Define the topics of the pipeline, and create them in Kafka."""
 
 from examples.kafka.topics import APPEND_TIME, REJECT_TOPIC, ensure_topics, require_append_time
 
@@ -22,9 +22,9 @@ TOPICS = (
 
 def create_topics(bootstrap_servers: str, topic_prefix: str, partitions: int) -> dict[str, int]:
     """
-    Create the topics that are missing, and return the number of partitions of each topic by its name without prefix.
+    Create missing topics, and return the number of partitions of each topic by its name without the prefix.
 
-    Raises ValueError for an existing topic that does not store append times.
+    Raises ValueError if an existing topic does not store append times.
     """
     names = {topic_prefix + name: name for name in TOPICS}
     confs = dict.fromkeys(names, APPEND_TIME) | {topic_prefix + REJECTED_TOPIC: REJECT_TOPIC}

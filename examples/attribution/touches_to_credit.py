@@ -1,9 +1,10 @@
 """
 Credit each conversion to the touches of its user, and emit a new version whenever a late touch changes the credit.
 
-The input is records of `ad-attributed` (touches) and `events` (conversions), and tombstones keyed by user (erasures).
-OSS 4.3.0 refuses Python processors in real-time mode with STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in
-micro-batch mode; Databricks runs them in real-time mode.
+The query reads touches from `ad-attributed`, conversions from `events`, and erasures from `ad-erasures`. An erasure is
+a tombstone whose key is the user. OSS 4.3.0 refuses Python processors in real-time mode with the error
+STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in micro-batch mode. Databricks runs Python processors in
+real-time mode.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -51,7 +52,8 @@ CREDITS = StructType(
     ]
 )
 """
-The credit of one order, as `credit.rule.OrderCredit`; the newest version of a result id counts.
+The credit for one order, as returned by `credit.rule.OrderCredit.document`. Of all versions of a result id, the newest
+is valid.
 
     {"result_id": "user-4940/advertiser-2/run-o743", "version": 10, "code": "attributed", "final": false,
      "model": "position", "advertiser_id": "advertiser-2", "order_id": "run-o743", "effective_ts": 1767225655095,
@@ -67,7 +69,7 @@ def touches_to_credit(records: DataFrame, settings: Settings, rules: CreditRules
     """
     Turn Kafka source rows of all three topics into Kafka sink rows (key, value) of `CREDITS` structs as JSON.
 
-    A conversion without a user is keyed by its order: it is unattributed, but counted.
+    A conversion without a user is keyed by its order. It cannot be attributed, but it is counted.
     """
     orders = (
         _records_by_user(records, settings)

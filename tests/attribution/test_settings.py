@@ -30,28 +30,28 @@ def test_horizon_covers_the_longest_chain_of_windows() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "remedy"),
     [
-        ("rate", 0, "more than 0"),
-        ("duration", -1, "use 0 for a run until Ctrl-C"),
-        ("warm_up_seconds", -1, "use 0 for none"),
-        ("interval_seconds", 4, "below 5 seconds"),
-        ("timeouts_interval_seconds", -1, "use 0 for batches without a pause"),
-        ("credits_interval_seconds", -1, "use 0 for batches without a pause"),
-        ("time_scale", 0, "a whole number from 1"),
-        ("pacing_shards", 0, "a whole number from 1"),
-        ("pacing_bucket_seconds", 0, "seconds from 1"),
+        ("rate", 0, "greater than 0"),
+        ("duration", -1, r"0 \(run until Ctrl-C\) or greater"),
+        ("warm_up_seconds", -1, r"0 \(no warm-up\) or greater"),
+        ("interval_seconds", 4, "at least 5, the minimum of real-time mode"),
+        ("timeouts_interval_seconds", -1, r"0 \(batches without a pause\) or greater"),
+        ("credits_interval_seconds", -1, r"0 \(batches without a pause\) or greater"),
+        ("time_scale", 0, "a whole number of at least 1"),
+        ("pacing_shards", 0, "a whole number of at least 1"),
+        ("pacing_bucket_seconds", 0, "a whole number of at least 1"),
         ("hot_campaign_share", 2, "a share from 0 to 1"),
         ("erasure_share", -1, "a share from 0 to 1"),
-        ("slots", 0, "use at least 1"),
+        ("slots", 0, "at least 1"),
     ],
 )
-def test_impossible_setting_is_rejected_with_a_remedy(option: str, value: int, remedy: str) -> None:
+def test_invalid_setting_is_rejected_with_a_remedy(option: str, value: int, remedy: str) -> None:
     """A value that would fail during a run is rejected before it, with name, value and remedy."""
-    with pytest.raises(ValueError, match=rf"{option} is {value}; .*{remedy}"):
+    with pytest.raises(ValueError, match=rf"{option} is {value}, but must be {remedy}"):
         Settings(**{option: value})  # type: ignore[arg-type]
 
 
-def test_several_impossible_settings_are_reported_together() -> None:
-    """One error lists all impossible values."""
+def test_several_invalid_settings_are_reported_together() -> None:
+    """One error lists all invalid values."""
     with pytest.raises(ValueError, match=r"rate is 0.*; .*slots is 0"):
         Settings(rate=0, slots=0)
 

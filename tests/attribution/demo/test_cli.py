@@ -1,4 +1,4 @@
-"""The command line: options without a flag keep their defaults, and impossible values are rejected with a remedy."""
+"""The command line: options without a flag keep their defaults, and invalid values are rejected with a remedy."""
 
 import pytest
 
@@ -31,12 +31,12 @@ def test_every_flag_sets_its_option() -> None:
     assert expected == options
 
 
-def test_impossible_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     """The command exits with status 2 and one line before it starts a server."""
     with pytest.raises(SystemExit, match="2"):
         parse(["--interval-seconds", "1"])
 
-    assert "interval_seconds is 1; real-time mode refuses intervals below 5 seconds" in capsys.readouterr().err
+    assert "interval_seconds is 1, but must be at least 5, the minimum of real-time mode" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags", [[], ["--compare", "--trigger", "micro-batch"]])
