@@ -1,1 +1,1 @@
-"""Small operational jobs, one file each, from Kafka to Kafka without Python on the data path."""
+"""Small operational jobs from Kafka to Kafka, one file each. No Python code processes their rows."""

@@ -1,8 +1,8 @@
 """
 Pass on the first alarm of each device and code in a ten-minute window, and drop its repeats.
 
-Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplicates` include the event time, because
-otherwise the state never expires.
+Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplicates` include the event time, because the
+state would otherwise never expire.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,23 +21,23 @@ ALARMS = StructType(
         StructField("severity", StringType()),
     ]
 )
-"""One alarm; `raised_ts` is the time by the device's clock, in UTC milliseconds."""
+"""One alarm. `raised_ts` is the time of the device's clock in UTC milliseconds."""
 
 MINUTE_MS = 60_000
 REPEAT_MS = 10 * MINUTE_MS
-"""Length of a window; further alarms of one device and code in the same window are repeats."""
+"""Length of a window. After the first alarm of a device and code, further alarms in the same window are repeats."""
 LATENESS_MS = 15 * MINUTE_MS
-"""An alarm older than its append time by more than this is rejected as `late`."""
+"""An alarm whose `raised_ts` is earlier than its append time by more than this is rejected as `late`."""
 SKEW_MS = 5 * MINUTE_MS
-"""An alarm newer than its append time by more than this is rejected as `future`."""
+"""An alarm whose `raised_ts` is later than its append time by more than this is rejected as `future`."""
 CATCH_UP_MS = 60 * MINUTE_MS
-"""How far partitions may lag behind each other after a stop before the watermark drops their unread records."""
+"""Maximum lag between partitions after a stop. With more lag, the watermark can drop unread records."""
 DELAY_MS = REPEAT_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
-"""Delay of the watermark behind the newest event time: it never drops a row that has passed the checks."""
+"""Delay of the watermark behind the newest event time, so the watermark drops no row that has passed the checks."""
 
 
 def alarms_to_first(alarms: DataFrame) -> DataFrame:
-    """Turn Kafka source rows of alarms into Kafka sink rows: first alarms and rejected records."""
+    """Convert Kafka source rows of alarms to Kafka sink rows of first alarms and rejected records."""
     appended, raised = F.unix_millis("timestamp"), F.col("record.raised_ts")
     checks = {
         **{f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("device_id", "code")},
@@ -45,7 +45,7 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
         "future": raised > appended + SKEW_MS,
     }
     rejected = F.col("reason").isNotNull()
-    # A rejected row is never a repeat: its source position replaces device and code.
+    # A rejected row must never count as a repeat, so its source position replaces device and code.
     identity = F.when(rejected, F.col("src")).otherwise(F.concat_ws("|", "record.device_id", "record.code"))
     window_start = F.when(rejected, appended).otherwise(raised - raised % REPEAT_MS)
     firsts = (
@@ -67,7 +67,7 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the topic and return the rows to write."""
+    """Read the `alarms` topic and return the Kafka sink rows."""
     return alarms_to_first(read_stream(spark, options, "alarms"))
 
 

@@ -1,7 +1,8 @@
 """
-Decode JSON records by a schema, and route every row to the topic that the job chooses or to the reject topic.
+Decode JSON records with a schema, and route each row to the topic that the job chooses or to the reject topic.
 
-No expression may raise and no row may lack a topic: a single such row ends the query, and every restart reads it again.
+Every row needs a topic, and no expression may throw. Otherwise a single row makes the query fail, and the query fails
+on the same row again after each restart.
 """
 
 from collections.abc import Mapping
@@ -17,19 +18,21 @@ from examples.realtime.limits import MAX_NUMBER
 
 def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:
     """
-    Add `record` (the fields of `schema`), `src` (its position) and `reason` to Kafka source rows.
+    Add the columns `record`, `src` and `reason` to Kafka source rows.
 
-    `reason` is null for a valid row: a JSON object whose strings and numbers match `schema`, with numbers from 0 to
-    `MAX_NUMBER`, all fields that are not nullable, and no true condition in `checks`, which map reasons to conditions.
+    `record` holds the fields of `schema`, and `src` holds the source position. `reason` is null for a valid row.
+    A valid row is a JSON object whose strings and numbers match `schema`. Its numbers are from 0 to `MAX_NUMBER`, it
+    has all fields that are not nullable, and no condition in `checks` is true. `checks` maps reasons to conditions.
     """
     return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, checks)))
 
 
 def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic: Column) -> DataFrame:
     """
-    Turn decoded rows into Kafka sink rows: valid ones with `key`, `value` and `topic`, the others for topic `rejects`.
+    Convert decoded rows to Kafka sink rows.
 
-    The header `src` of a valid row holds its source position, so a consumer can drop duplicates.
+    Valid rows get `key`, `value` and `topic`. All other rows go to the topic `rejects`. The header `src` of a valid row
+    holds its source position, so a consumer can drop duplicates.
     """
     return decoding.route(
         decoded, rejects, key=key, value=value, kept_headers=decoding.headers(src=F.col("src")), topic=topic

@@ -1,8 +1,8 @@
 """
-Raise an alarm within 100 ms when a device has been silent for a second, and clear it when the device is back.
+Raise an alarm within 100 ms when a device is silent for a second, and clear the alarm when the device returns.
 
-OSS runs timers in real-time mode only in Scala, so the rule is in `heartbeats_to_offline.scala`. A timer that is due
-fires with the next row of its state partition, so ticks provide rows every 20 ms.
+Real-time mode of OSS 4.3.0 supports timers only in Scala, so the rule is in `heartbeats_to_offline.scala`. A due timer
+fires with the next row of its state partition, so ticks provide a row every 20 ms.
 """
 
 from pathlib import Path
@@ -21,9 +21,10 @@ HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
 )
 """
-One heartbeat; `beat_ts` is the time by the device's clock in UTC milliseconds, and increases with each new heartbeat.
+One heartbeat. `beat_ts` is the time of the device's clock in UTC milliseconds, and increases with each new heartbeat.
 
-It only separates new heartbeats from repeats: silence starts at the append time, because device clocks can be wrong.
+`beat_ts` only distinguishes new heartbeats from repeats. Silence starts at the append time, because the clock of a
+device can be wrong.
 """
 
 OFFLINE = StructType(
@@ -37,25 +38,30 @@ OFFLINE = StructType(
     ]
 )
 """
-One change: `offline` raises an alarm, `online` clears it, and `forgotten` ends an alarm that was not cleared.
+One change: `offline` raises an alarm, `online` clears the alarm, and `forgotten` ends an alarm that was not cleared.
 
-`alarm_id` is the same for all three, and for duplicates after a restart; `emitted_ts` is the processor's clock.
+All changes of one alarm have the same `alarm_id`, and so do duplicates after a restart. `emitted_ts` is the time of the
+processor's clock.
 """
 
 SILENCE_MS = 1_000
-"""A device that is silent for longer is offline; a heartbeat older than this at its append time is `late`."""
+"""A device that is silent for longer is offline. A heartbeat that is older at its append time is rejected as `late`."""
 SKEW_MS = 1_000
-"""A heartbeat newer than its append time by more than this is `future`; later heartbeats would look like repeats."""
+"""
+A heartbeat whose `beat_ts` is further ahead of its append time is rejected as `future`.
+
+Otherwise the later heartbeats of this device would look like repeats.
+"""
 READING_MS = 20
-"""Tolerated extra delay between broker and processor before it counts as silence."""
+"""Tolerated delay between the broker and the processor. A longer delay counts as silence."""
 FORGET_MS = 24 * 3_600_000
-"""After this much silence, the job removes the state of a device."""
+"""Duration of silence after which the job removes the state of a device."""
 
 SCALA = Path(__file__).with_suffix(".scala")
 
 
 def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: int = FORGET_MS) -> DataFrame:
-    """Turn Kafka source rows of heartbeats and ticks into Kafka sink rows: changes and rejected records."""
+    """Convert Kafka source rows of heartbeats and ticks to Kafka sink rows of changes and rejected records."""
     appended, beat = F.unix_millis("timestamp"), F.col("record.beat_ts")
     checks = {
         "bad_id:device_id": ~F.col("record.device_id").rlike(ID_PATTERN),
@@ -64,7 +70,7 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
     }
     is_good = F.col("reason").isNull()
     arrivals = decode(heartbeats, HEARTBEATS, checks).select(
-        # A rejected row passes through without state, so any key will do.
+        # A rejected row passes through without state, so it can have any key.
         F.when(is_good, F.col("record.device_id")).otherwise(F.col("src")).alias("device"),
         F.when(is_good, beat).alias("beat_ts"),
         appended.alias("appended_ts"),
@@ -86,14 +92,14 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
 
 
 def tick_keys(spark: SparkSession, partitions: int) -> list[str]:
-    """Return one key for each state partition, chosen from many candidates by the remainder of their hash."""
+    """Return one key for each state partition, chosen from many candidate keys by the hash of each key."""
     candidates = spark.range(20 * partitions).selectExpr("cast(id as string) as key")
     by_partition = candidates.groupBy(F.pmod(F.hash("key"), F.lit(partitions))).agg(F.min("key").alias("key"))
     return [row.key for row in by_partition.collect()]
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read both topics and return the rows to write."""
+    """Read the topics of heartbeats and ticks, and return the Kafka sink rows."""
     return heartbeats_to_offline(read_stream(spark, options, "heartbeats"), read_stream(spark, options, TICKS_TOPIC))
 
 

@@ -1,5 +1,5 @@
-/* Detect silent devices from heartbeats. Rejected records pass through unchanged.
- * A timer that is due fires with the next row of its state partition, or at the end of the batch; ticks are such rows. */
+/* Detect silent devices by their heartbeats. Rejected records pass through unchanged.
+ * A due timer fires with the next row of its state partition or at the end of the batch. Ticks provide such rows. */
 package alerts
 
 import java.time.Duration
@@ -22,7 +22,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
   @transient private var startedTs: Long = _
 
   override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
-    // A safety net only: the timer of `forgotten` clears the state long before this TTL.
+    // This TTL is only a safety net, because the timer for `forgotten` clears the state long before.
     seen = getHandle.getValueState("seen", Encoders.product[Seen], TTLConfig(Duration.ofMillis(2L * forgetMs)))
     startedTs = System.currentTimeMillis()
   }
@@ -35,13 +35,13 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
 
   private def heard(device: String, row: Arrival, beat: Long, now: Long): Seq[Answer] = {
     val before = Option.when(seen.exists())(seen.get())
-    if (before.exists(beat <= _.beat_ts)) Nil // repeated, or overtaken by a newer heartbeat
+    if (before.exists(beat <= _.beat_ts)) Nil // a repeat, or a heartbeat that arrived after a newer one
     else {
       val next = Seen(beat, row.appended_ts, now, row.src, raised = false)
       seen.update(next)
       before.filter(_.raised).foreach(last => getHandle.deleteTimer(last.appended_ts + forgetMs))
       if (before.forall(_.raised)) getHandle.registerTimer(dueTs(next))
-      // After a restart, a replayed silence ends before its timer is due; it must give the same two changes.
+      // After a restart, a replayed silence ends before its timer is due. It must produce the same two changes again.
       val silence = before.toSeq.filter(last => last.raised || row.appended_ts > last.appended_ts + silenceMs)
       silence.filterNot(_.raised).map(last => change(device, "offline", last, last, now)) ++
         silence.map(last => change(device, "online", last, next, now))
@@ -54,7 +54,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
       if (last.raised) {
         seen.clear()
         Some(change(device, "forgotten", last, last, now))
-      } else if (now < dueTs(last)) { // a heartbeat arrived after the timer was set: one timer per second is cheaper than two writes per heartbeat
+      } else if (now < dueTs(last)) { // A heartbeat arrived after the timer was set. One timer per second is cheaper than two writes per heartbeat.
         getHandle.registerTimer(dueTs(last))
         None
       } else {
@@ -64,7 +64,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
       }
     }
 
-  /** The time that a record waited in the topic while no task read it must not count as silence. */
+  /** Excludes the time that a record waited in the topic while no task read the topic; this time is not silence. */
   private def dueTs(last: Seen): Long = math.max(last.read_ts, startedTs) + silenceMs + readingMs
 
   private def change(device: String, status: String, silent: Seen, cause: Seen, now: Long): Answer =

@@ -1,8 +1,8 @@
 """
 Run one job from Kafka to Kafka until Ctrl-C.
 
-`start` sets up what a query in real-time mode needs: existing topics, enough task slots, output mode update and a
-checkpoint.
+A query in real-time mode needs existing topics, enough task slots, the output mode `update` and a checkpoint. `start`
+provides all of them.
 """
 
 import os
@@ -25,14 +25,14 @@ from examples.realtime.slots import preflight
 from examples.services.spark import build_session
 
 SINK = KAFKA_SINK | {
-    # By default a partition waits 60 s for a target topic that does not exist, before its query fails.
+    # By default, a query waits 60 s for a target topic that does not exist, and then fails.
     "kafka.max.block.ms": "10000"
 }
 
 
 NO_SERVERS = (
-    "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no topic to read; export the address of your cluster, "
-    "or run `make services` in another shell and paste the line that it prints"
+    "KAFKA_BOOTSTRAP_SERVERS is not set, so the job has no topic to read; export the address of your cluster, "
+    "or run `make services` in another shell and run the `export` line that it prints"
 )
 
 
@@ -41,39 +41,39 @@ class Options:
     """Options of all alert jobs."""
 
     bootstrap_servers: str
-    """Address of the Kafka cluster, from the environment."""
+    """Address of the Kafka cluster, from the environment variable KAFKA_BOOTSTRAP_SERVERS."""
     topic_prefix: str = ""
-    """Prefix of all topic names; keeps runs on one cluster apart."""
+    """Prefix of all topic names. Different prefixes separate several runs on one cluster."""
     checkpoint_dir: str = "checkpoints"
-    """Folder for checkpoints; on a cluster, one that all executors can reach."""
+    """Folder for checkpoints. On a cluster, all executors must be able to reach the folder."""
     interval_seconds: int = 300
-    """Seconds between two commits; after a stop, at most this much is repeated. Does not affect latency. Minimum 5."""
+    """Seconds between two commits, at least 5. After a stop, at most this much is repeated. Latency is unaffected."""
     partitions: int = 2
-    """Partitions of topics that the job creates."""
+    """Number of partitions of each topic that the job creates."""
     slots: int = 8
-    """Task slots of a local master."""
+    """Number of task slots of a local master."""
     master: str = ""
     """Spark master URL, for example spark://host:7077. The default is a local master."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Description of a job; `build` returns Kafka sink rows whose topic names have no prefix."""
+    """Description of a job. `build` returns Kafka sink rows whose topic names have no prefix."""
 
     name: str
     summary: str
     reads: tuple[str, ...]
-    """Topics that the job reads: first its streams, then the topics that it reads as tables."""
+    """Topics that the job reads: first the topics that it reads as streams, then the topics that it reads as tables."""
     writes: tuple[str, ...]
     build: Callable[[SparkSession, Options], DataFrame]
     streams: int = 1
-    """Number of topics at the start of `reads` that are streams."""
+    """Number of topics in `reads` that the job reads as streams."""
     companion: Callable[[Options], AbstractContextManager[object]] = nullcontext
-    """Context manager that is active as long as the query runs."""
+    """Context manager that is active while the query runs."""
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
-    """Return the rows of a topic as a stream; the first start of a query reads the topic from its beginning."""
+    """Return the rows of a topic as a stream. At its first start, a query reads the topic from the beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 
@@ -88,7 +88,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     writer = writer.option("kafka.bootstrap.servers", options.bootstrap_servers)
     writer = writer.option("checkpointLocation", f"{options.checkpoint_dir}/{job.name}")
     writer = writer.queryName(job.name).outputMode("update")
-    # The keyword is missing in the type hints of PySpark 4.3.0.
+    # The type hints of PySpark 4.3.0 lack the keyword.
     return writer.trigger(realTime=f"{options.interval_seconds} seconds").start()  # type: ignore[call-overload, no-any-return]
 
 

@@ -1,8 +1,8 @@
 """
-Find e-mail addresses, card numbers and IBANs in log lines, mask them, and raise alerts that do not contain them.
+Find e-mail addresses, card numbers and IBANs in log lines, mask this data, and raise alerts that do not contain it.
 
-Unreadable records go to `logs-rejected` unmasked, so give that topic the same access rights as `logs`. No log line can
-slow the patterns down: from each position, they look ahead a bounded distance.
+Unreadable records go to `logs-rejected` without masking, so give that topic the same access rights as `logs`. No log
+line can make the search slow, because each pattern looks ahead only a limited number of characters.
 """
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,7 +19,7 @@ LOGS = StructType(
         StructField("message", StringType(), nullable=False),
     ]
 )
-"""One log line. The job drops all other fields, because it searches only `message`."""
+"""One log line. The job drops all other fields, because it searches only `message` for personal data."""
 
 LEAKS = StructType(
     [
@@ -28,25 +28,29 @@ LEAKS = StructType(
         StructField("leaks", IntegerType(), nullable=False),
     ]
 )
-"""One alert: service, kinds of data joined by commas, number of distinct matches; the header `src` is the position."""
+"""
+One alert: the service, the kinds of data joined by commas, and the number of distinct matches.
+
+The header `src` of an alert is the source position of its log line.
+"""
 
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
-# These two patterns are lookaheads, so a number in front of the card number or the IBAN cannot hide it.
+# The patterns for cards and IBANs are lookaheads, so a number directly before a card number or IBAN cannot hide it.
 CARD = (
     r"(?<![0-9])(?=((?:[2-6][0-9]{12,18}|[2-6][0-9]{3}([ -])[0-9]{4}\2[0-9]{4}\2[0-9]{1,7}"
     r"|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})(?![0-9])))"
 )
 IBAN = r"(?<![A-Za-z0-9])(?=([A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])))"
 
-# Alerts contain the name of the service, so the name must not be able to contain a personal number.
+# Alerts contain the name of the service, so a name that could contain a personal number is rejected.
 SERVICE = r"\A(?!.*[0-9]{4})[a-z][a-z0-9-]{0,31}\z"
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 MAX_LEAKS = 100
-"""A line with more matches is withheld completely, because the time for masking grows with their number."""
+"""If a line has more matches, its whole message is withheld, because the masking time grows with their number."""
 
 
 def logs_to_leaks(logs: DataFrame) -> DataFrame:
-    """Turn Kafka source rows of log lines into Kafka sink rows: one per line, two for a line with a leak."""
+    """Convert Kafka source rows of log lines to Kafka sink rows: one per line, and two for a line with a leak."""
     service, level, message = (F.col(f"record.{name}") for name in LOGS.names)
     checks = {"bad_service": ~service.rlike(SERVICE), "bad_level": ~level.isin(*LEVELS)}
     decoded = decode(logs, LOGS, checks).withColumn("found", _leaks_in(message))
@@ -74,12 +78,12 @@ def _leaks_in(text: Column) -> Column:
     )
     ibans = F.filter(all_of("iban", IBAN), lambda leak: _is_iban(leak["text"]))
     leaks = F.concat(all_of("email", EMAIL), cards, ibans)
-    # Longest first: masking a@b.nl within xa@b.nl would leave the x.
+    # The longest leak is masked first. Otherwise masking a@b.nl inside xa@b.nl would leave the x.
     return F.array_sort(leaks, lambda one, other: F.length(other["text"]) - F.length(one["text"]))
 
 
 def _is_iban(text: Column) -> Column:
-    """Check an IBAN: with the first four characters moved to the end and letters counted from 10, modulo 97 is 1."""
+    """Return whether the check digits of an IBAN are correct: its rearranged digits modulo 97 must be 1."""
     letters = F.split(F.concat(F.substring(text, 5, 34), F.substring(text, 1, 4)), "")
     values = F.transform(letters, lambda letter: F.conv(letter, 36, 10).cast("int"))
     rest = F.aggregate(values, F.lit(0), lambda n, v: (n * F.when(v > 9, 100).otherwise(10) + v) % 97)
@@ -96,7 +100,7 @@ def _name_of(leak: Column) -> Column:
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the topic and return the rows to write."""
+    """Read the `logs` topic and return the Kafka sink rows."""
     return logs_to_leaks(read_stream(spark, options, "logs"))
 
 

@@ -1,8 +1,8 @@
 """
 Flag card payments by the rules of their country, within milliseconds.
 
-The newest rule per country in `payment-rules` counts. Real-time mode supports only broadcast joins, so the rules are
-broadcast; the query reads them again at the start of every batch.
+The newest rule of each country in the topic `payment-rules` applies. Real-time mode supports only broadcast joins, so
+the rules are broadcast. The query reads the rules again at the start of every batch.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,13 +21,13 @@ PAYMENTS = StructType(
         StructField("amount_cents", LongType(), nullable=False),
     ]
 )
-"""One payment; `card` is a token, never a card number."""
+"""One payment. `card` is a token, never a card number."""
 
 RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
-"""The value of one rule, whose key is the country. A rule without a limit or an unreadable rule passes no payment."""
+"""The value of one rule; the key is the country. If a rule has no limit or is unreadable, no payment passes it."""
 
 FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
-"""A flagged payment; `flags` are names joined by commas."""
+"""A flagged payment. `flags` contains the names of the flags, joined by commas."""
 
 FLAGS = """concat_ws(',',
     if(rule.blocked, 'country_blocked', if(rule.limit_cents is null, 'no_rule', null)),
@@ -35,7 +35,7 @@ FLAGS = """concat_ws(',',
 
 
 def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
-    """Turn Kafka source rows of payments and rules into Kafka sink rows, exactly one for each payment."""
+    """Convert Kafka source rows of payments and rules to Kafka sink rows, exactly one for each payment."""
     checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("payment_id", "card")}
     decoded = decode(payments, PAYMENTS, checks)
     newest = F.broadcast(newest_rules(rules))
@@ -53,7 +53,7 @@ def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
 
 
 def newest_rules(rules: DataFrame) -> DataFrame:
-    """Return one row per country: `rule_country` and `rule`; a tombstone removes the rule."""
+    """Return one row per country with `rule_country` and `rule`. A tombstone removes the rule of its country."""
     newest = rules.groupBy("key").agg(F.max_by("value", "offset").alias("value"))
     rule = F.from_json(F.col("value").cast("string"), RULES)
     return newest.where("value is not null").select(
@@ -62,7 +62,7 @@ def newest_rules(rules: DataFrame) -> DataFrame:
 
 
 def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the payments as a stream and the rules as a table, and return the rows to write."""
+    """Read the payments as a stream and the rules as a table, and return the Kafka sink rows."""
     table = spark.read.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
     rules = table.option("subscribe", f"{options.topic_prefix}payment-rules").load()
     return payments_to_flagged(read_stream(spark, options, "payments"), rules)

@@ -1,7 +1,7 @@
 """
-Write a tick to a topic every 20 ms, so timers that are due fire without delay.
+Write a tick to a topic every 20 ms, so due timers fire without a long delay.
 
-A timer that is due fires with the next row of its state partition, and rows from devices can be rare.
+A due timer fires with the next row of its state partition, and rows from devices can be rare.
 """
 
 import threading
@@ -15,16 +15,17 @@ from examples.kafka.topics import ensure_topics
 
 TICKS_TOPIC = "heartbeats-ticks"
 INTERVAL_MS = 20
-# A tick that the broker has not accepted within this time is useless.
+# The producer discards a tick that the broker has not accepted within this time.
 TIMEOUT_MS = 1_000
 
 
 @contextmanager
 def ticking(options: Options) -> Iterator[None]:
     """
-    Write ticks from a thread until the block ends; create the topic with one partition if it is missing.
+    Write ticks in a thread until the block ends. Create the topic with one partition if it does not exist.
 
-    Kafka keeps ticks as long as other records, about 2 GB per week: a query cannot continue from deleted ticks.
+    Kafka retains ticks as long as other records, because a query cannot continue from deleted ticks. A week of ticks
+    takes about 2 GB.
     """
     topic = options.topic_prefix + TICKS_TOPIC
     ensure_topics(options.bootstrap_servers, [topic], partitions=1)
@@ -43,7 +44,7 @@ def _tick(bootstrap_servers: str, topic: str, stop: threading.Event) -> None:
         {"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.timeout.ms": TIMEOUT_MS, "acks": 1}
     )
     while not stop.wait(INTERVAL_MS / 1000):
-        # While the broker is unreachable, the queue fills up; its ticks expire after their timeout.
+        # While the broker is unreachable, the queue fills up, and the ticks in the queue expire after their timeout.
         with suppress(BufferError):
             producer.produce(topic, b"")
         producer.poll(0)

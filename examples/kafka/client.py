@@ -1,4 +1,4 @@
-"""Settings and helpers that all plain Kafka clients share."""
+"""Settings and functions that all Kafka clients without Spark share."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,19 +7,19 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from examples.realtime.queries import wait_until
 
 CLIENT = {
-    # During an outage each connection would otherwise print ten refused attempts per second.
+    # By default, each connection would print ten refused attempts per second during an outage.
     "reconnect.backoff.ms": 1_000
 }
 """Settings of every client."""
 CONSUMER = CLIENT | {
-    # The consumers assign their partitions themselves and store their own offsets; the client library demands a group.
+    # The client library requires a group id. These consumers assign partitions and store offsets themselves.
     "group.id": "examples",
     "enable.auto.commit": False,
 }
 """Settings of every consumer."""
 REQUEST_TIMEOUT_SECONDS = 10
 MAX_MESSAGES = 1_000
-# The broker may be away for a while; the client reconnects by itself.
+# These errors mean that the broker is temporarily unreachable. The client reconnects by itself.
 PASSING_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001 - their documented names
 
 
@@ -33,7 +33,7 @@ def consumer_from_start(
 
 
 def is_record(message: Message) -> bool:
-    """Return whether a message is a record; raise KafkaException for an error that needs somebody to act."""
+    """Return whether a message is a record; raise KafkaException for an error that does not pass by itself."""
     error = message.error()
     if error is not None and (error.fatal() or error.code() not in PASSING_ERRORS):
         raise KafkaException(error)
@@ -41,7 +41,7 @@ def is_record(message: Message) -> bool:
 
 
 def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[tuple[str, int], int]:
-    """Return the end offset of each partition by topic and partition number; 0 if the partition holds no record."""
+    """Return the end offset of each partition by topic and partition number, or 0 if the partition is empty."""
     ends = {}
     for partition in partitions:
         low, high = consumer.get_watermark_offsets(partition, timeout=REQUEST_TIMEOUT_SECONDS)
@@ -61,9 +61,9 @@ def read_topic(
     bootstrap_servers: str, *topics: str, min_records: int = 0, deadline_seconds: float = 60
 ) -> list[Message]:
     """
-    Return the records of `topics` from their start to their current ends, and further until there are `min_records`.
+    Return the records of `topics` from their start to their current ends, and wait until there are `min_records`.
 
-    Order is kept within a partition. Raises TimeoutError after the deadline.
+    Records of one partition are in order. Raises TimeoutError after the deadline.
     """
     consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers, "fetch.wait.max.ms": 50})
     records, partitions = list[Message](), list[TopicPartition]()
@@ -79,7 +79,7 @@ def read_topic(
         consumer.assign(partitions)
         wait_until(is_read, deadline_seconds, f"{max(min_records, 1)} or more records in {', '.join(topics)}")
     except TimeoutError as error:
-        raise TimeoutError(f"{error}; {len(records)} were read; check that the broker and the writer run") from error
+        raise TimeoutError(f"{error}; read {len(records)}; check that broker and writer are running") from error
     finally:
         consumer.close()
     return records

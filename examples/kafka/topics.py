@@ -1,4 +1,4 @@
-"""Create topics, and check that existing ones store append times."""
+"""Create topics, and check that existing topics store append times."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,9 +12,9 @@ TIMEOUT_SECONDS = 30
 LIST_TIMEOUT_SECONDS = 10
 CLOCK = "message.timestamp.type"
 APPEND_TIME = {CLOCK: "LogAppendTime"}
-"""The broker stamps records when it appends them; latencies are differences of these times."""
+"""The broker sets the time of a record when it appends the record. Latencies are differences between these times."""
 REJECT_TOPIC = APPEND_TIME | {
-    # A rejected record keeps its raw value and gets headers, so it is larger than the record of the source topic.
+    # A rejected record contains the raw value of its source record and headers, so it is larger than that record.
     "max.message.bytes": str(2 * MAX_RAW_BYTES)
 }
 """Configuration of a reject topic."""
@@ -26,8 +26,9 @@ def ensure_topics(
     """
     Create the topics that are missing, and return the number of partitions of each of `topics`.
 
-    New topics get `partitions` and `APPEND_TIME`, or what `confs` has for their name. Create topics before a query
-    starts: the Kafka sink waits 60 s for an unknown target topic before it fails (OSS 4.3.0, client default).
+    A new topic gets `partitions` partitions and its configuration in `confs`, by default `APPEND_TIME`. Create topics
+    before a query starts. Otherwise the Kafka sink waits 60 s for a missing target topic and then fails (OSS 4.3.0,
+    client default).
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)
@@ -43,7 +44,7 @@ def ensure_topics(
             except KafkaException as error:
                 reason = error.args[0].str()
                 raise RuntimeError(
-                    f"topic {topic!r} could not be created: {reason}; grant Create on it or create it yourself"
+                    f"cannot create topic {topic!r}: {reason}; grant Create on the topic, or create the topic yourself"
                 ) from error
     # A new topic appears in the broker's metadata with a short delay.
     wait_until(lambda: _partitions(admin, bootstrap_servers).keys() >= set(names), TIMEOUT_SECONDS, "the new topics")
@@ -52,15 +53,15 @@ def ensure_topics(
 
 
 def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
-    """Raise ValueError if one of `topics` stores the senders' times; `remedy` ends the message."""
+    """Raise ValueError if one of `topics` stores the times of the senders. The message ends with `remedy`."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
         clock = described.result(TIMEOUT_SECONDS)[CLOCK].value
         if clock != APPEND_TIME[CLOCK]:
             raise ValueError(
-                f"topic {resource.name!r} has {CLOCK}={clock}, so latencies would be measured with the clocks of the "
-                f"senders; set {CLOCK}=LogAppendTime on it or {remedy}"
+                f"topic {resource.name!r} has {CLOCK}={clock}, so latencies would depend on the clocks of the "
+                f"senders; set {CLOCK}=LogAppendTime on the topic, or {remedy}"
             )
 
 
@@ -69,7 +70,7 @@ def _partitions(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
         topics = admin.list_topics(timeout=LIST_TIMEOUT_SECONDS).topics
     except KafkaException as error:
         raise RuntimeError(
-            f"no broker answers at {bootstrap_servers!r}, so a query would wait for it without an error; "
+            f"no broker responds at {bootstrap_servers!r}, so a query would wait for the broker without an error; "
             f"check KAFKA_BOOTSTRAP_SERVERS"
         ) from error
     return {name: len(topic.partitions) for name, topic in topics.items()}

@@ -1,7 +1,7 @@
 """
 Measure the CPU time of process trees and of the whole machine.
 
-Above 90 % CPU, latencies measure queueing.
+Above 90 % CPU load, latencies measure the time in queues and not the speed of the engine.
 """
 
 import os
@@ -16,12 +16,12 @@ import numpy as np
 import psutil
 
 MAX_BUSY_SHARE = 0.9
-"""On a busier machine, latencies measure queueing."""
+"""At a higher CPU load, latencies measure the time in queues."""
 SAMPLE_SECONDS = 1.0
 LIST_EVERY_SAMPLES = 5
-"""Listing all processes takes several milliseconds, which would show in the latencies."""
+"""Listing all processes takes several milliseconds, which would increase the measured latencies."""
 BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
-# A process is named by the first of these words in its command line, otherwise by its program.
+# A process gets the name of the first of these texts in its command line, or else the name of its program.
 NAMES = {
     "kafka.Kafka": "Kafka",
     "org.apache.spark": "Spark",
@@ -32,7 +32,7 @@ NAMES = {
 }
 
 ProcessKey = tuple[int, float]
-"""Process id and creation time."""
+"""Process id and creation time of a process."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Cpu:
 
 
 class CpuMeter:
-    """Adds up the CPU time of this process and its descendants; a process that ends keeps its last value."""
+    """Adds up the CPU time of this process and its descendants. The last value of an ended process still counts."""
 
     def __init__(self) -> None:
-        """Start without a sample."""
+        """Create a meter without samples."""
         self._samples: list[tuple[float, float]] = []
         self._first: dict[ProcessKey, float] = {}
         self._last: dict[ProcessKey, float] = {}
@@ -79,13 +79,13 @@ class CpuMeter:
                 if key not in self._names:
                     self._names[key] = "this process" if process.pid == os.getpid() else _name(process)
             except psutil.Error:
-                continue  # it has just ended
+                continue  # the process has just ended
             self._last[key] = seconds
-            # A process that is missing in the first sample has used all its CPU time since then.
+            # If a process is missing in the first sample, all its CPU time was used after that sample.
             self._first.setdefault(key, self._last[key] if len(self._samples) == 1 else 0.0)
 
     def result(self) -> Cpu | None:
-        """Return the averages between the first and the last sample, or None with fewer than two samples."""
+        """Return the averages between the first and the last sample, or None if there are fewer than two samples."""
         if len(self._samples) < 2:
             return None
         (started_at, before), (ended_at, after) = self._samples[0], self._samples[-1]
@@ -98,7 +98,7 @@ class CpuMeter:
 
 @dataclass
 class ResourceSamples:
-    """CPU seconds and memory of an engine and its surroundings, sampled once per second."""
+    """CPU seconds and memory of an engine, this process and the machine, sampled once per second."""
 
     at: list[float] = field(default_factory=list)
     """Seconds since 1970."""
@@ -110,7 +110,7 @@ class ResourceSamples:
     engine_bytes: list[int] = field(default_factory=list)
 
     def used(self, series: list[float], start: float, end: float) -> float:
-        """Return the CPU seconds of a series between two times."""
+        """Return the CPU seconds that `series` contains between two times."""
         return float(np.interp(end, self.at, series) - np.interp(start, self.at, series))
 
     def foreign_cores(self, start: float, end: float) -> float:

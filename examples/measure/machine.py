@@ -1,4 +1,4 @@
-"""Describe the machine and the versions that a measurement was made with."""
+"""Describe the machine and the software versions of a measurement."""
 
 import os
 import platform

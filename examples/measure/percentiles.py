@@ -1,7 +1,7 @@
 """
-Percentiles by nearest rank: every result is a value that occurred, never an interpolation or an average.
+Percentiles by nearest rank: every result is a measured value, never an interpolation or an average.
 
-The tail of real-time mode is the few records that wait at a batch boundary; a sketch or an average would blur them.
+In real-time mode, few records wait at a batch boundary. An approximation or an average would hide their latencies.
 """
 
 import math
@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-"""Shares by name. p99 needs at least 10,000 values and p99.9 needs 100,000; a full benchmark run has 120,000."""
+"""Share of each percentile. p99 needs at least 10,000 values, and p99.9 needs 100,000. A full benchmark has 120,000."""
 
 
 def percentiles(values: Sequence[float] | npt.NDArray[Any], shares: Iterable[float]) -> list[float]:
-    """Return for each share, between 0 and 1, the smallest value that this share of the values does not exceed."""
+    """Return for each share from 0 to 1 the smallest value that at least this share of the values does not exceed."""
     ordered = np.sort(values)
     return [ordered[_rank(len(ordered), share) - 1].item() for share in shares]
 
 
 def _rank(count: int, share: float) -> int:
-    # Rounded first: in floating point 7 % of 100 is slightly more than 7, and `ceil` would return rank 8.
+    # The product is rounded first: in floating point 7 % of 100 is slightly more than 7, so `ceil` would return 8.
     return max(1, math.ceil(round(count * share, 6)))
 
 
@@ -34,7 +34,7 @@ def percentiles_ms(microseconds: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the median, the lowest and the highest of each percentile over several runs; None without runs."""
+    """Return the median, the lowest and the highest of each percentile over several runs, or None without runs."""
     summary: dict[str, float | None] = {}
     for name in PERCENTILES:
         values = [run[f"{name}_ms"] for run in runs]
@@ -46,8 +46,8 @@ def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | 
 
 def median_of_runs(values: Iterable[float]) -> float:
     """
-    Return the median of one number over several runs; with two middle values, the higher one.
+    Return the median of one number over several runs. If there are two middle values, return the higher value.
 
-    Percentiles of runs are never averaged.
+    Percentiles of several runs are never averaged.
     """
     return statistics.median_high(values)

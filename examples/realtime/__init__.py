@@ -1,1 +1,1 @@
-"""Building blocks to copy into a real-time job; they import only PySpark and the standard library."""
+"""Building blocks to copy into your own real-time job. The modules import only PySpark and the standard library."""

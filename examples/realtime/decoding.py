@@ -1,7 +1,7 @@
 """
-Parse JSON records with expressions that never throw, name the reason why a record is rejected, and route it.
+Parse JSON records with expressions that never throw, and send invalid records to a reject topic with the reason.
 
-A row that throws ends its query, and ends it again after each restart (OSS 4.3.0).
+If an expression throws, the query fails. After each restart the query fails on the same row again (OSS 4.3.0).
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,22 +21,26 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
     Add three columns to Kafka source rows.
 
-    The column `name` holds the fields of `schema` and `corrupt`; `json_pair` is for the checks below; `src` is the
-    position of the record, `topic:partition:offset`.
+    Column `name` holds the fields of `schema` and the field `corrupt`. Column `json_pair` is an input of the checks
+    below. Column `src` holds the position of the record as `topic:partition:offset`.
     """
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
     return (
         records.withColumn(name, F.from_json(text, lenient, LENIENT))
         # from_json accepts trailing text, repeated fields and a number in place of a string. So the text is also parsed
-        # as a variant, as the first of two array elements: an object with trailing text is not an array element.
+        # as a variant, as the first of two array elements. An object with trailing text is not one array element.
         .withColumn("json_pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(',"end"]'))))
         .withColumn("src", F.concat_ws(":", "topic", "partition", F.lpad(F.col("offset").cast("string"), 12, "0")))
     )
 
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
-    """Return the conditions by which a record is not a JSON object of its schema; `strings` are its string fields."""
+    """
+    Return the reasons to reject a record that is not a JSON object of its schema, each with its condition.
+
+    `strings` are the names of the string fields. Each of `further` is one more condition for the reason `wrong_type`.
+    """
     wrong_strings = (~type_of(string).isin("STRING", "VOID") for string in strings)
     return {
         "tombstone": F.col("value").isNull(),
@@ -49,17 +53,17 @@ def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict
 
 
 def type_of(field: str) -> Column:
-    """Return the type of a field in the JSON text: `STRING`, `VOID` for null; null if the field is missing."""
+    """Return the JSON type of a field, for example `STRING`, `VOID` for a null value, or null for a missing field."""
     return F.schema_of_variant(F.try_variant_get("json_pair", f"$[0].{field}", "variant"))
 
 
 def first_reason(reasons: Mapping[str, Column]) -> Column:
-    """Return the name of the first condition that is true, or null."""
+    """Return the reason whose condition is the first true one, or null if no condition is true."""
     return F.coalesce(*(F.when(is_wrong, F.lit(reason)) for reason, is_wrong in reasons.items()))
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
-    """Return whether at least one condition is true; null counts as false."""
+    """Return whether at least one condition is true. A condition that is null counts as false."""
     return reduce(or_, (F.coalesce(condition, F.lit(False)) for condition in conditions), F.lit(False))
 
 
@@ -67,10 +71,11 @@ def route(
     decoded: DataFrame, rejects: str, *, key: Column, value: Column, kept_headers: Column, topic: Column | str
 ) -> DataFrame:
     """
-    Turn rows with `reason` and `src` into Kafka sink rows: key, value, headers, topic.
+    Convert rows that have the columns `reason` and `src` to Kafka sink rows with key, value, headers and topic.
 
-    Rows without a reason get the given columns. Other rows go to the topic `rejects` with their raw key and value; the
-    headers `reason`, `src` and `bytes` hold the reason, the position in the source topic and the original length.
+    Rows without a reason get `key`, `value`, `kept_headers` and `topic`. Rows with a reason go to the topic `rejects`
+    with their raw key and value. The headers `reason`, `src` and `bytes` of a rejected row hold the reason, the
+    position in the source topic and the original length in bytes.
     """
     is_rejected = F.col("reason").isNotNull()
     return decoded.select(
@@ -82,7 +87,7 @@ def route(
 
 
 def headers(**values: Column) -> Column:
-    """Return Kafka headers: an array of structs with key and binary value."""
+    """Return Kafka headers as an array of structs, each with a key and a binary value."""
     return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
 
 

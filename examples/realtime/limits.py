@@ -1,4 +1,4 @@
-"""Limits that the decoder applies to Kafka records. This module imports nothing, so Kafka clients can use it too."""
+"""Limits that the decoder applies to Kafka records. The module imports nothing, so clients without Spark can use it."""
 
 MAX_RECORD_BYTES = 100_000
 """Longer records are rejected as `oversized` and not parsed."""

@@ -1,8 +1,8 @@
 """
-Read physical plans as text.
+Return physical plans as text.
 
-PySpark's public `explain()` only prints them, and redirecting stdout would capture the output of all threads. These
-functions call the same JVM methods as `explain()` in PySpark 4.3.0; Spark Connect does not have them.
+PySpark's public `explain()` only prints a plan, and redirecting stdout would capture the output of all threads. The
+functions below call the same JVM methods as `explain()` in PySpark 4.3.0. Spark Connect does not have these methods.
 """
 
 from typing import Any

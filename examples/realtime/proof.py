@@ -9,7 +9,7 @@ REAL_TIME_SCAN = "RealTimeStreamScan"
 
 
 class NotRealTimeError(AssertionError):
-    """A query does not run in real-time mode."""
+    """Raised when a query does not run in real-time mode."""
 
 
 def assert_real_time(query: StreamingQuery, deadline_seconds: float = 60) -> None:

@@ -1,7 +1,7 @@
 """
 Wait for streaming queries, report their failures and stop them.
 
-Most refusals and failures of a query appear after `start()` has returned, as the query's exception.
+Spark reports most errors of a query only after `start()` has returned, through `exception()` of the query.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 KAFKA_SINK = {
-    # The Java client of Kafka 4 waits 5 ms for further records by default.
+    # By default, the Java client of Kafka 4 waits 5 ms for further records before it sends a batch.
     "kafka.linger.ms": "0",
-    # A rejected record is as large as its source record, plus headers.
+    # A rejected record contains its source record and additional headers, so it is larger than the source record.
     "kafka.max.request.size": "4000000",
 }
 """Options for the Kafka sink of a real-time query."""
@@ -34,7 +34,7 @@ class QueryFailedError(RuntimeError):
     """A streaming query ended with an error, usually after `start()` had returned."""
 
     def __init__(self, query_name: str, condition: str | None, message: str) -> None:
-        """Keep the query's name and its error condition, for example `CAST_INVALID_INPUT`."""
+        """Store the query's name and its error condition, for example `CAST_INVALID_INPUT`."""
         super().__init__(f"query {query_name!r} failed with {condition or 'an error without condition'}: {message}")
         self.query_name = query_name
         self.condition = condition
@@ -69,10 +69,10 @@ def wait_until(
 
 def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seconds: float = 60) -> None:
     """
-    Stop queries and return when their last task has ended.
+    Stop queries and wait until their last task has ended.
 
-    `stop()` alone may return 0.1 s earlier. Records that a task reads and writes in that time are repeated after a
-    restart.
+    `stop()` alone may return 0.1 s before the last task ends. If a task reads and writes records in that time, the
+    query processes these records again after a restart.
     """
     for query in queries:
         query.stop()
@@ -81,9 +81,9 @@ def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seco
 
 def stop_on_interrupt(stop: threading.Event) -> None:
     """
-    Set `stop` on Ctrl-C or SIGTERM, instead of interrupting the process; a second signal interrupts it.
+    Set `stop` on the first Ctrl-C or SIGTERM, and raise KeyboardInterrupt on the second.
 
-    PySpark installs a SIGINT handler that cancels running jobs, so queries would fail instead of being stopped.
+    The SIGINT handler of PySpark cancels running jobs, so queries would fail instead of stopping.
     """
 
     def handle(_number: int, _frame: FrameType | None) -> None:

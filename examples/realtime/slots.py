@@ -1,7 +1,7 @@
 """
-Check before the start that queries have enough task slots.
+Check that enough task slots are free before queries start.
 
-Real-time mode runs all stages of a query at the same time. With too few slots a stateful query fails, and a stateless
+Real-time mode runs all stages of a query at the same time. With too few slots, a stateful query fails, and a stateless
 query leaves some partitions unread without an error (OSS 4.3.0).
 """
 
@@ -20,15 +20,16 @@ EXCHANGE_PARTITIONS = re.compile(r"^\w+\(.*?(\d+)\), [A-Z_]+(?:, \w+=\w+)*(?:, \
 
 
 class NotEnoughSlotsError(RuntimeError):
-    """Queries need more task slots than are free."""
+    """Raised when queries need more task slots than are free."""
 
 
 def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]], wait_seconds: float = 30) -> int:
     """
-    Check that all `queries` can run at the same time, and return the number of slots that they need together.
+    Check that all `queries` can run at the same time, and return the total number of task slots that they need.
 
     `queries` maps the name of each query to its streaming DataFrame and its number of source partitions.
-    On a cluster, executors have `wait_seconds` to register. Raises `NotEnoughSlotsError`.
+    On a cluster, the function waits up to `wait_seconds` for executors to register.
+    Raises `NotEnoughSlotsError` if too few slots are free.
     """
     needs = {name: slots_needed(stream, partitions) for name, (stream, partitions) in queries.items()}
     needed = sum(needs.values())
@@ -43,31 +44,31 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
         parts = ", ".join(f"{name} {need}" for name, need in needs.items())
         raise NotEnoughSlotsError(
             f"the queries need {needed} task slots at the same time ({parts}), but only {free} of {total} are "
-            f"free{waited}; a stateless query would leave some partitions unread forever without an error, a stateful "
-            f"query would fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT; use local[{needed + total - free}] or more "
-            f"executor cores, fewer source partitions, or a smaller spark.sql.shuffle.partitions"
+            f"free{waited}. A stateless query would leave some partitions unread forever without an error; a stateful "
+            f"query would fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT. Use local[{needed + total - free}] or more "
+            f"executor cores, or fewer source partitions, or a smaller spark.sql.shuffle.partitions"
         )
     return needed
 
 
 def slots_needed(stream: DataFrame, source_partitions: int) -> int:
-    """Return source partitions plus the partitions of every shuffle and repartition in the plan of `stream`."""
+    """Return `source_partitions` plus the partitions of each shuffle and repartition in the plan of `stream`."""
     return source_partitions + _exchange_partitions(plan_of_frame(stream))
 
 
 def slots_total(spark: SparkSession) -> int:
-    """Return how many tasks can run at the same time."""
+    """Return the number of tasks that the session can run at the same time."""
     local = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", _master(spark))
     cores = int(local[1]) if local else spark.sparkContext.defaultParallelism
     return cores // int(spark.conf.get("spark.task.cpus", "1") or 1)
 
 
 def slots_free(spark: SparkSession) -> int:
-    """Return the slots that neither a running task nor an active query of this session holds."""
+    """Return the number of task slots that no running task and no active query of this session uses."""
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage_id) for stage_id in tracker.getActiveStageIds()]
     running = sum(stage.numActiveTasks for stage in stages if stage)
-    # Between two batches a real-time query runs no task, but it needs its slots again for the next batch.
+    # Between two batches, a real-time query runs no task, but it needs its slots again for the next batch.
     claimed = sum(_slots_of(query) for query in spark.streams.active)
     return slots_total(spark) - max(running, claimed)
 
@@ -86,7 +87,7 @@ def _exchange_partitions(plan: str) -> int:
         broadcast_indent = indent if exchange and exchange["node"] == "BroadcastExchange" else None
         if exchange and exchange["node"] == "Exchange":
             count = EXCHANGE_PARTITIONS.match(exchange["rest"])
-            partitions += int(count[1]) if count else 1  # Exchange SinglePartition
+            partitions += int(count[1]) if count else 1  # "Exchange SinglePartition" has one partition.
     return partitions
 
 

@@ -1,7 +1,7 @@
 """
 Keep one timer per key in a stateful processor.
 
-A processor that registers a timer with every row, without deleting the one before, accumulates timers.
+If a processor registers a timer for each row and does not delete the previous timer, timers accumulate.
 """
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -9,9 +9,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 def move_timer(handle: StatefulProcessorHandle, before_ms: int, next_ms: int, fired_ms: int = 0) -> None:
     """
-    Replace the timer of the current key: `before_ms` is its registered time, `next_ms` the new one.
+    Delete the timer of the current key that is registered for `before_ms`, and register a timer for `next_ms`.
 
-    Times are epoch milliseconds; 0 means none. The engine itself deletes a timer that has fired, at `fired_ms`.
+    Times are epoch milliseconds; 0 means no timer. A timer that has just fired at `fired_ms` is not deleted here,
+    because the engine deletes it.
     """
     if before_ms == fired_ms:
         before_ms = 0

@@ -1,8 +1,8 @@
 """
-Run short, empty batches of a query before traffic arrives, so the code of the batch boundary is compiled.
+Run short, empty batches of a query before traffic arrives, so the JVM compiles the code of the batch boundary.
 
-A batch boundary runs much code, once per interval. In a new JVM it is slow for about the first hundred intervals,
-which are hours of production.
+A query runs the code of a batch boundary once per trigger interval. In a new JVM, about the first hundred boundaries
+are slow. In production, a hundred trigger intervals take hours.
 """
 
 import shutil
@@ -28,10 +28,10 @@ def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: P
     """
     Run `batches` short batches of the queries that `start` starts, then stop them.
 
-    `start` gets a folder for checkpoints and a trigger interval in seconds, and returns running queries: the same as in
-    production, but with source topics that hold no records. The folder is created below `parent`, which the executors
-    of a cluster must be able to reach, and deleted afterwards.
-    Raises ValueError if a query has read records, `QueryFailedError` if a query fails.
+    `start` takes a folder for checkpoints and a trigger interval in seconds, and returns the running queries. These
+    queries must be those of production, but with empty source topics.
+    The folder is created below `parent` and deleted afterwards. All executors of a cluster must be able to reach it.
+    Raises ValueError if a query has read records, and `QueryFailedError` if a query fails.
     """
     before = str(spark.conf.get(MIN_INTERVAL_CONF))
     queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
@@ -43,7 +43,7 @@ def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: P
         )
     finally:
         spark.conf.set(MIN_INTERVAL_CONF, before)
-        # A task that is still running would write into the folder again.
+        # Stop the queries first, because a running task would write into the folder again.
         stop_completely(spark, *queries)
         shutil.rmtree(folder)
 
@@ -54,7 +54,7 @@ def _finished_batches(query: StreamingQuery) -> int:
         return 0
     if progress.numInputRows:
         raise ValueError(
-            f"query {query.name!r} read {progress.numInputRows} rows during its warm-up and wrote their results to its "
-            f"sink; use source topics without records"
+            f"query {query.name!r} must not read rows during its warm-up, but it read {progress.numInputRows} rows and "
+            f"wrote their results to its sink; use empty source topics"
         )
     return progress.batchId + 1

@@ -1,5 +1,5 @@
 """
-Run real servers for the examples and tests on this machine, without containers.
+Run real servers on this machine for the examples and tests, without containers.
 
 `python -m examples.services` starts a Kafka broker and a PostgreSQL server. Importing this package starts nothing.
 """

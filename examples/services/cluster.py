@@ -1,7 +1,7 @@
 """
 Run a Spark standalone cluster on this machine: a master and workers as child processes, from the PySpark package.
 
-Real-time mode runs all tasks of a query at the same time, so only the total number of task slots matters.
+Real-time mode runs all tasks of a query at the same time, so the total number of task slots must be sufficient.
 """
 
 import json
@@ -29,7 +29,7 @@ CHECKOUT = Path(__file__).parents[2]
 def _spark_home() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise RuntimeError("pyspark is not installed, so no Spark cluster can start; run `make setup`")
+        raise RuntimeError("PySpark is not installed, so no Spark cluster can start; run `make setup`")
     return Path(spec.origin).parent
 
 
@@ -49,7 +49,7 @@ def _environment() -> dict[str, str]:
 
 
 def _alive_workers(web_port: int) -> int | None:
-    """Return the number of registered workers from the master's web page; None while it does not respond."""
+    """Return the number of registered workers from the master's web page, or None if the page does not respond."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_TIMEOUT_SECONDS) as page:
@@ -67,11 +67,11 @@ def _start(name: str, folder: Path, *arguments: str) -> Child:
 @contextmanager
 def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
     """
-    Start a cluster and yield the URL of its master after all workers have registered; stop it when the block ends.
+    Start a cluster, yield the URL of its master after all workers have registered, and stop it when the block ends.
 
-    A worker offers `cores_per_worker` task slots and 2 GiB of memory, independent of the machine's cores and memory.
+    Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
     Executors run Python workers with this interpreter. Jars that are not part of Spark belong in `spark.jars`.
-    Raises RuntimeError with the end of a log if the cluster does not start within 60 s.
+    Raises RuntimeError with the last lines of a log if the cluster does not start within 60 s.
     """
     folder = Path(tempfile.mkdtemp(prefix="spark-rtm-cluster-"))
     port, web_port, *worker_ports = free_ports(2 + workers)

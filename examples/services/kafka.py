@@ -1,7 +1,7 @@
 """
 Run a real single-node Kafka broker on this machine, or use the cluster of `KAFKA_BOOTSTRAP_SERVERS`.
 
-The examples measure latency with the broker's clock, so topics use the append time as the default timestamp.
+The examples measure latency with the clock of the broker, so the default timestamp of topics is the append time.
 """
 
 import base64
@@ -32,7 +32,7 @@ BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
-    # The client would log every refused connection; here a refusal only means "not ready yet".
+    # The client would log every refused connection, but here a refusal only means that the broker is not ready yet.
     silent = logging.getLogger(f"{__name__}.probe")
     silent.disabled = True
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "reconnect.backoff.max.ms": 100}, logger=silent)
@@ -63,7 +63,7 @@ class LocalKafka(LocalServer):
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
-        """Start the broker and return when it responds; raise RuntimeError with the end of its log if it does not."""
+        """Start the broker and wait until it responds; raise RuntimeError with the end of its log if it does not."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
@@ -83,7 +83,9 @@ class LocalKafka(LocalServer):
         with self.log_path.open("ab") as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:
-            raise RuntimeError(f"cannot format Kafka's storage. End of {self.log_path}:\n{log_tail(self.log_path)}")
+            raise RuntimeError(
+                f"cannot format the storage of Kafka. Last lines of {self.log_path}:\n{log_tail(self.log_path)}"
+            )
         draft.rename(properties)
 
 
@@ -99,7 +101,7 @@ def kafka_broker() -> Iterator[str]:
             raise RuntimeError(
                 f"no Kafka broker responded at {external!r} (KAFKA_BOOTSTRAP_SERVERS) within "
                 f"{EXTERNAL_PROBE_TIMEOUT_SECONDS:g} s, so a query would wait without an error; correct the "
-                "address, or unset the variable to start a local broker"
+                "address, or unset KAFKA_BOOTSTRAP_SERVERS to start a local broker"
             )
         yield external
         return

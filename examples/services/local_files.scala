@@ -7,8 +7,9 @@ import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
 import org.apache.hadoop.fs.permission.FsPermission
 
 /**
- * The local file system without a process per file. PySpark does not contain Hadoop's native library, and without that
- * library Hadoop starts `chmod` for every file that it creates. A checkpoint creates many files between two batches.
+ * The local file system without a separate process for each file. Without its native library, Hadoop starts a `chmod`
+ * process for every file that it creates, and PySpark does not contain this library. Checkpoints create many files
+ * between two batches.
  */
 class LocalFiles extends LocalFileSystem(new RawLocalFiles)
 

@@ -16,7 +16,7 @@ class LocalServer(ABC):
     """
     A server on 127.0.0.1 whose data is in `folder`.
 
-    `stop` and `kill` keep data and address, so `start` continues with both; `remove` deletes the data.
+    `stop` and `kill` keep the data and the address, so a later `start` uses both again. `remove` deletes the data.
     """
 
     folder: Path
@@ -30,15 +30,15 @@ class LocalServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Return when the server accepts connections; raise RuntimeError with the end of its log if it does not."""
+        """Wait until the server accepts connections; raise RuntimeError with the end of its log if it does not."""
 
     def stop(self) -> None:
-        """Shut the server down in an orderly way; do nothing if it is not running."""
+        """Shut the server down cleanly; do nothing if it is not running."""
         if self.child:
             self.child.stop()
 
     def kill(self) -> None:
-        """End the server as `kill -9` does; do nothing if it is not running."""
+        """End the server like `kill -9`; do nothing if it is not running."""
         if self.child:
             self.child.kill()
 
@@ -53,7 +53,7 @@ ServerT = TypeVar("ServerT", bound=LocalServer)
 
 @contextmanager
 def running(server: ServerT) -> Iterator[ServerT]:
-    """Start a server and yield it; remove it when the block ends or the start fails."""
+    """Start a server and yield it; remove the server when the block ends or the start fails."""
     try:
         server.start()
         yield server

@@ -1,8 +1,8 @@
 """
-Fetch the jars of the Kafka broker and of Spark's Kafka connector, with the Ivy that PySpark contains.
+Download the jars of the Kafka broker and of Spark's Kafka connector, with the Ivy that PySpark contains.
 
-The files under `ivy/` pin exact versions. Where the connector of Spark's own version is not available, a tested older
-set replaces it.
+The files in `ivy/` pin exact versions. If the connector of Spark's own version is not available, a tested older set of
+jars replaces it.
 """
 
 import os
@@ -35,7 +35,7 @@ class Connector:
 
 
 def pinned(ivy_file: Path) -> dict[str, str]:
-    """Return the pinned packages by module name, such as {"kafka_2.13": "org.apache.kafka:kafka_2.13:4.4.0"}."""
+    """Return the pinned packages by module name, for example {"kafka_2.13": "org.apache.kafka:kafka_2.13:4.4.0"}."""
     dependencies = ElementTree.parse(ivy_file).iter("dependency")
     return {d.attrib["name"]: ":".join(d.attrib[key] for key in ("org", "name", "rev")) for d in dependencies}
 
@@ -48,7 +48,7 @@ def _version(ivy_file: Path, module: str) -> str:
 def _spark_ivy() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise RuntimeError("pyspark is not installed, so there is no Ivy to fetch packages with; run `make setup`")
+        raise RuntimeError("PySpark is not installed, so there is no Ivy to download packages; run `make setup`")
     return next(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
 
 
@@ -58,7 +58,7 @@ def _ivy_command(ivy_file: Path, folder: Path, scratch: str) -> list[str]:
     command = [str(java_home() / "bin" / "java"), *options, "-jar", str(_spark_ivy())]
     if settings := os.environ.get("RTM_IVY_SETTINGS"):
         command += ["-settings", settings]
-    # A separate Ivy cache for each run: two processes must not write to the default one at the same time.
+    # Each run has a separate Ivy cache, because two processes must not write to the default cache at the same time.
     command += ["-cache", scratch, "-ivy", str(ivy_file)]
     return [*command, "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
 
@@ -77,11 +77,11 @@ def _fetch(ivy_file: Path, folder: Path) -> None:
 def _failure(ivy_file: Path, output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip(" :\t")]
     return (
-        f"cannot fetch the Maven packages {', '.join(pinned(ivy_file).values())}, and they are not in the cache "
+        f"cannot download the Maven packages {', '.join(pinned(ivy_file).values())}, and they are not in the cache "
         f"{cache_root()}, so Kafka and Spark's Kafka source cannot start. "
-        "With a network, run `python -m examples.services packages`. Behind a mirror, set RTM_IVY_SETTINGS to the path "
+        "With a network, run `python -m examples.services packages`. With a mirror, set RTM_IVY_SETTINGS to the path "
         "of your ivysettings.xml. Without a network, copy the cache folder of another machine and set RTM_CACHE to its "
-        "path. Last lines of Ivy:\n  " + "\n  ".join(lines[-TAIL_LINES:])
+        "path. Last lines of Ivy's output:\n  " + "\n  ".join(lines[-TAIL_LINES:])
     )
 
 
@@ -95,17 +95,17 @@ def _jars(folder: Path) -> tuple[Path, ...]:
 
 
 def is_fetched(ivy_file: Path) -> bool:
-    """Return whether the jars that an Ivy file pins are in the cache."""
+    """Return whether the cache contains the jars that an Ivy file pins."""
     return (cache_root() / _folder_name(ivy_file)).is_dir()
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the jars that an Ivy file pins; raise RuntimeError if they are not cached and cannot be fetched."""
+    """Return the jars that an Ivy file pins; raise RuntimeError if they are neither cached nor downloadable."""
     return _jars(cached_folder(_folder_name(ivy_file), lambda folder: _fetch(ivy_file, folder)))
 
 
 def broker_jars() -> tuple[Path, ...]:
-    """Return the class path of the Kafka broker; raise RuntimeError if it is not cached and cannot be fetched."""
+    """Return the jars of the Kafka broker; raise RuntimeError if they are neither cached nor downloadable."""
     return jars(IVY_DIR / "broker.xml")
 
 
@@ -116,10 +116,10 @@ def broker_version() -> str:
 
 def connector() -> Connector:
     """
-    Return the Kafka connector of Spark's own version, or the tested fallback if that cannot be fetched.
+    Return the Kafka connector of Spark's own version, or the tested fallback if that version cannot be downloaded.
 
-    The choice is permanent: once the fallback is cached, the preferred connector is not tried again.
-    Raises RuntimeError if neither is cached or can be fetched.
+    The choice is permanent, because the preferred connector is not tried again after the fallback is in the cache.
+    Raises RuntimeError if neither connector is cached or downloadable.
     """
     preferred, fallback = IVY_DIR / "connector.xml", IVY_DIR / "connector_fallback.xml"
     fallback_name = _folder_name(preferred, fallback)
@@ -128,6 +128,6 @@ def connector() -> Connector:
             folder = cached_folder(_folder_name(preferred), lambda folder: _fetch(preferred, folder))
             return Connector(_version(preferred, CONNECTOR_MODULE), _jars(folder))
         except RuntimeError:
-            # Without a network this raises too, so a network failure never makes the fallback permanent.
+            # Without a network, this call raises too, so a network failure never makes the fallback permanent.
             cached_folder(fallback_name, lambda folder: _fetch(fallback, folder))
     return Connector(_version(fallback, CONNECTOR_MODULE), _jars(cache_root() / fallback_name))

@@ -1,7 +1,7 @@
 """
 Run a real PostgreSQL server on this machine, or use the server of `POSTGRES_DSN`.
 
-Only a real server shows how upserts from several tasks at the same time affect each other.
+Only a real server shows how simultaneous upserts from several tasks affect each other.
 """
 
 import os
@@ -22,7 +22,7 @@ from examples.services.local_server import LocalServer, running
 from examples.services.postgres_programs import accessible_programs, clean_environment, create_data, server_user
 
 START_TIMEOUT_SECONDS = 30.0
-# The client library accepts no shorter timeout.
+# This is the shortest timeout that the client library accepts.
 PROBE_TIMEOUT_SECONDS = 2
 EXTERNAL_PROBE_TIMEOUT_SECONDS = 3
 PASSWORD_BYTES = 24
@@ -37,11 +37,11 @@ def _connection_error(dsn: str, timeout_seconds: int) -> Exception | None:
 
 
 def _check_external(dsn: str) -> None:
-    consequence = "so nothing can be stored; correct the variable, or unset it to start a local server"
+    consequence = "so the results cannot be stored; correct POSTGRES_DSN, or unset it to start a local server"
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        # The original error quotes the string, which may contain a password.
+        # The original error quotes the connection string, which may contain a password.
         raise RuntimeError(f"POSTGRES_DSN is not a PostgreSQL connection string, {consequence}") from None
     if error := _connection_error(dsn, EXTERNAL_PROBE_TIMEOUT_SECONDS):
         server = " ".join(f"{name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
@@ -63,7 +63,7 @@ class LocalPostgres(LocalServer):
         return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start the server and return when it accepts connections; raise RuntimeError with its log if it does not."""
+        """Start the server and wait until it accepts connections; raise RuntimeError with its log if it does not."""
         programs = accessible_programs(self.folder)
         data = self.folder / "data"
         if not data.exists():
@@ -81,7 +81,7 @@ class LocalPostgres(LocalServer):
             command,
             log_path=self.log_path,
             env=clean_environment(),
-            # A "fast" shutdown. The default signal would wait for all clients to disconnect.
+            # SIGINT requests a fast shutdown. SIGTERM would wait for all clients to disconnect.
             stop_signal=signal.SIGINT,
             run_as=server_user(),
         )

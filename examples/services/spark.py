@@ -13,20 +13,20 @@ from examples.services.scala import compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-# By default the JVM only interprets methods above 8,000 bytes of bytecode. The generated code of the decoder is larger.
+# By default, the JVM only interprets methods above 8,000 bytes of bytecode. The generated decoder code is larger.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
-# A file system without chmod: otherwise each checkpoint file starts a `chmod` process, which lengthens the pause.
+# A file system without chmod. Otherwise each checkpoint file starts a `chmod` process, which lengthens the pause.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 CONFS = {
-    # A partly filled shuffle buffer is sent after this many milliseconds. The default of 50 is the minimum latency of
-    # every stateful query. The value is read when the context starts.
+    # Spark sends a partly filled shuffle buffer after this many milliseconds. The default of 50 is the minimum latency
+    # of every stateful query. Spark reads the value when the context starts.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
-    # Halves the pause between two batches on a local disk. On HDFS or an object store leave it out and measure.
+    # This halves the pause between two batches on a local disk. On HDFS or an object store, omit it and measure.
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILE_MANAGER,
-    # Real-time mode requires the first two and prefers the third. Micro-batch queries use them as well: a checkpoint
-    # with default settings cannot be continued in real-time mode.
+    # Real-time mode requires the first two settings, and the third is recommended. Micro-batch queries use the same
+    # settings, because real-time mode cannot continue from a checkpoint that was written with the defaults.
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE_PROVIDER,
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -38,7 +38,7 @@ CONFS = {
     "spark.driver.extraJavaOptions": f"{COMPILE_LARGE_METHODS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
     "spark.executor.extraJavaOptions": COMPILE_LARGE_METHODS,
 }
-"""Session settings, each with its reason."""
+"""Settings of every session, each with its reason."""
 
 DEFAULT_SLOTS = 8
 
@@ -54,17 +54,17 @@ def build_session(
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master` the session is local with `slots` task slots. `confs` override all other settings.
+    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings.
     """
     os.environ["JAVA_HOME"] = str(java_home())
-    # Without these two, workers run the first Python on the PATH.
+    # Without these two variables, Spark workers run the first Python on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     url = master or f"local[{slots}]"
     builder = SparkSession.builder.master(url).appName(app_name)
     session_confs = {
         **CONFS,
         "spark.jars": ",".join(str(jar) for jar in connector().jars),
-        # The default of 200 needs 200 slots.
+        # With the default of 200, each shuffle needs 200 slots.
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         **({} if master else _local_files()),
         **({"spark.driver.host": "127.0.0.1"} if "local" in url or "127.0.0.1" in url else {}),
@@ -76,7 +76,7 @@ def build_session(
 
 
 def _local_files() -> dict[str, str]:
-    # Spark loads file systems before `spark.jars`, so the class must be on the driver's own class path.
+    # Spark loads file systems before `spark.jars`, so the class must be on the class path of the driver.
     return {
         "spark.hadoop.fs.file.impl": "examples.LocalFiles",
         "spark.driver.extraClassPath": str(compiled(LOCAL_FILES)),

@@ -1,9 +1,9 @@
 """
-Run one command and end it, with all its children, when the parent process is gone.
+Run one command, and end the command with all its children when the parent process has ended.
 
-The supervisor prints the process id of the command. Its standard input is a pipe from the parent: any message on it
-kills the command, and its end stops the command. `child.py` starts this file with an isolated interpreter, so it
-imports only the standard library.
+The supervisor prints the process id of the command. Standard input is a pipe from the parent process. A message on the
+pipe kills the command, and the end of the pipe stops the command. `child.py` runs this file with an isolated
+interpreter, so the file imports only the standard library.
 """
 
 import argparse
@@ -29,9 +29,9 @@ def _signal_group(leader: int, number: int) -> None:
 
 def _parent_is_gone(parent: int) -> bool:
     """
-    Block until the parent writes to the pipe, closes it, or dies; return False only if it wrote.
+    Block until the parent writes to the pipe, closes the pipe or dies; return False only if the parent wrote.
 
-    The parent process id is checked too, because a fork of a dead parent can keep the pipe open.
+    The function also checks the parent process id, because a fork of a dead parent can keep the pipe open.
     """
     while True:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
@@ -84,10 +84,10 @@ def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[byte
 
 
 def main() -> int:
-    """Run the command until it ends or the parent is gone; return its exit status, negative for a signal."""
+    """Run the command until it ends or the parent has ended; return its exit status, negative for a signal."""
     parent = os.getppid()
     options = _options()
-    # Every descendant inherits the write end, so this pipe closes when the last of them has ended.
+    # Every descendant inherits the write end of this pipe, so the pipe closes when the last descendant has ended.
     all_ended, inherited = os.pipe()
     child = _start(options, inherited)
     os.close(inherited)

@@ -1,8 +1,8 @@
 """
 Buffer the newest row per key, in order of arrival, and signal when a batch is due.
 
-A batch is due by the age of its oldest row. The next row may be minutes away in real-time mode, so a due batch never
-depends on it.
+A batch is due when its oldest row reaches a maximum age. In real-time mode, minutes can pass before the next row
+arrives, so a due batch does not wait for another row.
 """
 
 import threading
@@ -16,19 +16,19 @@ from examples.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 
-# A plain tuple, because one is created for every row.
+# A plain tuple, because the buffer creates one for every row.
 BufferedRow = tuple[float, Any, Sequence[Any]]
 """Time at which the key was first buffered (monotonic seconds), the version, and the values in column order."""
 Batch = dict[Key, BufferedRow]
 
 
 class RowBuffer:
-    """A bounded buffer between a thread that adds rows and a thread that waits for due batches; both may take one."""
+    """A bounded buffer between a thread that adds rows and a thread that waits for due batches. Both take batches."""
 
     def __init__(
         self, max_rows: int, linger_seconds: float, max_pending: int, patience_seconds: float, metrics: Metrics
     ) -> None:
-        """Limit the size and age of a batch, the number of buffered keys, and the wait for space in the buffer."""
+        """Set the limits for the size and age of a batch, the number of buffered keys, and the wait for free space."""
         self._max_rows = min(max_rows, max_pending)
         self._max_pending = max_pending
         self._linger_seconds = linger_seconds
@@ -38,16 +38,16 @@ class RowBuffer:
         self._taken: Batch = {}
         self._is_closed = False
         self._failure: BaseException | None = None
-        # The lock is taken for every row, and taking it directly is faster than through the condition.
+        # `put` acquires the lock for every row. Acquiring the lock directly is faster than through the condition.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
     def __len__(self) -> int:
-        """Return the number of keys that are not acknowledged."""
+        """Return the number of keys whose rows the database has not acknowledged yet."""
         return len(self._waiting) + len(self._taken)
 
     def put(self, key: Key, version: Any, values: Sequence[Any]) -> None:
-        """Add a row; block while `max_pending` other keys wait, and raise the failure of an earlier flush."""
+        """Add a row; block while `max_pending` other keys wait, and raise RuntimeError if an earlier flush failed."""
         with self._lock:
             if self._failure:
                 self._raise_failure()
@@ -66,7 +66,7 @@ class RowBuffer:
                 self._waiting[key] = (since, version, values)
 
     def wait_until_due(self) -> bool:
-        """Return True when a batch is due, and False once the buffer is closed and empty."""
+        """Block until a batch is due and return True, or return False when the buffer is closed and empty."""
         with self._lock:
             while not self._is_due():
                 if self._is_closed:
@@ -75,7 +75,7 @@ class RowBuffer:
             return True
 
     def take(self) -> Batch:
-        """Return the oldest rows, due or not; until they are acknowledged, every call returns the same batch."""
+        """Return a batch of the oldest rows, even if it is not due; return the same batch again until `acknowledge`."""
         with self._lock:
             self._raise_failure()
             if not self._taken:
@@ -94,14 +94,14 @@ class RowBuffer:
             self._taken = {}
 
     def fail(self, failure: BaseException) -> None:
-        """Raise `failure` now and in every later `put` and `take`; the rows stay in the buffer."""
+        """Raise `failure` as RuntimeError, now and in every later `put` and `take`; the rows stay in the buffer."""
         with self._lock:
             self._failure = failure
             self._changed.notify_all()
             self._raise_failure()
 
     def close(self, *, drop: bool = False) -> None:
-        """Make the remaining rows due at once, or drop them."""
+        """Make the remaining rows due immediately, or discard them if `drop` is true."""
         with self._lock:
             self._is_closed = True
             if drop:
@@ -113,7 +113,7 @@ class RowBuffer:
         return bool(self._waiting) and (is_full or self._is_closed or self._seconds_left() == 0)
 
     def _seconds_left(self) -> float | None:
-        # A row that replaces another keeps its place and its age, so the first row is the oldest.
+        # A newer row of a key takes over the position and age of the earlier row, so the first row is the oldest.
         oldest = next(iter(self._waiting.values()), None)
         return None if oldest is None else max(0, oldest[0] + self._linger_seconds - time.monotonic())
 
@@ -127,9 +127,9 @@ class RowBuffer:
         if not has_space:
             raise TimeoutError(
                 f"the buffer of the sink is full with {len(self._waiting)} keys, and the database accepted none of "
-                f"them within {self._patience_seconds:g} s"
+                f"them within {self._patience_seconds:g} s, so the task fails; check that the database accepts writes"
             )
 
     def _raise_failure(self) -> None:
         if self._failure:
-            raise RuntimeError(f"{len(self)} rows were not written, so the task fails") from self._failure
+            raise RuntimeError(f"the sink could not write {len(self)} rows, so the task fails") from self._failure

@@ -1,8 +1,8 @@
 """
-Write batches on one connection, each in its own transaction, and retry until a deadline.
+Write each batch in its own transaction on one connection, and retry a failed batch until a deadline.
 
-A real-time task keeps its connection for a whole epoch. Servers close connections, so a lost one is replaced and its
-batch is written again.
+A real-time task keeps its connection for a whole epoch. If the server closes the connection, the task opens a new
+connection and writes the batch again.
 """
 
 import os
@@ -28,7 +28,7 @@ MAX_LOCK_WAIT_MS = 5_000
 
 @dataclass
 class BatchConnection:
-    """The connection of one task; only one thread at a time may call `write`, any thread may call `abandon`."""
+    """The connection of one task. Only one thread at a time may call `write`; any thread may call `abandon`."""
 
     connect: Connect = field(repr=False)
     statement: bytes
@@ -38,18 +38,19 @@ class BatchConnection:
     metrics: Metrics
 
     def __post_init__(self) -> None:
-        """Do not connect yet: Spark opens a sink for empty partitions too."""
+        """Initialize without connecting, because Spark opens a sink for empty partitions too."""
         self._connection: psycopg.Connection | None = None
-        # A duplicate of the connection's file descriptor: it stays valid whatever the client library closes.
+        # A duplicate of the connection's file descriptor. It stays valid when the client library closes the original.
         self._socket: socket.socket | None = None
         self._watchdog = Watchdog(self.flush_timeout_seconds)
         self._is_abandoned = threading.Event()
 
     def write(self, parameters: list[list[Any]]) -> int:
         """
-        Write one batch and return how many rows changed, after the server has acknowledged the commit.
+        Write one batch, wait until the server has acknowledged the commit, and return the number of changed rows.
 
-        An attempt whose answer was lost is repeated too: its rows find their own version in the table and are stale.
+        An attempt whose reply was lost is also repeated. If the lost attempt was committed, the table already contains
+        the versions of its rows, so the repeated attempt changes nothing.
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0
@@ -67,7 +68,7 @@ class BatchConnection:
                 if not is_connected or error.sqlstate == READ_ONLY_SQLSTATE:
                     self._disconnect()
             except BaseException:
-                # After an interrupt the statement may still run on the server, which blocks the connection.
+                # After an interrupt, the statement may still be running on the server and block the connection.
                 self._disconnect()
                 raise
             self.metrics.retries += 1
@@ -75,7 +76,7 @@ class BatchConnection:
             attempt += 1
 
     def abandon(self) -> None:
-        """Make a running `write` fail soon."""
+        """Shut the connection down and stop the retries, so a running `write` fails soon."""
         self._is_abandoned.set()
         self._watchdog.cut()
 
@@ -87,9 +88,9 @@ class BatchConnection:
     def _attempt(self, parameters: list[list[Any]]) -> int:
         connection, connected = self._connected()
         with self._watchdog.watching(connected):
-            # Checked while the socket is watched, so `abandon` either ends the statement or prevents it.
+            # The watchdog already watches the socket, so `abandon` either ends the statement or prevents it.
             if self._is_abandoned.is_set():
-                raise psycopg.OperationalError(f"{self.application_name} was closed before its flush finished")
+                raise psycopg.OperationalError(f"sink {self.application_name!r} was closed before its flush finished")
             try:
                 return connection.execute(self.statement, parameters).rowcount
             finally:
@@ -98,8 +99,8 @@ class BatchConnection:
     def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
         if self._connection is None or self._socket is None:
             self._connection = psycopg.connect(**self._options())
-            # By default the largest value decides the type of an integer parameter, and the server would prepare
-            # each combination of types separately.
+            # By default, psycopg chooses the type of an integer parameter by its largest value, and the server would
+            # prepare each combination of types separately.
             self._connection.adapters.register_dumper(int, Int8BinaryDumper)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
             self.metrics.reconnects += self.metrics.flushes > 0 or self.metrics.retries > 0
@@ -107,13 +108,13 @@ class BatchConnection:
 
     def _options(self) -> dict[str, Any]:
         try:
-            # Called for every connection, because a token may have expired since the previous one.
+            # The function is called for every connection, because a token may have expired since the last call.
             given = self.connect() if callable(self.connect) else self.connect
         except Exception as error:
             raise psycopg.OperationalError(
-                f"cannot connect {self.application_name}: the `connect` function of the sink failed"
+                f"cannot connect sink {self.application_name!r}: its `connect` function failed"
             ) from error
-        # The server gives up before the watchdog, which then only handles answers lost in the network.
+        # The server times out before the watchdog does, so the watchdog handles only replies that the network lost.
         statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
         lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
         return {

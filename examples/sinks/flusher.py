@@ -1,7 +1,7 @@
 """
-Write due batches in a separate thread, or immediately for a caller who waits.
+Write due batches in a separate thread, or immediately in a thread that waits for the result.
 
-Real-time mode may deliver no row for minutes, so the flush of the last row must not depend on the next one.
+In real-time mode, minutes can pass before the next row arrives, so the flush of a row must not wait for another row.
 """
 
 import threading
@@ -16,10 +16,10 @@ ABANDON_SECONDS = 5.0
 
 
 class Flusher:
-    """Writes batches from `buffer` to `connection`, one at a time, until it is stopped."""
+    """Writes batches from the buffer to the connection, one at a time, until `stop` is called."""
 
     def __init__(self, buffer: RowBuffer, connection: BatchConnection, metrics: Metrics) -> None:
-        """Start the thread."""
+        """Start the thread that writes due batches."""
         self._buffer = buffer
         self._connection = connection
         self._metrics = metrics
@@ -28,13 +28,13 @@ class Flusher:
         self._thread.start()
 
     def drain(self) -> None:
-        """Return when every row so far is acknowledged; raise RuntimeError if one cannot be written."""
-        # Flushes in the calling thread: handing the rows to the other thread would cost two thread switches.
+        """Block until the database has acknowledged every row so far; raise RuntimeError if a row cannot be written."""
+        # The calling thread flushes, because handing the rows to the other thread would cost two thread switches.
         while self._flush_next():
             pass
 
     def stop(self) -> bool:
-        """Drop the remaining rows and close the connection; return False if a hanging flush prevented that."""
+        """Drop the remaining rows and close the connection; return False if a blocked flush prevented this."""
         self._buffer.close(drop=True)
         if len(self._buffer):
             self._connection.abandon()
@@ -42,7 +42,7 @@ class Flusher:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        with suppress(RuntimeError):  # the task's thread raises it
+        with suppress(RuntimeError):  # the task's thread raises this error
             while self._buffer.wait_until_due():
                 self._flush_next()
         with self._flushing:
@@ -54,7 +54,7 @@ class Flusher:
             if batch:
                 try:
                     self._flush(batch)
-                except Exception as failure:  # noqa: BLE001  # the buffer raises it from `put` and `take`
+                except Exception as failure:  # noqa: BLE001  # `put` and `take` of the buffer raise it
                     self._buffer.fail(failure)
                 else:
                     self._buffer.acknowledge()
@@ -62,7 +62,7 @@ class Flusher:
 
     def _flush(self, batch: Batch) -> None:
         started_at = time.monotonic()
-        # Sorted, because two tasks that lock the same rows in different orders can deadlock.
+        # Rows are sorted, because two tasks that lock the same rows in different orders can deadlock.
         rows = [batch[key][2] for key in sorted(batch)]
         changed = self._connection.write([list(column) for column in zip(*rows, strict=True)])
         committed_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Count what one epoch of a sink did, for one line of the log."""
+"""Count the rows and flushes of one sink epoch, and format the counts as one log line."""
 
 from collections import deque
 from collections.abc import Collection
@@ -14,26 +14,26 @@ def _newest_durations() -> deque[float]:
 
 @dataclass
 class Metrics:
-    """Counts of one epoch and task; only one thread at a time writes to each field."""
+    """Counts of one epoch in one task. Only one thread at a time writes to each field."""
 
     rows: int = 0
-    """Rows given to `process`."""
+    """Rows passed to `process`."""
     deduped: int = 0
-    """Rows replaced, before they were written, by a newer row with the same key."""
+    """Rows that a newer row with the same key replaced before they were written."""
     flushed: int = 0
     """Rows that the database acknowledged, including stale rows."""
     stale_rows: int = 0
-    """Acknowledged rows that changed nothing, because the table already had this version or a newer one."""
+    """Acknowledged rows that changed nothing, because the table already had the same version or a newer version."""
     flushes: int = 0
     retries: int = 0
     reconnects: int = 0
     watchdog_cuts: int = 0
     backpressure_seconds: float = 0
-    """How long `process` waited for space in the buffer."""
+    """Total time that `process` waited for space in the buffer."""
     flush_ms: deque[float] = field(default_factory=_newest_durations)
     """Duration of each flush, including retries."""
     oldest_ms: deque[float] = field(default_factory=_newest_durations)
-    """For each flush, the time from `process` of its oldest row to the acknowledged commit."""
+    """For each flush, the time from the `process` call for its oldest row to the acknowledged commit."""
 
     def line(self) -> str:
         """Return all metrics on one line."""
@@ -46,7 +46,7 @@ class Metrics:
 
 
 def _spread(name: str, values_ms: Collection[float]) -> str:
-    # The nearest rank without NumPy, because executors need nothing but psycopg for this package.
+    # Nearest-rank percentiles without NumPy, so executors need only psycopg for this package.
     ordered = sorted(values_ms) or [0.0]
     p50, p99 = ordered[(len(ordered) - 1) // 2], ordered[-1 - len(ordered) // 100]
     return f"{name}_ms_p50={p50:.1f} {name}_ms_p99={p99:.1f} {name}_ms_max={ordered[-1]:.1f}"

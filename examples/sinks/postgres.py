@@ -1,7 +1,7 @@
 """
-Upsert the rows of a streaming query into PostgreSQL or Lakebase within milliseconds, without losing any.
+Upsert the rows of a streaming query into PostgreSQL or Lakebase within milliseconds, without losing rows.
 
-Real-time mode closes a sink only when its long batch ends, so a separate thread flushes rows by age.
+In real-time mode, Spark closes a sink only at the end of a long batch, so a separate thread flushes rows earlier.
 """
 
 import logging
@@ -25,49 +25,49 @@ LOG = logging.getLogger(__name__)
 @dataclass
 class PostgresUpsertSink:
     """
-    A sink for `DataStreamWriter.foreach`, in micro-batch and in real-time mode, and for your own loops.
+    A sink for `DataStreamWriter.foreach` in micro-batch and real-time mode, and for your own loops.
 
-    Delivery is at least once and the final table is exact: the row with the highest `version` of each key stays.
-    Without `version` the last row to arrive stays, so all rows of a key must then come from the same task.
+    Delivery is at least once. The final table is exact, because it keeps the row with the highest `version` of each
+    key. Without `version`, the table keeps the row that arrives last, so one task must process all rows of a key.
     """
 
     connect: Connect = field(repr=False)
-    """Arguments of `psycopg.connect`, or a function that returns them; it is called in the task, at every connect."""
+    """Arguments of `psycopg.connect`, or a function that returns them. The task calls it for each connection."""
     table: tuple[str, str]
     """Schema and table."""
     key: tuple[str, ...]
-    """Columns of the primary key, or of a unique index."""
+    """Columns of the primary key or of a unique index."""
     columns: Mapping[str, str]
     """PostgreSQL type of each column to write."""
     version: str | None = None
-    """Column whose value grows with every change of a key."""
+    """Column whose value increases with every change of a key."""
     max_rows: int = 500
     """Maximum number of rows per flush."""
     linger_ms: float = 2
     """Maximum time that a row waits for more rows before it is flushed."""
     max_pending: int = 5_000
-    """Maximum number of distinct keys in the buffer; when it is full, `process` blocks and the query stops reading."""
+    """Maximum number of distinct keys in the buffer. When it is full, `process` blocks and the query stops reading."""
     retry_deadline_seconds: float = 60
-    """How long a batch is retried before the task fails."""
+    """Time during which the sink retries a failed batch before the task fails."""
     flush_timeout_seconds: float = 35
-    """The connection is shut down after this time without an answer; the server itself gives up after 6/7 of it."""
+    """Time without a reply after which the sink cuts the connection. The server times out after 6/7 of this time."""
     metrics: Metrics = field(init=False, repr=False, compare=False, default_factory=Metrics)
-    """Metrics of the current or the last epoch."""
+    """Metrics of the current or most recent epoch."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments on the driver."""
         check_target(self.table, self.key, self.columns, self.version)
         for name in ("max_rows", "max_pending", "retry_deadline_seconds", "flush_timeout_seconds"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, so nothing would be written; use more than 0")
+                raise ValueError(f"{name} is {getattr(self, name)!r}, so the sink would write nothing; use more than 0")
         self._buffer: RowBuffer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Omit what `open` creates, because threads and some functions cannot be pickled."""
+        """Return the state without the objects of `open`, because threads and some functions cannot be pickled."""
         return {**self.__dict__, "metrics": Metrics(), "_buffer": None, "_flusher": None, "_encoder": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
-        """Start an epoch and return True; for any other value Spark would silently skip the rows of the epoch."""
+        """Start an epoch and return True. After False, Spark would skip the rows of the epoch without an error."""
         self.metrics = Metrics()
         self._encoder = RowEncoder(self.key, self.columns, self.version)
         self._buffer = RowBuffer(
@@ -90,12 +90,12 @@ class PostgresUpsertSink:
         self._opened().put(*self._encoder.encode(row))
 
     def drain(self) -> None:
-        """Return when the database has acknowledged every row so far; raise RuntimeError if it cannot."""
+        """Block until the database has acknowledged every row so far; raise RuntimeError if a row cannot be written."""
         self._opened()
         self._flusher.drain()
 
     def close(self, error: BaseException | None) -> None:
-        """Write the buffered rows or raise; after an `error` of the query, drop them and do not raise. Idempotent."""
+        """Write the buffered rows or raise; after an `error` of the query, discard the rows. Later calls do nothing."""
         buffer, self._buffer = self._buffer, None
         if buffer is None:
             return
@@ -114,5 +114,5 @@ class PostgresUpsertSink:
 
     @property
     def _patience_seconds(self) -> float:
-        # An attempt may start just before the retry deadline and then block until the watchdog shuts it down.
+        # An attempt may start just before the retry deadline and then block until the watchdog cuts the connection.
         return self.retry_deadline_seconds + 2 * self.flush_timeout_seconds

@@ -1,7 +1,7 @@
 """
-Convert a Spark row to what the database receives: key, version, and one value per column.
+Convert a Spark row to its key, its version, and one database value per column.
 
-The sink calls this for every row, so everything that depends only on the columns is computed once.
+The sink encodes every row, so values that depend only on the columns are computed once.
 """
 
 import re
@@ -22,7 +22,7 @@ PRECISION = re.compile(r" ?\(.*\)")
 
 
 class RowEncoder:
-    """Encodes rows for one set of columns, some of which are the key and the version."""
+    """Encodes rows with a fixed set of columns, which include the key and the version."""
 
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
         """Resolve every column name once."""
@@ -39,7 +39,7 @@ class RowEncoder:
         self._version_position = None if version is None else names.index(version)
 
     def encode(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
-        """Return key, version and values of `row`; raise ValueError for a row without a key or version."""
+        """Return key, version and values of `row`; raise ValueError if a key column or the version is null."""
         values = self._values(row)
         if self._conversions:
             values = list(values)
@@ -50,7 +50,7 @@ class RowEncoder:
         if None in key or (version is None and self._version):
             missing = self._key if None in key else (self._version,)
             raise ValueError(
-                f"row {key!r} has no value in {missing!r}, so the table would reject or ignore it; filter out "
+                f"row {key!r} has no value in {missing!r}, so the table would reject or ignore the row; filter out "
                 "such rows before the sink"
             )
         return key, version, values
@@ -83,7 +83,7 @@ def _bytes(value: bytearray | bytes | None) -> bytes | None:
 
 
 def _decimal(value: Any) -> Any:
-    # Integers are sent as bigint, but a numeric column can hold larger ones.
+    # psycopg sends integers as bigint here, but a numeric column can hold larger integers.
     return Decimal(value) if isinstance(value, int) else value
 
 
@@ -95,4 +95,4 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "bytea": _bytes,
 }
-"""Conversion of a value by the PostgreSQL type of its column, without precision; other types need none."""
+"""Conversion function for each PostgreSQL type, written without precision. Values of other types stay as they are."""

@@ -13,7 +13,7 @@ TYPE_NAME = re.compile(r'[A-Za-z_"][\w." ]*(\(\d+(, ?\d+)?\)[\w ]*)?')
 
 
 def check_target(table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
-    """Raise ValueError with all reasons why a target cannot be upserted."""
+    """Raise ValueError with all reasons why rows cannot be upserted into the table."""
     unsupported = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
     problems = [
         text
@@ -36,9 +36,9 @@ def upsert_statement(
     table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None
 ) -> bytes:
     """
-    Return the statement, which takes one binary array per column.
+    Return the upsert statement, which takes one binary array per column.
 
-    The number of parameters does not depend on the number of rows, so the text never changes and stays prepared.
+    The number of parameters does not depend on the number of rows, so the statement never changes and stays prepared.
     """
     names = {name: _identifier(name) for name in columns}
     others = [names[name] for name in columns if name not in key]
@@ -51,7 +51,7 @@ def upsert_statement(
     ).format(
         table=_identifier(*table),
         names=_listed(names.values()),
-        # A type cannot be a parameter or an identifier; check_target has validated the text.
+        # A type name cannot be a parameter or an identifier, so its text is inserted. `check_target` has validated it.
         arrays=_listed(sql.SQL("%b::" + type_name + "[]") for type_name in columns.values()),
         key=_listed(names[name] for name in key),
         action=update + guard if others else sql.SQL("nothing"),
@@ -60,7 +60,7 @@ def upsert_statement(
 
 
 def _identifier(*names: str) -> sql.Identifier:
-    # psycopg also looks for placeholders inside quoted names.
+    # psycopg looks for placeholders even inside quoted names, so percent signs are doubled.
     return sql.Identifier(*(name.replace("%", "%%") for name in names))
 
 

@@ -1,8 +1,8 @@
 """
-Shut down a connection whose answer does not arrive in time.
+Shut down a connection if the server does not reply in time.
 
-Without it, one lost packet would block a real-time task forever: neither `statement_timeout` nor TCP detects an answer
-that was sent and lost.
+Without the watchdog, one lost packet would block a real-time task forever, because neither `statement_timeout` nor TCP
+detects a reply that was sent and lost.
 """
 
 import socket
@@ -15,7 +15,7 @@ CHECKS_PER_TIMEOUT = 8
 
 
 class Watchdog:
-    """A thread that shuts a socket down when a flush exceeds the timeout."""
+    """A thread that shuts a socket down when a flush takes longer than the timeout."""
 
     def __init__(self, timeout_seconds: float) -> None:
         """Start the thread; `stop` ends it."""
@@ -38,7 +38,7 @@ class Watchdog:
                 self._watched = None
 
     def cut(self, *, only_late: bool = False) -> None:
-        """Shut the watched socket down, if there is one; with `only_late`, only after the timeout."""
+        """Shut the watched socket down, if there is one; with `only_late`, do so only after the timeout."""
         with self._lock:
             if self._watched is None or (only_late and time.monotonic() < self._watched[0]):
                 return

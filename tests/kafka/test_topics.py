@@ -26,7 +26,7 @@ def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
 @services
 def test_topic_that_cannot_be_created_is_named_with_a_remedy(kafka: str) -> None:
     """The broker's reason and the remedy are in one message."""
-    with pytest.raises(RuntimeError, match=r"topic 'not/valid' could not be created: .*create it yourself"):
+    with pytest.raises(RuntimeError, match=r"cannot create topic 'not/valid': .*create the topic yourself"):
         ensure_topics(kafka, ["not/valid"], 1)
 
 
@@ -42,5 +42,5 @@ def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
 
 def test_absent_broker_is_an_error_instead_of_a_wait() -> None:
     """The address and the environment variable are named."""
-    with pytest.raises(RuntimeError, match=r"no broker answers at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
+    with pytest.raises(RuntimeError, match=r"no broker responds at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
         ensure_topics("127.0.0.1:1", ["any"], 1)

@@ -57,7 +57,7 @@ def test_refuses_a_source_with_records(spark: SparkSession, kafka: str, tmp_path
     source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
     produce(kafka, source, [(0, b"a"), (1, b"b")])
 
-    with pytest.raises(ValueError, match="read 2 rows during its warm-up"):
+    with pytest.raises(ValueError, match="must not read rows during its warm-up, but it read 2 rows"):
         warm_up(spark, starting(counting(spark, kafka, source), kafka, target, started), batches=1000, parent=tmp_path)
 
     assert [False] == [query.isActive for query in started]

@@ -112,7 +112,7 @@ def test_unreachable_external_cluster_is_an_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", dead)
 
     with (
-        pytest.raises(RuntimeError, match=f"no Kafka broker responded at '{dead}'.*unset the variable"),
+        pytest.raises(RuntimeError, match=f"no Kafka broker responded at '{dead}'.*unset KAFKA_BOOTSTRAP_SERVERS"),
         kafka_broker(),
     ):
         pytest.fail("an unreachable address was accepted")

@@ -66,13 +66,13 @@ def test_command_without_network_ends_with_one_message(repository: Path) -> None
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     assert result.returncode == 1
-    assert result.stderr.startswith("cannot fetch the Maven packages org.apache.spark:spark-sql-kafka")
+    assert result.stderr.startswith("cannot download the Maven packages org.apache.spark:spark-sql-kafka")
     assert "Traceback" not in result.stderr
 
 
 def test_failed_fetch_is_repeated_by_the_next_call(repository: Path) -> None:
     """After a failed fetch, the next call uses the network again."""
-    with pytest.raises(RuntimeError, match="cannot fetch"):
+    with pytest.raises(RuntimeError, match="cannot download"):
         broker_jars()
 
     _publish(repository, *BROKER_JARS)

@@ -127,7 +127,7 @@ def test_row_that_does_not_fit_fails_the_epoch(table: Table) -> None:
     sink.process(row("good", 1))
     sink.process(row("bad", 1, "\0"))
 
-    with pytest.raises(RuntimeError, match="2 rows were not written") as failure:
+    with pytest.raises(RuntimeError, match="could not write 2 rows") as failure:
         sink.close(None)
 
     assert isinstance(failure.value.__cause__, psycopg.Error)

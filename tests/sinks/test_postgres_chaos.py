@@ -241,7 +241,7 @@ def test_unreachable_server_fails_the_epoch_at_the_deadline(table: Table) -> Non
     sink.open(0, 0)
     sink.process(row("k", 1))
 
-    with pytest.raises(RuntimeError, match="1 rows were not written") as failure:
+    with pytest.raises(RuntimeError, match="could not write 1 rows") as failure:
         sink.close(None)
 
     assert isinstance(failure.value.__cause__, psycopg.OperationalError)
