@@ -18,6 +18,7 @@ import pytest
 
 from examples.attribution.settings import Settings
 from tests.durations import DurationsPlugin
+from tests.imports import imports_pyspark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +32,38 @@ SLOTS = Settings().slots
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of the innermost ring."""
+    parser.addoption("--unit", action="store_true", help="run only tests that need neither Spark nor servers")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Report how long each ring took."""
     config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--unit`, leave out test modules that import PySpark: collecting them alone takes seconds."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and config.getoption("--unit") and imports_pyspark(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests in modules that import PySpark as `spark`; with `--unit`, leave out tests of the outer rings."""
+    heavy = {path for path in {item.path for item in items} if imports_pyspark(path)}
+    for item in items:
+        if item.path in heavy:
+            item.add_marker(pytest.mark.spark)
+    if config.getoption("--unit"):
+        outer = [item for item in items if {"spark", "services"} & {marker.name for marker in item.iter_markers()}]
+        config.hook.pytest_deselected(items=outer)
+        items[:] = [item for item in items if item not in outer]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a `--unit` run that has imported PySpark after all."""
+    if session.config.getoption("--unit") and "pyspark" in sys.modules:
+        raise pytest.UsageError("a test of the unit ring imported PySpark; mark it `spark` or import it in a fixture")
 
 
 @pytest.fixture(scope="session")

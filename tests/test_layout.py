@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files
+from tests.imports import imported_modules
 from tests.rooms import ALLOWED, room_of
 
 # The aim is 150 lines for a module and 30 for a function.
@@ -131,20 +132,6 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 def _private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
-
-
-def imported_modules(root: Path, path: Path) -> set[str]:
-    """Return the modules of the repository that a module imports, as paths without suffix."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.replace(".", "/") for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = path.relative_to(root).parents[node.level - 1].as_posix() if node.level else ""
-            module = "/".join(filter(None, (above, (node.module or "").replace(".", "/"))))
-            names |= {module, *(f"{module}/{alias.name}" for alias in node.names)}
-    modules = {name for name in names if (root / f"{name}.py").is_file()}
-    return modules | {f"{name}/__init__" for name in names if (root / name / "__init__.py").is_file()}
 
 
 def forbidden_imports(root: Path, paths: Iterable[Path]) -> list[str]:

@@ -159,8 +159,8 @@ def test_rows_of_the_schemas_follow_from_the_rules(story: list[Appended]) -> Non
     [click] = [asdict(result) for result in results if result.kind == "click"]
     [slots] = count_slots(results, SETTINGS)
 
-    assert request.value == _row_of_schema("events", "INPUT")
-    assert event == _row_of_schema("events", "EVENTS")
-    assert {k: v for k, v in click.items() if v is not None} == _row_of_schema("results", "ATTRIBUTED")
+    assert request.value == _row_of_schema("schemas", "INPUT")
+    assert event == _row_of_schema("schemas", "EVENTS")
+    assert {k: v for k, v in click.items() if v is not None} == _row_of_schema("schemas", "ATTRIBUTED")
     assert asdict(slots) | {"result_id": slots.result_id} == _row_of_schema("attributed_to_pacing", "PACING")
     assert _credit(story) == _row_of_schema("touches_to_credit", "CREDITS")

@@ -19,6 +19,7 @@ from scripts.pack import files
 from scripts.pack.excerpt import excerpt
 from scripts.text import markdown
 from tests.pages.examples import EXAMPLES, Example
+from tests.pages.refusals import refused_examples
 from tests.pages.running import PageEnvironment, check_example
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir"}
@@ -26,6 +27,19 @@ PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "cur
 
 def _examples_with(*fates: str) -> list[Example]:
     return [example for example in EXAMPLES if example.fate in fates]
+
+
+def run_here() -> list[Example]:
+    """Return the code blocks that this module runs; `test_errors.py` runs those of the error pages."""
+    elsewhere = {str(example) for example in refused_examples()}
+    return [example for example in _examples_with("run", "raises") if str(example) not in elsewhere]
+
+
+def test_every_python_fence_runs_in_one_test() -> None:
+    """Each code block that must run or fail is run by this module or by `test_errors.py`, and by one of them only."""
+    blocks = sorted(map(str, _examples_with("run", "raises")))
+
+    assert blocks == sorted(map(str, [*run_here(), *refused_examples()]))
 
 
 @pytest.mark.parametrize("path", files.pages(files.ROOT), ids=lambda path: files.relative(files.ROOT, path))
@@ -51,7 +65,7 @@ def test_fence_of_pytest_examples_is_also_found_here() -> None:
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("example", _examples_with("run", "raises"), ids=str)
+@pytest.mark.parametrize("example", run_here(), ids=str)
 def test_python_fence_does_what_its_fate_says(
     example: Example, eval_example: EvalExample, environment: PageEnvironment
 ) -> None:

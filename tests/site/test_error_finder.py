@@ -8,6 +8,8 @@ from playwright.sync_api import Page
 from scripts.pack import files
 from scripts.site import error_finder
 
+pytestmark = pytest.mark.services
+
 ENTRIES = error_finder.entries(files.ROOT)
 # Spark wraps most failures and logs further lines around them.
 TRACE = """pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 3f, runId = 9c]

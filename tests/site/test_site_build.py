@@ -13,6 +13,8 @@ from scripts.site import chart, tree
 from scripts.text import markdown
 from tests.site.helpers import Document, broken, documents
 
+pytestmark = pytest.mark.services
+
 
 def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, Document]) -> None:
     """Every link of the site leads to an existing page and section."""

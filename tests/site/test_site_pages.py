@@ -12,6 +12,8 @@ from scripts.pack import files
 from scripts.site import tree
 from tests.site.helpers import Document
 
+pytestmark = pytest.mark.services
+
 MAX_HOME_BYTES = 500_000
 # One page of each kind; the other pages consist of the same parts.
 SAMPLE_PAGES = (

@@ -10,6 +10,8 @@ from scripts.pack import files
 from scripts.site import error_finder
 from scripts.text import markdown
 
+pytestmark = pytest.mark.services
+
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
 STOP_WORDS = {"does", "from", "into", "that", "these", "what", "when", "where", "which", "while", "with", "your"}
 """Words that the search ignores."""

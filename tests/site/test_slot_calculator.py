@@ -7,6 +7,8 @@ from playwright.sync_api import Page
 
 from scripts.pack import files
 
+pytestmark = pytest.mark.services
+
 CASES = json.loads((files.ROOT / "tests/pages/slot_cases.json").read_text(encoding="utf-8"))
 MISSING_SLOT = "1 slot is missing. After start(), the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 FIELDS = ("source_partitions", "repartitions", "shuffle_partitions", "stateful_stages", "queries")
