@@ -79,7 +79,7 @@ def _lint(options: argparse.Namespace) -> int:
     from scripts.lint.engine import lint_paths
 
     if missing := [str(path) for path in options.paths if not path.exists()]:
-        return _wrong(f"nothing was checked, because these paths do not exist: {', '.join(missing)}")
+        return _wrong(f"these paths do not exist, so nothing was checked: {', '.join(missing)}")
     return _report(lint_paths(options.paths, options.engine), options.format)
 
 
@@ -110,7 +110,7 @@ def _install(options: argparse.Namespace) -> int:
 def _report(findings: Sequence[finding.Finding], style: str) -> int:
     text = finding.render(findings, style)
     if text:
-        # The formats for programs go to standard output, the lines for people to standard error.
+        # Formats for programs go to standard output, and lines for people go to standard error.
         print(text, file=sys.stderr if style == "text" else sys.stdout)
     return 1 if findings else 0
 
@@ -142,11 +142,11 @@ def _parser() -> argparse.ArgumentParser:
             "--format",
             choices=("text", "json", "github", "sarif"),
             default="text",
-            help="format of the findings (default: text); all but text go to standard output",
+            help="format of the findings (default: text); all formats except text go to standard output",
         )
     install = _add_command(commands, "install", _install, "copy the skill to skills folders of coding assistants")
     install.add_argument(
-        "--to", type=Path, metavar="FOLDER", help="skills folder (default: those of the assistants on this machine)"
+        "--to", type=Path, metavar="FOLDER", help="skills folder (default: the folders of all assistants found)"
     )
     install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
     install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")

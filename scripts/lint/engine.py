@@ -60,8 +60,8 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
     """
     Return the sorted findings in one text; the suffix of `path` determines its format.
 
-    Without `engine`, the text may reveal its engine, as a Databricks notebook does; otherwise both engines apply.
-    A text that cannot be parsed gives one warning, `unreadable`, if it contains `realTime`, and otherwise nothing.
+    Without `engine`, the text determines the engine if it can, as a Databricks notebook does; otherwise both apply.
+    A text that cannot be parsed produces one warning, `unreadable`, if it contains `realTime`, and otherwise nothing.
     """
     if not RELEVANT.search(text):
         return []

@@ -1,7 +1,7 @@
 """
 Render the generated parts of pages: router, settings, error conditions, lint rules, benchmark tables.
 
-Settings are parsed from source, not imported, so generating needs no Spark.
+Settings are parsed from source, not imported, so generation does not need Spark.
 """
 
 import ast
@@ -18,7 +18,7 @@ Maker = Callable[[Path, str], str]
 
 
 def router(root: Path, _: str) -> str:
-    """Return a table that links each page and says when to read it."""
+    """Return a table that links each page and states when to read it."""
     rows = []
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def settings(root: Path, class_name: str) -> str:
 
 
 def conditions(root: Path, _: str) -> str:
-    """Return a table of the error conditions that fences provoke, with a link to each section that does so."""
+    """Return a table of the error conditions that fences raise, with a link to the section of each fence."""
     links_by_condition: dict[str, list[str]] = {}
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def conditions(root: Path, _: str) -> str:
                 if link not in links_by_condition.setdefault(condition, []):
                     links_by_condition[condition].append(link)
     rows = [(f"`{condition}`", ", ".join(links)) for condition, links in sorted(links_by_condition.items())]
-    return table(("condition", "provoked and fixed in"), rows)
+    return table(("condition", "reproduced and fixed in"), rows)
 
 
 def lint_rules(_: Path, __: str) -> str:

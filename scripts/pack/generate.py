@@ -41,7 +41,7 @@ def render_page(root: Path, path: Path) -> str:
 
 
 def write_all(root: Path) -> list[Path]:
-    """Write every generated file that is out of date, and return these files."""
+    """Write every generated file that is out of date, and return the written files."""
     changed = []
     for path, text in render_all(root).items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -15,7 +15,7 @@ from pathlib import Path
 from scripts.pack import files, manifest
 from scripts.text.finding import Finding
 
-# Per assistant: a folder that exists if it is installed, and its folder for personal skills (read 2026-11-21):
+# For each assistant: a folder that exists if it is installed, and its folder for personal skills (read 2026-11-21):
 # https://code.claude.com/docs/en/skills, https://developers.openai.com/codex/skills, https://cursor.com/docs/skills,
 # https://code.visualstudio.com/docs/copilot/customization/agent-skills
 ASSISTANTS = {
@@ -38,9 +38,9 @@ def stale(root: Path, skills: Path) -> list[Finding]:
 
 def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
-    Create or update the copy in a skills folder, or return the edited files that prevent this.
+    Create or update the copy in a skills folder, or return the edited files that prevent the installation.
 
-    If any file prevents it, nothing is written.
+    If any file prevents the installation, nothing is written.
     """
     target = skills / _name(root)
     if (root / files.MANIFEST).resolve() == (target / files.MANIFEST).resolve():
@@ -60,7 +60,7 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return the files in `root` that are missing or do not match the manifest, so no bad copy is made."""
+    """Return the files in `root` that are missing or do not match the manifest, because they would spoil a copy."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, (_, expected) in manifest.read(root).items():

@@ -1,7 +1,7 @@
 """
 Render and read `manifest.json`, which lists the files of the skill with size and SHA-256.
 
-`install` uses it to check and update copies. The same files give the same text on every machine.
+`install` uses the manifest to check and update copies. The same files give the same text on every machine.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ SHIPPED_PATHS = (
     "scripts",
 )
 SITE_DIR = "scripts/site"
-"""Not shipped: only the site needs it."""
+"""This folder is not shipped, because only the site needs it."""
 
 
 def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
-    """Return the text of the manifest; `rendered` holds texts that are about to be written to their files."""
+    """Return the text of the manifest; `rendered` holds new texts of files that are not written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     content = {

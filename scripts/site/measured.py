@@ -18,7 +18,7 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 def page(root: Path) -> str:
     """Return the Markdown of the page."""
     parts = [
-        # The frontmatter excludes the page: with its thousands of numbers, the search finds nothing for some words.
+        # Excluded from the search: with the thousands of numbers of this page, the search finds nothing for some words.
         f"{tree.FRONTMATTER.format(title='Measured')}# Measured\n",
         "Commands of this repository draw each chart from the JSON file with the same name.",
         "The pages that cite a measurement explain its numbers.",

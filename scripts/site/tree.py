@@ -78,7 +78,7 @@ def source_page(root: Path, name: str) -> str:
 
 
 def folder_page(root: Path, folder: str) -> str:
-    """Return the page of a folder: its subfolders and modules, each with its first sentence."""
+    """Return the page of a folder: its subfolders and modules, each with the first sentence of its docstring."""
     lines = [FRONTMATTER.format(title=f"{folder}/"), f"# `{folder}/`\n"]
     inner = [name for name in folders(root) if str(Path(name).parent) == folder]
     lines += [

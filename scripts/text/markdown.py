@@ -2,8 +2,8 @@
 Parse the parts of a Markdown page that can be checked: fences, headings, links and tables.
 
 Each part holds the number of its first line.
-No test would run a fence that this parser misses, so it also finds tilde, quoted and indented fences with any info
-string.
+The tests do not run a fence that this parser misses, so the parser also finds tilde, quoted and indented fences with
+any info string.
 
 Standard library only, because the linter also runs on machines without any packages.
 """

@@ -106,7 +106,7 @@ def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
         ((), "required"),
         (("frobnicate",), "invalid choice"),
         (("lint",), "required: paths"),
-        (("lint", "/no/such/file"), "nothing was checked, because these paths do not exist: /no/such/file"),
+        (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked: /no/such/file"),
         (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
     ],
     ids=["nothing", "unknown", "no-path", "missing-path", "engine"],

@@ -26,7 +26,7 @@ REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?
 
 
 def definition_problems(text: str, *, is_json: bool) -> list[RuleProblem]:
-    """Return the problems of a definition; none if it cannot be read."""
+    """Return the problems of a definition, or no problems if it cannot be read."""
     try:
         roots = [read_json(text)] if is_json else read_yaml(text)
     except (UnreadableError, RecursionError):

@@ -89,7 +89,7 @@ def _entries(tokens: list[tuple[re.Match[str], int]]) -> dict[str, tuple[int, No
 
 
 def read_yaml(text: str) -> list[Node]:
-    """Return the roots of the documents in a YAML text; none if PyYAML is missing."""
+    """Return the roots of the documents in a YAML text, or no roots if PyYAML is missing."""
     try:
         import yaml  # noqa: PLC0415  # the linter must run without packages
     except ModuleNotFoundError:

@@ -1,7 +1,7 @@
 """
 Check Markdown pages: fences, code spans, tables and prose.
 
-Code and text that the page itself calls wrong are not reported.
+Code and text that the page itself marks as wrong are not reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleP
     for fence in markdown.fences(text):
         in_fence = _fence_problems(fence, is_spark=bool(SPARK.search(text)), min_batch_ms=min_batch_ms)
         if "raises" in fence.options:
-            # The fence must fail with the declared condition, but a wrong `realTime` value would fail before it.
+            # The fence must fail with the declared condition, but a wrong `realTime` value would fail earlier.
             if fence.options["raises"] not in TRIGGER_CONDITIONS:
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         elif not is_counterexample(text, titles, fence):

@@ -24,7 +24,7 @@ SEPARATOR = "# COMMAND ----------"
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """One cell: its kind (`python`, `markdown`, `scala`), its text, and the line in the file of each of its lines."""
+    """One cell: its kind (`python`, `markdown`, `scala`), its text, and the line number in the file of each line."""
 
     kind: str
     text: str
@@ -32,13 +32,13 @@ class NotebookCell:
 
     @property
     def first_line(self) -> int:
-        """The line in the file of the first line of the cell."""
+        """The line number in the file of the first line of the cell."""
         return self.lines[0] if self.lines else 1
 
 
 @dataclass
 class _JoinedText:
-    """Lines from several cells, each with its line in the file."""
+    """Lines from several cells, each with its line number in the file."""
 
     text: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -77,7 +77,7 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
 
 
 def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProblem]:
-    """Return problems at their lines in the file; `lines` holds the line in the file of each line of the text."""
+    """Return problems at their lines in the file; `lines` holds the line number in the file of each text line."""
     return [
         (rule, problem.at(lines[problem.line - 1] if 0 < problem.line <= len(lines) else 1))
         for rule, problem in problems

@@ -1,4 +1,4 @@
-"""Code comments that call a micro-batch trigger real-time mode, reported as `claim-micro-batch`."""
+"""Find code comments that call a micro-batch trigger real-time mode, and report them as `claim-micro-batch`."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rules about claims on Databricks compute: Photon, runtime, serverless, autoscaling."""
+"""Rules about claims about Databricks compute: Photon, runtime, serverless, autoscaling."""
 
 import re
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
     """
     Checks for the wrong advice to run real-time mode in serverless notebooks or jobs.
 
-    Why: They do not accept unbounded triggers. Serverless compute runs real-time mode only in declarative pipelines.
+    Why: Notebooks and jobs on serverless compute refuse unbounded triggers; declarative pipelines run real-time mode.
 
     Example:
         Real-time mode runs on serverless compute.
@@ -110,7 +110,7 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
     """
     Checks for the wrong advice to use autoscaling or spot instances with real-time mode.
 
-    Why: A query holds its task slots for a whole batch and fails when it loses a node. Databricks says to use neither.
+    Why: A query holds its task slots for a whole batch and fails when it loses a node. Databricks advises against both.
 
     Example:
         Enable autoscaling for real-time mode clusters.

@@ -1,5 +1,5 @@
 """
-Marks that declare code or text a counterexample, and comments that silence a rule.
+Recognize marks that declare code or text to be a counterexample, and comments that silence a rule.
 
 Documentation must be able to show mistakes, so the linter does not report code that is marked as wrong.
 """
@@ -161,7 +161,11 @@ def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
 
 
 def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
-    """Return whether a mark covers a statement: a block by its first line, name or `raises`; others by any line."""
+    """
+    Return whether a mark covers a statement.
+
+    A mark covers a block by its first line, its name or `raises`, and any other statement by any of its lines.
+    """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         doc = ast.get_docstring(node, clean=True) or ""
         is_named = WRONG_NAME.search(node.name) or COMMENT_WRONG.search(doc.split("\n")[0])

@@ -1,4 +1,4 @@
-"""Rules about claims on what real-time mode is: its purpose, continuous mode, micro-batch triggers."""
+"""Rules about claims that confuse real-time mode with other modes, or limit its purpose."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode is only for latencies below 800 ms.
 
-    Why: The sources recommend it below one second, or when an action follows immediately. None has a bound of 800 ms.
+    Why: The sources recommend real-time mode below one second or for immediate actions. None has a bound of 800 ms.
 
     Example:
         Use real-time mode only when you need latency below 800 ms.
@@ -42,7 +42,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
     """
     Checks for text that confuses real-time mode with continuous mode.
 
-    Why: They are different triggers. Continuous mode supports only map and filter, and Databricks does not have it.
+    Why: The modes have different triggers. Continuous mode supports only map and filter, and Databricks lacks it.
 
     Example:
         Real-time mode is the same as continuous processing mode.

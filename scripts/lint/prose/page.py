@@ -1,7 +1,7 @@
 """
-The sentences of a page: whether they are about real-time mode, and whether they deny, warn or compare.
+Determine whether a sentence of a page is about real-time mode, and whether it denies, warns or compares.
 
-A page may name any mistake, as long as it calls it one.
+A page may mention any mistake, provided that it labels it as a mistake.
 """
 
 import re
@@ -45,7 +45,7 @@ class Sentence:
 
     @property
     def is_about(self) -> bool:
-        """Whether the sentence, or else the nearest heading with a known topic, is about real-time mode."""
+        """Whether the sentence is about real-time mode; without a topic, the nearest heading with a topic decides."""
         for text in (self.text, *reversed(self.headings)):
             if TOPIC.search(text):
                 return True
@@ -66,7 +66,7 @@ class Page:
     sentences: list[Sentence] = field(default_factory=list)
 
     def claiming(self, claim: re.Pattern[str], *, about: bool = False) -> Iterator[Sentence]:
-        """Yield the sentences that match `claim` and do not deny it; with `about`, only those on real-time mode."""
+        """Yield the sentences that match `claim` and do not deny it; `about` restricts them to real-time mode."""
         for sentence in self.sentences:
             if claim.search(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
                 yield sentence

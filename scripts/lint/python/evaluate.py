@@ -2,7 +2,7 @@
 Evaluate expressions to abstract values.
 
 Code often sets the options and the trigger of a query through constants, dictionaries, `**kwargs`, conditional
-expressions and functions of the same module, so all of them are evaluated.
+expressions and functions of the same module, so the linter evaluates all of these.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Numb
 
 
 class Evaluator(ABC):
-    """Evaluates expressions; one `_value_*` method for each kind of syntax node."""
+    """Evaluates expressions, with one `_value_*` method for each kind of syntax node."""
 
     def __init__(self) -> None:
         self.spark = SparkCalls()
 
     @abstractmethod
     def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return the outcome of a condition on this path, or None if it is undecided."""
+        """Return the outcome of a condition on this path, or None if the condition is undecided."""
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Run a function of the module and return its possible results; without arguments they are unknown."""
+        """Follow a function of the module and return its possible results; `given` is None for unknown arguments."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the value of an expression; a missing one is None."""
+        """Return the value of an expression; without an expression, the value is the constant None."""
         if node is None:
             return Const(None)
         method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)

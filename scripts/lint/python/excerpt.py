@@ -1,7 +1,7 @@
 """
 Parse Python, or as much of an excerpt as can be parsed.
 
-Line numbers do not change. Documentation often shows a chain of calls without its beginning or without brackets.
+Documentation often shows a chain of calls without its beginning or without brackets. Line numbers do not change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
 def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
-    """Return the syntax tree, or None if there is none, and the code without prompts and notebook magics."""
+    """Return the syntax tree, or None if the code has none, and the code without prompts and notebook magics."""
     tree = _tree(code)
     if tree is not None:
         return tree, code
@@ -38,7 +38,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Return the paragraphs that can be parsed, completed where necessary; the lines of others are empty."""
+    """Return the code with its paragraphs completed where necessary; unparsable paragraphs become empty lines."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
     if _tree("\n".join(lines)):
         return "\n".join(lines)

@@ -30,7 +30,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNo
 
 
 class ExhaustedError(Exception):
-    """The module has more than `MAX_STEPS` statements on all its paths."""
+    """Raised if the paths of a module have more than `MAX_STEPS` statements in total."""
 
 
 class Interpreter(Statements):
@@ -45,13 +45,13 @@ class Interpreter(Statements):
         """Follow the module, then every function that the module does not call."""
         try:
             states = self.block(tree.body, [State()])
-            for function, state in self.definitions:  # the list may grow meanwhile
+            for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
                     # When a function runs, it sees names that the module assigns after the definition.
                     for end in states[:4] or [state]:
                         self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
         except (ExhaustedError, RecursionError):
-            pass  # the findings so far are valid
+            pass  # the findings up to this point are valid
         self.spark.finish()
 
     def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
@@ -70,7 +70,7 @@ class Interpreter(Statements):
         return states
 
     def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return the outcome of a condition on this path, or None if it is undecided."""
+        """Return the outcome of a condition on this path, or None if the condition is undecided."""
         plain, is_negated = _without_not(test)
         known = state.decided.get(ast.unparse(plain))
         if known is None:
@@ -82,7 +82,7 @@ class Interpreter(Statements):
         plain, is_negated = _without_not(test)
         outcome = outcome is not is_negated
         if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
-            for part in plain.values:  # an `and` that is true, or an `or` that is false, decides all its parts
+            for part in plain.values:  # a true `and` or a false `or` decides all its parts
                 state = self.decide(part, state, outcome)
         state = state.copy()
         if isinstance(plain, ast.Name):
@@ -99,7 +99,7 @@ class Interpreter(Statements):
         return state
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Run a function of the module and return its possible results; without arguments they are unknown."""
+        """Follow a function of the module and return its possible results; `given` is None for unknown arguments."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:

@@ -61,7 +61,7 @@ def item(value: Value, key: Value) -> Value:
         if isinstance(key, Const):
             known = value.items.get(str(key.value))
             return known if known is not None else Unknown()
-        # The key may depend on a condition elsewhere, so guess only dictionaries: they may be the arguments of a call.
+        # The key may depend on a condition elsewhere. Guess only dictionaries, because they may be arguments of a call.
         tables = tuple(each for each in value.items.values() if isinstance(each, Table))
         return OneOf(tables[:MAX_ALTERNATIVES]) if tables else Unknown()
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):

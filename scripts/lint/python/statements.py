@@ -1,5 +1,5 @@
 """
-The effect of each kind of statement on a path.
+Apply the effect of each kind of statement to a path.
 
 Branches split a path, so a trigger stays with the query to which it belongs.
 """
@@ -32,7 +32,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Statements(Evaluator):
-    """Follows single statements; one `_follow_*` method for each kind of syntax node."""
+    """Follows single statements, with one `_follow_*` method for each kind of syntax node."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
     """
     if cluster.is_real_time and cluster.keys.get("autoscale"):
-        message = "the cluster uses autoscaling, but a real-time query holds its task slots for a whole batch"
+        message = "the cluster uses autoscaling, but a real-time query holds its task slots for the whole batch"
         yield Problem(cluster.lines.get("autoscale", cluster.line), message, "replace autoscale with num_workers")
 
 

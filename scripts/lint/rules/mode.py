@@ -37,7 +37,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking in stateful queries.
 
-    Why: It supports only stateless queries. A stateful query fails after the start.
+    Why: Asynchronous progress tracking supports only stateless queries. A stateful query fails after the start.
 
     Example:
         events.groupBy("key").count().selectExpr("key AS value")
@@ -55,9 +55,9 @@ def async_state(module: Module) -> Iterator[Problem]:
 @MODE_RULES.add("async-interval")
 def async_interval(module: Module) -> Iterator[Problem]:
     """
-    Checks for a checkpoint interval of asynchronous progress tracking in real-time queries.
+    Checks for a checkpoint interval of asynchronous progress tracking in real-time queries, whose trigger sets it.
 
-    Why: The trigger sets the interval; another fails with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
+    Why: Any value except 0 fails with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
 
     Example:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
@@ -126,7 +126,7 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
     """
     Checks for `current_timestamp()` in latency calculations of real-time queries.
 
-    Why: It is constant during a batch, so with the default interval it is up to five minutes old.
+    Why: The function is constant during a batch, so with the default interval its value is up to five minutes old.
 
     Example:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))

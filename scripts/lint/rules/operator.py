@@ -13,9 +13,9 @@ INNER_JOINS = {"inner", "cross"}
 @OPERATOR_RULES.add("stream-join")
 def stream_join(module: Module) -> Iterator[Problem]:
     """
-    Checks for joins of two streams; on Databricks only for those that are not inner joins.
+    Checks for joins of two streams, but on Databricks only for joins that are not inner joins.
 
-    Why: Open-source Spark refuses all of them. Databricks (18 LTS or later, with settings) supports inner joins only.
+    Why: Open-source Spark refuses all joins of streams. Databricks 18 LTS, with settings, supports only inner joins.
 
     Example:
         events.join(events_2, "key")

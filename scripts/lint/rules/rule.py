@@ -27,7 +27,7 @@ class Problem:
     engine: tuple[str, ...] = ()
     severity: str = ""
     lines: frozenset[int] = frozenset()
-    """Lines of the query it belongs to; a counterexample comment on any of them drops the problem."""
+    """The lines of the query with the problem; a counterexample comment on any of them suppresses the problem."""
 
     def at(self, line: int) -> Problem:
         """Return the same problem at another line, without the lines of its query."""
@@ -63,7 +63,7 @@ class Module:
 
 
 def as_text(value: Value | None) -> str | None:
-    """Return a constant in the form in which Spark reads it as an option, or None if it is uncertain."""
+    """Return the text that Spark reads for a constant option value, or None if the value is uncertain."""
     constants = known(value)
     if len(constants) != 1:
         return None
@@ -80,7 +80,7 @@ class Rule:
 
     id: str
     subject: str
-    """What the check receives: a `module`, a `page` or a `cluster`."""
+    """The kind of object that the check receives: a `module`, a `page` or a `cluster`."""
     engines: tuple[str, ...]
     severity: str
     check: Check
@@ -111,7 +111,7 @@ class Rule:
         return self._parts()["Source"]
 
     def section(self) -> str:
-        """Return the rule's section of `references/lint_rules.md`: three lines and a blank one."""
+        """Return the rule's section of `references/lint_rules.md`: three lines and a blank line."""
         forms = f"Wrong: {_code(self.example)}. Right: {_code(self.use_instead)}"
         facts = f"{self.severity} on {' and '.join(self.engines)}; source: {self.source}"
         return f"## {self.id}\n{self.what} {self.why}\n{forms} ({facts})\n"

@@ -47,7 +47,10 @@ def option(module: Module) -> Iterator[Problem]:
             for key, (value, line) in options.items():
                 reason, engines = SOURCE_OPTIONS.get(key, ("", ()))
                 if key == "failondataloss" and as_text(value) == "false":
-                    reason, engines = "has no effect: after data loss the query fails with OffsetOutOfRange", OSS_ONLY
+                    reason, engines = (
+                        "has no effect; the query fails with OffsetOutOfRange after data loss",
+                        OSS_ONLY,
+                    )
                 if reason:
                     yield _option(key, reason, line, engines, query)
         for key, (_, line) in query.writer.options.items():
@@ -58,7 +61,7 @@ def option(module: Module) -> Iterator[Problem]:
 @SETTING_RULES.add("setting", OSS_ONLY)
 def setting(module: Module) -> Iterator[Problem]:
     """
-    Checks for session settings with which open-source Spark refuses to start a real-time query.
+    Checks for session settings that prevent open-source Spark from starting a real-time query.
 
     Why: start() fails unless state is in RocksDB with checkpoint format 2 and repartition does not sort.
 
@@ -97,7 +100,7 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
     """
     Checks for the Databricks flag that enables real-time mode, set in a session instead of on the cluster.
 
-    Why: The cluster reads the flag when it boots, so setting it in a session comes too late.
+    Why: The cluster reads the flag when it boots, so setting it in a session is too late.
 
     Example:
         spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")

@@ -33,7 +33,7 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     """
     Checks for `dropDuplicatesWithinWatermark` in real-time queries.
 
-    Why: Open-source Spark 4.3 refuses it, and the Databricks documentation contradicts itself.
+    Why: Open-source Spark 4.3 refuses this method, and the Databricks documentation contradicts itself.
 
     Example:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
@@ -57,7 +57,7 @@ def legacy_state(module: Module) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
-    Why: They sort their input, which never ends, and fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: These operators sort their input, which never ends, and fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.groupBy("key")
@@ -78,7 +78,7 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
     """
     Checks for `transformWithState` in event-time mode in real-time queries on Databricks.
 
-    Why: In real-time mode Databricks has only processing-time timers. Open-source Spark has both, but only in Scala.
+    Why: In real-time mode, Databricks has only processing-time timers. Open-source Spark has both kinds, only in Scala.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
@@ -100,7 +100,7 @@ def python_udf(module: Module) -> Iterator[Problem]:
     """
     Checks for Python and pandas functions in real-time queries on open-source Spark.
 
-    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows it.
+    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows such functions.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
@@ -119,7 +119,7 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: Open-source Spark refuses them, and the Databricks documentation contradicts itself.
+    Why: Open-source Spark refuses these methods, and the Databricks documentation contradicts itself.
 
     Example:
         events.mapInPandas(lambda frames: frames, "key binary, value binary")

@@ -41,7 +41,7 @@ def checkpoint(module: Module) -> Iterator[Problem]:
     """
     Checks for real-time queries that write to Kafka without a `checkpointLocation`.
 
-    Why: The Kafka sink does not start without one, and a restarted query could not resume where it stopped.
+    Why: The Kafka sink does not start without a checkpoint, and a restarted query could not resume where it stopped.
 
     Example:
         events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,4 +1,4 @@
-"""The results of PySpark's methods, and the queries, triggers and settings that the calls reveal."""
+"""Evaluate calls of PySpark's methods, and collect the queries, triggers and settings that the calls reveal."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class SparkCalls:
         self._record_settings(name, given, line)
         if isinstance(value, Reader | Writer):
             follow = self._reader_method if isinstance(value, Reader) else self._writer_method
-            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each gets its own kind
+            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each function handles its own kind of value
         if isinstance(value, Session):
             return self._session_method(name, given)
         if isinstance(value, Column):
@@ -121,7 +121,7 @@ class SparkCalls:
         if name == "trigger" and _asks_for_real_time(given, value.origin):
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
             return self._writer_method(fragment, name, given, line, state, value)
-        return value  # presumably a fluent interface that returns itself
+        return value  # probably a fluent interface, whose methods return the object
 
     def finish(self) -> None:
         """Add a query for each writer that the module never starts."""

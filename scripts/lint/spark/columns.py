@@ -1,7 +1,7 @@
 """
-Attributes, functions and columns of PySpark.
+Evaluate attributes, functions and columns of PySpark.
 
-Columns carry marks for what rules check: Python functions, clocks and session windows.
+A column has a mark for each property that rules check: Python functions, clocks and session windows.
 """
 
 from __future__ import annotations

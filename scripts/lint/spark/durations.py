@@ -1,4 +1,4 @@
-"""Problems with the value of a real-time trigger, which must be a non-empty duration string."""
+"""Find problems in the value of a real-time trigger, which must be a non-empty duration string."""
 
 import re
 
@@ -11,7 +11,7 @@ ABBREVIATED_UNITS = {"ms", "s", "sec", "secs", "m", "min", "mins", "h", "hr", "u
 
 
 def not_a_text(value: Value) -> str:
-    """Return how a message shows a value that is certainly not a non-empty string; otherwise an empty string."""
+    """Return the text for a message if the value cannot be a non-empty string; otherwise return an empty string."""
     if isinstance(value, Const):
         is_text = isinstance(value.value, str) and value.value.strip()
         return "" if is_text or value.value is ... else repr(value.value)
@@ -22,7 +22,11 @@ def not_a_text(value: Value) -> str:
 
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
-    """Return the interval, its problem and the affected engines (empty: all); three empty values without a problem."""
+    """
+    Return the interval, its problem and the affected engines, where no engines means all.
+
+    Without a problem, all three values are empty.
+    """
     if isinstance(value, Text):
         return _template_problem(value.template)
     text = text_of(value)
@@ -34,12 +38,13 @@ def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple
         return text, f"{reason}, so trigger() fails", ()
     if length < min_batch_ms:
         reason = f"is below the minimum of {min_batch_ms / 1000:g} seconds, so start() fails"
-        return text, f"{reason} (it is the time between commits, not the latency)", (OSS,)
+        return text, f"{reason} (the interval is the time between commits, not the latency)", (OSS,)
     return "", "", ()
 
 
 def _template_problem(template: str) -> tuple[str, str, tuple[str, ...]]:
     unit = template.rpartition("\0")[2].strip().lower()
     if unit in ABBREVIATED_UNITS:
-        return template.replace("\0", "{}"), f"has the unit {unit!r}, which Spark does not know, so trigger() fails", ()
+        problem = f"has the unit {unit!r}, which Spark does not recognize, so trigger() fails"
+        return template.replace("\0", "{}"), problem, ()
     return "", "", ()

@@ -1,4 +1,4 @@
-"""Durations in the two notations of Spark: trigger intervals such as `5 minutes`, settings such as `500ms`."""
+"""Parse durations in the two notations of Spark: trigger intervals such as `5 minutes`, settings such as `500ms`."""
 
 import re
 
@@ -31,7 +31,7 @@ def interval_ms(text: str) -> float | str:
         if unit in {"month", "year"}:
             return "counts months or years, whose length varies"
         if unit not in UNITS_MS:
-            return f"has the unit {part[3]!r}, which Spark does not know"
+            return f"has the unit {part[3]!r}, which Spark does not recognize"
         total += float(part[1] + part[2]) * UNITS_MS[unit]
         position = part.end()
     return total if rest else "is empty"

@@ -1,5 +1,5 @@
 """
-Names and decisions along one path through a module.
+Store the names and decisions along one path through a module.
 
 Each path records the outcome of its conditions, so a trigger and an output mode chosen by the same condition stay
 together.
@@ -105,7 +105,7 @@ def merged(states: list[State], limit: int = 24) -> list[State]:
             twin.decided = {
                 test: outcome for test, outcome in twin.decided.items() if state.decided.get(test) is outcome
             }
-    # With too many paths, the dropped ones are spread evenly.
+    # If there are too many paths, drop some of them at even distances.
     return kept if len(kept) <= limit else [kept[number * len(kept) // limit] for number in range(limit)]
 
 

@@ -1,4 +1,4 @@
-"""Find the operators of a query, and tell which of them keep state or join streams."""
+"""Find the operators of a query, and determine which operators keep state or join streams."""
 
 from collections.abc import Iterator
 

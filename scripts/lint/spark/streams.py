@@ -1,4 +1,4 @@
-"""Readers, DataFrames, writers and queries of PySpark as values; every setting carries its line."""
+"""Represent readers, DataFrames, writers and queries of PySpark as values, with the line number of every setting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Frame(Value):
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """The arguments of one call; `is_open` if the call may pass unknown ones."""
+    """The arguments of one call; `is_open` means that the call may pass further, unknown arguments."""
 
     positional: tuple[Value, ...] = ()
     keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Trigger:
 
 @dataclass(frozen=True, eq=False)
 class Writer(Value):
-    """`stream.writeStream` with its settings; `is_open` if there may be unknown ones."""
+    """`stream.writeStream` with its settings; `is_open` means that there may be further, unknown settings."""
 
     frame: Frame
     format: tuple[Value, int] | None = None
@@ -115,7 +115,7 @@ class Writer(Value):
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A writer that the module starts, or that it leaves for other code to start (`start_line` is None)."""
+    """A writer that the module starts, or that other code must start (then `start_line` is None)."""
 
     writer: Writer
     start_line: int | None = None

@@ -1,4 +1,4 @@
-"""The values that expressions of a linted module may have, and what rules ask of them."""
+"""Represent the possible values of expressions in a linted module, and return the parts that rules check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Const(Value):
 
 @dataclass(frozen=True)
 class Text(Value):
-    """A string with unknown parts; a NUL character marks each of them."""
+    """A string with unknown parts; a NUL character marks each unknown part."""
 
     template: str
 
@@ -54,7 +54,7 @@ class OneOf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Table(Value):
-    """A dictionary with string keys; `is_open` if it may have unknown entries."""
+    """A dictionary with string keys; `is_open` means that it may have unknown entries."""
 
     items: dict[str, Value]
     is_open: bool = False
@@ -62,7 +62,7 @@ class Table(Value):
 
 @dataclass(frozen=True, eq=False)
 class Items(Value):
-    """A list, tuple or set; `is_open` if it may have unknown elements."""
+    """A list, tuple or set; `is_open` means that it may have unknown elements."""
 
     values: tuple[Value, ...]
     is_open: bool = False
@@ -128,7 +128,7 @@ class Session(Value):
 
 
 def alternatives(value: Value | None) -> tuple[Value, ...]:
-    """Return the possible values; none for None."""
+    """Return the possible values, or no values if `value` is None."""
     if value is None:
         return ()
     return value.values if isinstance(value, OneOf) else (value,)
@@ -143,7 +143,7 @@ def one_of(values: list[Value]) -> Value:
 
 
 def text_of(value: Value | None) -> str | None:
-    """Return the string that `value` certainly is, or None."""
+    """Return the string if `value` is certainly one string, or None otherwise."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
@@ -153,7 +153,7 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the possible values that are not unknown."""
+    """Return the possible values without unknown values."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 

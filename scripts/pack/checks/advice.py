@@ -1,8 +1,8 @@
 """
 Lint the pack's own pages and examples, and reject invalid triggers everywhere, even in prose.
 
-The linter accepts mistakes that the text calls mistakes. Readers copy triggers more than any other line, so an invalid
-trigger may appear only in a fence that proves its refusal.
+The linter accepts mistakes that the text labels as mistakes. Readers copy triggers more than any other line, so an
+invalid trigger may appear only in a fence that proves that PySpark refuses it.
 """
 
 import re
@@ -15,9 +15,9 @@ from scripts.text import markdown
 from scripts.text.finding import Finding
 
 WRONG_TRIGGER = re.compile(r"realTime\s*=\s*(?:True|False|\d|\"\"|'')")
-# PySpark's error condition for such a value.
+# PySpark's error condition for a trigger that is not a duration.
 REFUSAL_CONDITION = "VALUE_NOT_NON_EMPTY_STR"
-# Opens the generated list of lint rules, whose examples contain invalid triggers.
+# The beginning of the generated list of lint rules, whose examples contain invalid triggers.
 RULES_MARK = "<!-- generated: lint-rules"
 
 
@@ -28,7 +28,7 @@ def check_advice(root: Path) -> Iterator[Finding]:
 
 
 def check_triggers(root: Path) -> Iterator[Finding]:
-    """Yield every trigger that is not a duration, except in fences that prove its refusal."""
+    """Yield every trigger that is not a duration, except in fences that prove that PySpark refuses it."""
     for path in {*files.pages(root), *files.modules(root), *root.glob("*.md")}:
         yield from wrong_triggers(path.read_text(encoding="utf-8"), files.relative(root, path))
 

@@ -33,7 +33,7 @@ MAX_REQUIRES_SHARE = 0.03
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """Yield fences with an unknown language or option, with invalid Python, or that too often require Databricks."""
+    """Yield fences with an unknown language or option or invalid Python, and too many fences for Databricks."""
     python_fences = required_fences = 0
     last_required = (files.SKILL, 1)
     for path in files.pages(root):

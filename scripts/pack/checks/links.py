@@ -32,7 +32,7 @@ def check_links(root: Path) -> Iterator[Finding]:
 
 
 def check_orphans(root: Path) -> Iterator[Finding]:
-    """Yield pages without a route or a test, modules that no page reaches, and tests without a subject."""
+    """Yield pages without a link from SKILL.md or to a test, modules that no page reaches, tests without a subject."""
     yield from _check_pages(root)
     reachable = _reachable_modules(root)
     for module in files.modules(root):
@@ -64,15 +64,15 @@ def _check_pages(root: Path) -> Iterator[Finding]:
     for page in files.references(root):
         name, text = files.relative(root, page), page.read_text(encoding="utf-8")
         if files.read_when(text) is None:
-            problem = "has no line `*Read when ...*`, so SKILL.md cannot say when to open it"
+            problem = "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page"
             yield Finding(name, 1, "orphan", problem, "add the line below the title")
         if page.resolve() not in routed:
             remedy = "run `python scripts/skills.py generate`"
             yield Finding(name, 1, "orphan", "is not linked from SKILL.md, so assistants cannot find it", remedy)
         linked = link_targets(page)
         if not any(target.is_relative_to((root / "tests").resolve()) for target in linked):
-            problem = "does not link to a test, so nothing shows that its claims are true"
-            yield Finding(name, 1, "orphan", problem, "link the test that proves them")
+            problem = "does not link to a test, so nothing proves its claims"
+            yield Finding(name, 1, "orphan", problem, "link the test that proves the claims")
         modules = [module for module in files.modules(root) if module.stem == page.stem]
         if modules and not any(module.resolve() in linked for module in modules):
             problem = f"does not link to its module {files.relative(root, modules[0])}"

@@ -18,9 +18,9 @@ from scripts.text.finding import Finding
 WORDING_FILE = "scripts/pack/wording.json"
 # The changelog quotes old names and messages.
 EXEMPT_PAGES = {"CHANGELOG.md"}
-# From Python 3.12 on, the text of an f-string is a token of its own kind.
+# In Python 3.12 and later, the text of an f-string has a separate kind of token.
 TEXT_TOKENS = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
-# A phrase may continue on the next line: of a page, a docstring, a comment or adjacent string literals.
+# A phrase may continue on the next line of a page, docstring or comment, or in the next adjacent string literal.
 GAP = r"""(?:[ "']*\n[ >#]*(?:f?["'])?[ ]*|[ ]+)"""
 
 

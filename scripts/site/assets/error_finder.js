@@ -1,11 +1,11 @@
-// Finds the error conditions in a pasted text and shows the fix of each. The build generates the data from the pages.
+// Finds the error conditions in a pasted text and shows the fix for each condition. The build generates the data from the pages.
 "use strict";
 (() => {
   const entries = JSON.parse(document.getElementById("error-finder-data").textContent);
   const findings = document.getElementById("findings");
   const trace = document.getElementById("trace");
   const CONDITION = /\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]/g;
-  // Spark wraps every failure of a query in these.
+  // Spark wraps every failure of a query in these names.
   const WRAPPERS = ["STREAM_FAILED", "StreamingQueryException"];
   const isClass = (name) => /[a-z]/.test(name);
 

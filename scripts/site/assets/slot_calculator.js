@@ -1,4 +1,4 @@
-// Counts the task slots of real-time queries. `slots_needed` of examples/realtime/slots.py counts them from a plan;
+// Counts the task slots of real-time queries. `slots_needed` in examples/realtime/slots.py counts slots from a plan;
 // tests check both against the cases in tests/pages/slot_cases.json.
 "use strict";
 (() => {
