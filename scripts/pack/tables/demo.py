@@ -13,26 +13,27 @@ FIELDS = {"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"}
 
 
 def sentence(root: Path, _: str) -> str:
-    """Return median and p99 of both modes as one sentence, for the top of the README."""
+    """Return median and p99 of both modes as two sentences, for the top of the README."""
     rows = _rows(_content(root))
     fast, slow = rows["real-time"], rows["micro-batch"]
     return (
         f"From an ad event to its result, two real-time queries take {_time(fast['p50_ms'])} at the median and "
-        f"{_time(fast['p99_ms'])} at p99; the same queries in micro-batch mode take {_time(slow['p50_ms'])} and "
+        f"{_time(fast['p99_ms'])} at p99.\nIn micro-batch mode, the same queries take {_time(slow['p50_ms'])} and "
         f"{_time(slow['p99_ms'])} ([measured](#measured)).\n"
     )
 
 
 def comparison(root: Path, _: str) -> str:
-    """Return the conditions of the run, the latencies of both modes with their ratios, over-delivery and CPU use."""
+    """Return the conditions of the run, and tables of latencies, speed-ups, over-delivery and CPU use of both modes."""
     content = _content(root)
     known, rows = content["conditions"], _rows(content)
     fast, slow = rows["real-time"], rows["micro-batch"]
     conditions = (
         f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, {known['memory_gib']} GiB, "
         f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker']}, "
-        f"Java {known['java']}; {known['rate']:g} records/s for {known['duration_seconds']:g} s after "
-        f"{known['warm_up_seconds']:g} s of warm-up.\nLatencies are in ms, from broker append to broker append.\n"
+        f"Java {known['java']}.\nLoad: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
+        f"{known['duration_seconds']:g} s of measurement.\nLatencies are in ms. They are measured from the append of "
+        f"the event in Kafka to the append of its result.\n"
     )
     latencies = table(
         ("decode and correlate, two queries", *FIELDS),

@@ -7,14 +7,14 @@ PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; bars inside cells are escaped."""
+    """Return a Markdown table; vertical bars inside cells are escaped."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
 def milliseconds(value: float) -> str:
-    """Return a time with at least two significant digits."""
-    # 9.96 would be rounded to 10.0.
+    """Return a time as text: with one decimal place below 10 ms, without decimals above."""
+    # With a limit of 10, 9.96 would be shown as 10.0 instead of 10.
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 
@@ -24,12 +24,12 @@ def latencies(row: Mapping[str, Any]) -> list[str]:
 
 
 def factor(value: float | None) -> str:
-    """Return a ratio with two significant digits, such as `55x`, or `-` for None; more digits would be noise."""
+    """Return a ratio with two significant digits, such as `55x`, or `-` for None. More digits would be noise."""
     return "-" if value is None else f"{float(f'{value:.2g}'):,g}x"
 
 
 def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str = "") -> str:
-    """Return the sentences above a table: command and date, machine, load, runs, and the unit."""
+    """Return the sentences above a table: command, date, machine, load, runs and unit."""
     known = content["conditions"]
     java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
@@ -41,12 +41,12 @@ def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str
         ),
         f"Load: {known['partitions']} partitions{rate}, trigger interval {known['interval_seconds']:g} s.",
         (
-            f"Runs: {known['repeats']} of each, {known['duration_seconds']:g} s "
-            f"after {known['warm_up_seconds']:g} s of warm-up."
+            f"Runs: {known['repeats']} per case, each with {known['warm_up_seconds']:g} s of warm-up "
+            f"and then {known['duration_seconds']:g} s of measurement."
         ),
     ]
     if foreign_cores := [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]:
         sentences.append(f"Other programs used at most {max(foreign_cores):.2f} cores.")
     if late := len(content.get("late_runs", ())):
-        sentences.append(f"Runs repeated because records were sent late: {late}.")
+        sentences.append(f"Runs that were repeated because records were sent late: {late}.")
     return " ".join(filter(None, [*sentences, unit])) + "\n"

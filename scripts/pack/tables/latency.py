@@ -2,7 +2,7 @@
 Render the JSON of the latency, tuning, throughput and engine-only benchmarks as Markdown tables.
 
 Numbers are rounded but never recomputed, so a reader can find each one in the JSON.
-The exceptions are ratios between runs, which the tables of two copies and of throughput state.
+Only ratios between runs are computed here: those of two copies, of the spread in tuning, and of throughput.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, milliseconds, table
 
 FOLDER = "references/measured"
-LATENCY = "Latency is in ms, from scheduled send to receipt."
+LATENCY = "Latency is in ms, measured from scheduled send to receipt."
 RATIOS = {
     "times_baseline": "p50 / baseline",
     "speedup_over_micro_batch": "p50 speed-up over micro-batch",
@@ -30,13 +30,13 @@ PHASES = {
 }
 WORKLOADS = (
     "Workloads: *stateless* decodes, validates and routes each record. *Stateful* aggregates the records of each "
-    "transaction. *Two hops* runs both as two queries with a topic in between. The *baseline* copies each record with "
-    "a Kafka client, without an engine. *Untuned* rows use Spark's default settings.\n"
+    "transaction. *Two hops* runs both workloads as two queries with a topic in between. The *baseline* copies each "
+    "record with a Kafka client, without an engine. *Untuned* rows use Spark's default settings.\n"
 )
 
 
 def modes(root: Path, workload: str) -> str:
-    """Return a row per mode of `make bench-latency` for workload `stateless` or `stateful`, the baseline first."""
+    """Return a table of `make bench-latency` for workload `stateless` or `stateful`: the baseline, then each mode."""
     content = _content(root, "latency")
     rows = []
     for case in _cases(content, workload):
@@ -47,16 +47,16 @@ def modes(root: Path, workload: str) -> str:
     notes = [_conditions(content, "bench-latency", LATENCY), table((*header, "CPU s per million records"), rows)]
     merged = [case for case in _cases(content, workload) if case["outputs_per_record"] < 0.995]
     if merged:
-        shares = ", ".join(f"*{_engine(case)}* writes {case['outputs_per_record']:.2f}" for case in merged)
+        outputs = ", ".join(f"{case['outputs_per_record']:.2f} in *{_engine(case)}*" for case in merged)
         notes.append(
-            f"One output can answer several records. Outputs per record: {shares}. "
-            "A record counts as answered when the first output that contains it is received.\n"
+            f"One output can contain the result of several records. Outputs per record: {outputs}. "
+            "The latency of a record ends when the first output that contains it is received.\n"
         )
     return "\n".join(notes)
 
 
 def overview(root: Path, _: str) -> str:
-    """Return p50, p99 and maximum of every row of `make bench-latency`, all workloads in one table."""
+    """Return one table of p50, p99 and maximum for all workloads and modes of `make bench-latency`."""
     content = _content(root, "latency")
     rows = [
         (
@@ -70,7 +70,7 @@ def overview(root: Path, _: str) -> str:
 
 
 def boundaries(root: Path, _: str) -> str:
-    """Return a row per real-time query of `make bench-latency`: how long its batch boundaries take, by phase."""
+    """Return a table of the duration of batch boundaries by phase, for each real-time query of `make bench-latency`."""
     content = _content(root, "latency")
     cases = {(case["workload"], case["engine"]): case for case in content["cases"]}
     rows = []
@@ -83,7 +83,7 @@ def boundaries(root: Path, _: str) -> str:
 
 
 def costs(root: Path, _: str) -> str:
-    """Return a row per real-time query of `make bench-latency`: CPU seconds per million records."""
+    """Return a table of CPU seconds per million records, for each real-time query of `make bench-latency`."""
     content = _content(root, "latency")
     real_time = [case for case in content["cases"] if case["engine"].startswith("real-time")]
     rows = [(case["workload"], _engine(case), f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
@@ -92,7 +92,7 @@ def costs(root: Path, _: str) -> str:
 
 
 def two_copies(root: Path, _: str) -> str:
-    """Return a row per repeat of `make bench-latency`: the tail of one copy of the stateful query and of two copies."""
+    """Return a table of p99.9 and maximum with one and with two copies, for each repeat of `make bench-latency`."""
     content = _content(root, "latency")
     pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
     rows = [
@@ -108,12 +108,12 @@ def two_copies(root: Path, _: str) -> str:
     header = ("run", "p99.9 in ms, one copy", "p99.9 in ms, two copies", "ratio")
     maxima = ("max in ms, one copy", "max in ms, two copies", "ratio")
     [baseline] = [case for case in content["cases"] if _is_baseline(case)]
-    note = f"For comparison: the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
+    note = f"For comparison, the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
     return f"{_conditions(content, 'bench-latency')}\n{table((*header, *maxima), rows)}\n{note}"
 
 
 def tuning(root: Path, _: str) -> str:
-    """Return a row per changed setting of `make bench-tuning`; all other settings are the recommended ones."""
+    """Return a table with a row for each changed setting of `make bench-tuning`; other settings are as recommended."""
     content = _content(root, "tuning")
     rows = []
     for case in content["cases"]:
@@ -127,12 +127,12 @@ def tuning(root: Path, _: str) -> str:
     header = ("workload", "changed setting", "value", *PERCENTILES)
     more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
     spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
-    note = f"The p99 of two runs with the same setting differs by up to {factor(max(spreads))}.\n"
+    note = f"The p99 of two runs with the same settings differs by up to {factor(max(spreads))}.\n"
     return f"{_conditions(content, 'bench-tuning', LATENCY)}\n{table((*header, *more), rows)}\n{note}"
 
 
 def throughput(root: Path, _: str) -> str:
-    """Return a row per mode: the rate that it sustains, with latency and CPU cost at fractions of that rate."""
+    """Return a table of the rate that each mode sustains, with latency and CPU cost at fractions of that rate."""
     content = _content(root, "throughput")
     percents = content["conditions"]["load_percents"]
     rows = []
@@ -143,9 +143,9 @@ def throughput(root: Path, _: str) -> str:
             f"{milliseconds(case['p50_ms'])} / {milliseconds(case['p99_ms'])} / {case['cpu_seconds_per_million']:,.0f}"
             for case in by_rate
         ]
-        # An engine that sustains no rate has no measurements at fractions of it.
+        # If an engine sustains no rate, there are no measurements at fractions of its limit.
         costs_by_rate += ["-"] * (len(percents) - len(costs_by_rate))
-        # An engine that sustained every rate might have sustained more than was tried.
+        # If an engine sustained every rate, its limit is above the highest rate that was tried.
         bound = "" if any(not step["sustained"] for step in steps) else "at least "
         rows.append((f"{limit['workload']}, {limit['engine']}", f"{bound}{limit['sustained_rate']:,g}", *costs_by_rate))
     header = (
@@ -153,12 +153,12 @@ def throughput(root: Path, _: str) -> str:
         "max. sustained records/s",
         *(f"at {percent:g} % of that rate" for percent in percents),
     )
-    unit = "Cells are p50 in ms / p99 in ms / CPU s per million records."
+    unit = "Each cell shows p50 in ms / p99 in ms / CPU s per million records."
     return f"{_conditions(content, 'bench-throughput', unit)}\n{table(header, rows)}"
 
 
 def limits(root: Path, _: str) -> str:
-    """Return one sentence per workload: the rate that real-time mode sustains, and how micro-batch compares."""
+    """Return two sentences per workload: the rates that both modes sustain, and the ratio of their p50."""
     content = _content(root, "throughput")
     rates = {(limit["workload"], limit["engine"]): limit["sustained_rate"] for limit in content["limits"]}
     lines = []
@@ -168,19 +168,19 @@ def limits(root: Path, _: str) -> str:
         pairs = zip(*(_of_limit(content["cases"], limit) for limit in (micro_batch, real_time)), strict=True)
         slower = [other["p50_ms"] / one["p50_ms"] for other, one in pairs]
         lines.append(
-            f"With the {workload} workload, real-time mode sustains {rate:,g} records/s and micro-batch mode "
-            f"{other_rate:,g}.\nAt the same fractions of these rates, p50 in micro-batch mode is "
-            f"{factor(min(slower))} to {factor(max(slower))} that in real-time mode.\n"
+            f"With the {workload} workload, real-time mode sustains {rate:,g} records/s, and micro-batch mode "
+            f"sustains {other_rate:,g} records/s.\nIf both modes run at the same fraction of their limits, "
+            f"p50 in micro-batch mode is {factor(min(slower))} to {factor(max(slower))} that in real-time mode.\n"
         )
     return "".join(lines)
 
 
 def engine_only(root: Path, _: str) -> str:
-    """Return a row per mode of `make bench-engine-only`: latency without Kafka."""
+    """Return a table of the latency without Kafka, for each mode of `make bench-engine-only`."""
     content = _content(root, "engine_only")
     rows = [(case["engine"], *latencies(case), f"{case['outputs_per_record']:g}") for case in content["cases"]]
     header = ("mode", *PERCENTILES, "output rows per record")
-    unit = "Latency is in ms, from scheduled send to the row that counts the record."
+    unit = "Latency is in ms, measured from the scheduled send of a record to the output row that counts it."
     return f"{_conditions(content, 'bench-engine-only', unit)}\n{table(header, rows)}"
 
 
@@ -197,7 +197,7 @@ def _cases(content: dict[str, Any], workload: str) -> list[dict[str, Any]]:
     cases = [case for case in content["cases"] if _is_baseline(case) or case["workload"] == workload]
     if not cases:
         known = sorted({case["workload"] for case in content["cases"]})
-        raise ValueError(f"workload {workload!r} was not measured; name one of {known}")
+        raise ValueError(f"workload {workload!r} was not measured; use one of {known}")
     return cases
 
 

@@ -1,7 +1,7 @@
 """
 Render the JSON of `make bench-other-engines` as Markdown tables.
 
-Below the table a sentence names each engine that was not measured, and why.
+A sentence below the table names each engine that was not measured, with the reason.
 """
 
 import json
@@ -14,7 +14,7 @@ OTHER_ENGINES = "references/measured/other_engines.json"
 
 
 def other_engines(root: Path, workload: str) -> str:
-    """Return a row per engine for workload `stateless` or `stateful`, the baseline first."""
+    """Return a table for workload `stateless` or `stateful`: the baseline, then each engine."""
     path = root / OTHER_ENGINES
     if not path.is_file():
         raise ValueError(f"{OTHER_ENGINES} does not exist; write it with `make bench-other-engines PUBLISH=1`")
@@ -22,7 +22,7 @@ def other_engines(root: Path, workload: str) -> str:
     cases = [case for case in content["cases"] if case["workload"] in {"echo", workload}]
     if all(case["workload"] == "echo" for case in cases):
         known = sorted({case["workload"] for case in content["cases"]} - {"echo"})
-        raise ValueError(f"workload {workload!r} was not measured; name one of {known}")
+        raise ValueError(f"workload {workload!r} was not measured; use one of {known}")
     header = (f"{workload}: engine", "records/s", *PERCENTILES, "p50 / baseline")
     rows = [_row(case) for case in cases]
     missing = [
@@ -36,7 +36,7 @@ def other_engines(root: Path, workload: str) -> str:
 
 
 def _row(case: dict[str, Any]) -> tuple[str, ...]:
-    # The stored name is that of the mode, which does not name the engine.
+    # The JSON contains only the name of the mode, which does not state the engine.
     engine = "Spark, real-time mode" if case["engine"] == "real-time" else case["engine"]
     return (
         *(engine, f"{case['rate']:,g}", *latencies(case), factor(case["times_baseline"])),
@@ -47,7 +47,7 @@ def _row(case: dict[str, Any]) -> tuple[str, ...]:
 def _conditions(content: dict[str, Any]) -> str:
     measured = [engine for engine in content["other_engines"] if not engine["not_measured"]]
     versions = ", ".join(f"{engine['engine']} {_version(engine)}" for engine in measured)
-    unit = "Latency is in ms, from scheduled send to receipt."
+    unit = "Latency is in ms, measured from scheduled send to receipt."
     return conditions(content, "bench-other-engines", versions or "no other engine", unit)
 
 

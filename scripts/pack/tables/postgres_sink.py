@@ -10,7 +10,7 @@ SINK = "references/measured/postgres_sink.json"
 
 
 def sink(root: Path, _: str) -> str:
-    """Return three results of `make bench-postgres-sink`: speed-up of flushes, latency from Kafka, a single row."""
+    """Return the results of `make bench-postgres-sink`: speed-up of flushes, latency from Kafka, latency of one row."""
     content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
@@ -18,7 +18,7 @@ def sink(root: Path, _: str) -> str:
     conditions = (
         f"Measured with `make bench-postgres-sink PUBLISH=1{scale}` on {known['date']}. "
         f"Machine: {known['cores']} cores, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}. "
-        f"The load average was {before} before and {after} after.\n"
+        f"The load average of the machine was {before} before the runs and {after} after them.\n"
     )
     single = _single_row(content["single_row_visible_ms"])
     return "\n".join([conditions, _speed_ups(content["flushes"]), _paths(content["end_to_end"]), single])
@@ -31,7 +31,7 @@ def _speed_ups(cells: list[dict[str, Any]]) -> str:
     speed_ups = {(cell["method"], cell["network"], cell["rows"]): cell["times_executemany"] for cell in cold}
     methods = [name for name in dict.fromkeys(cell["method"] for cell in cold) if name != "executemany"]
     rows = [(name, *(factor(speed_ups.get((name, *column))) for column in columns)) for name in methods]
-    return table(("speed-up over `executemany` with cold keys; columns: rows per flush", *header), rows)
+    return table(("speed-up over `executemany` with cold keys, by rows per flush", *header), rows)
 
 
 def _paths(paths: list[dict[str, Any]]) -> str:

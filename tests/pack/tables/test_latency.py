@@ -67,10 +67,11 @@ def test_modes_table_shows_the_baseline_and_one_workload(tmp_path: Path) -> None
         ("micro-batch", "38", "68", "98", "128", "158", "3000 / 6000", "7.5x", "-", "-", "30,000"),
     ]
     assert expected == rows(text)
-    assert "Outputs per record: *micro-batch* writes 0.61. " in text
+    assert "Outputs per record: 0.61 in *micro-batch*. " in text
     assert text.startswith("Measured with `make bench-latency PUBLISH=1` on 2026-11-21. Machine: 2 cores, ")
     assert "Java 17.0.15 -XX:+UseZGC, PySpark 4.3.0," in text
-    assert "2 partitions, 1,000 records/s, trigger interval 30 s. Runs: 3 of each, 120 s after 45 s of warm-up." in text
+    assert "2 partitions, 1,000 records/s, trigger interval 30 s. Runs: 3 per case, each with 45 s of warm-up " in text
+    assert "each with 45 s of warm-up and then 120 s of measurement. " in text
     assert "Other programs used at most 0.07 cores." in text
 
 
@@ -113,7 +114,7 @@ def test_tuning_table_shows_one_changed_setting_per_row(tmp_path: Path) -> None:
         ("stateless", "recommended", "", "3.8", "6.8", "9.8", "13", "16", "10 / 10", "-", "0.38"),
     ]
     assert expected == rows(text)
-    assert "The p99 of two runs with the same setting differs by up to 3.3x.\n" in text
+    assert "The p99 of two runs with the same settings differs by up to 3.3x.\n" in text
 
 
 def test_costs_table_shows_real_time_mode_only(tmp_path: Path) -> None:
@@ -181,7 +182,10 @@ def test_limits_compare_real_time_mode_with_micro_batch(tmp_path: Path) -> None:
 
     first, second, *others = latency.limits(tmp_path, "").splitlines()
 
-    assert first == ("With the stateless workload, real-time mode sustains 6,000 records/s and micro-batch mode 6,000.")
+    assert first == (
+        "With the stateless workload, real-time mode sustains 6,000 records/s, and micro-batch mode sustains "
+        "6,000 records/s."
+    )
     assert second.endswith("p50 in micro-batch mode is 1x to 15x that in real-time mode.")
     assert 2 == len(others)
 
@@ -193,7 +197,7 @@ def test_repeated_runs_are_counted_above_the_table(tmp_path: Path, late_runs: li
 
     text = latency.modes(tmp_path, "stateful")
 
-    assert ("Runs repeated because records were sent late: 2. " in text) == bool(late_runs)
+    assert ("Runs that were repeated because records were sent late: 2. " in text) == bool(late_runs)
     assert ("repeated" in text) == bool(late_runs)
 
 
@@ -204,7 +208,7 @@ def test_engine_only_table_mentions_no_other_programs(tmp_path: Path) -> None:
     text = latency.engine_only(tmp_path, "")
 
     assert [("real-time", "2.5", "4.5", "6.5", "8.5", "11", "1")] == rows(text)
-    assert "Runs: 3 of each, 120 s after 45 s of warm-up. Latency is in ms," in text
+    assert "Runs: 3 per case, each with 45 s of warm-up and then 120 s of measurement. Latency is in ms," in text
 
 
 def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None:
@@ -218,5 +222,5 @@ def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None
         latency.engine_only(tmp_path, "")
 
     write(tmp_path, "latency", cases=[case("stateless", "real-time", 1)])
-    with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; name one of \['stateless'\]"):
+    with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; use one of \['stateless'\]"):
         latency.modes(tmp_path, "statefull")

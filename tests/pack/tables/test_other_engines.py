@@ -23,8 +23,9 @@ CONDITIONS = {
 }
 TABLE = """\
 Measured with `make bench-other-engines PUBLISH=1` on 2026-11-21. Machine: 2 cores, Java 17.0.15, PySpark 4.3.0, \
-Flink 2.3.0, broker 4.4.0. Load: 2 partitions, trigger interval 30 s. Runs: 2 of each, 120 s after 45 s of warm-up. \
-Other programs used at most 0.07 cores. Latency is in ms, from scheduled send to receipt.
+Flink 2.3.0, broker 4.4.0. Load: 2 partitions, trigger interval 30 s. Runs: 2 per case, \
+each with 45 s of warm-up and then 120 s of measurement. \
+Other programs used at most 0.07 cores. Latency is in ms, measured from scheduled send to receipt.
 
 | stateful: engine | records/s | p50 | p90 | p99 | p99.9 | max | p50 / baseline \
 | batch boundaries | CPU cores of the engine |
@@ -83,7 +84,7 @@ def test_table_shows_the_numbers_of_the_json(root: Path) -> None:
 def test_unknown_workload_is_refused_with_the_known_ones(root: Path) -> None:
     """A mistyped workload in a page is an error that lists the measured workloads."""
     with pytest.raises(
-        ValueError, match=r"workload 'statefull' was not measured; name one of \['stateful', 'stateless'\]"
+        ValueError, match=r"workload 'statefull' was not measured; use one of \['stateful', 'stateless'\]"
     ):
         other_engines(root, "statefull")
 
