@@ -1,7 +1,7 @@
 """
 Render and read `manifest.json`, which lists the files of the skill with size and SHA-256.
 
-`install` uses the manifest to check and update copies. The same files give the same text on every machine.
+`install` uses the manifest to check and update copies. The same files produce the same text on every machine.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def shipped_files(root: Path) -> list[Path]:
 
 
 def read(root: Path) -> dict[str, tuple[int, str]]:
-    """Return size and SHA-256 by path, as listed in the manifest in `root`."""
+    """Return the size and SHA-256 of each path in the manifest of `root`."""
     entries = json.loads((root / files.MANIFEST).read_text(encoding="utf-8"))["files"]
     return {entry["path"]: (entry["bytes"], entry["sha256"]) for entry in entries}
 

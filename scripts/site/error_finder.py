@@ -38,7 +38,7 @@ def data(root: Path) -> str:
 
 def entries(root: Path) -> list[Entry]:
     """
-    Return an entry for each section that provokes a condition, and for each condition that only Databricks has.
+    Return an entry for each section that reproduces a condition, and for each condition that only Databricks has.
 
     Pages other than the error pages contribute only conditions that are not explained yet.
     """

@@ -1,8 +1,8 @@
 """
 Render the page of published measurements: the chart, conditions and numbers of each one.
 
-A measurement is an SVG and a JSON file of the same stem in `references/measured/`.
-The JSON holds an object `conditions`, and lists of rows with equal keys.
+A measurement is an SVG and a JSON file with the same stem in `references/measured/`.
+The JSON contains an object `conditions`, and lists of rows with equal keys.
 """
 
 import json

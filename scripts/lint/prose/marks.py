@@ -164,7 +164,8 @@ def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
     """
     Return whether a mark covers a statement.
 
-    A mark covers a block by its first line, its name or `raises`, and any other statement by any of its lines.
+    A block is covered by its name, by `raises` or by a mark on its first line.
+    Any other statement is covered by a mark on any of its lines.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         doc = ast.get_docstring(node, clean=True) or ""

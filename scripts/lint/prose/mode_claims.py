@@ -14,7 +14,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode is only for latencies below 800 ms.
 
-    Why: The sources recommend real-time mode below one second or for immediate actions. None has a bound of 800 ms.
+    Why: The sources recommend real-time mode below one second or for immediate actions; none has a bound of 800 ms.
 
     Example:
         Use real-time mode only when you need latency below 800 ms.

@@ -17,7 +17,7 @@ def async_trigger(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking together with `availableNow` or `once`.
 
-    Why: These triggers must commit before they end, so start() refuses the combination.
+    Why: Queries with `availableNow` or `once` must commit before they end, so start() refuses asynchronous tracking.
 
     Example:
         writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
@@ -126,7 +126,7 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
     """
     Checks for `current_timestamp()` in latency calculations of real-time queries.
 
-    Why: The function is constant during a batch, so with the default interval its value is up to five minutes old.
+    Why: `current_timestamp()` is constant during a batch, so with the default interval its value is up to five minutes old.
 
     Example:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))

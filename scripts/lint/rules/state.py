@@ -78,7 +78,7 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
     """
     Checks for `transformWithState` in event-time mode in real-time queries on Databricks.
 
-    Why: In real-time mode, Databricks has only processing-time timers. Open-source Spark has both kinds, only in Scala.
+    Why: In real-time mode, Databricks has no event-time timers. Open-source Spark has such timers, but only in Scala.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
@@ -100,7 +100,7 @@ def python_udf(module: Module) -> Iterator[Problem]:
     """
     Checks for Python and pandas functions in real-time queries on open-source Spark.
 
-    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows such functions.
+    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows Python functions.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))

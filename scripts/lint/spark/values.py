@@ -153,7 +153,7 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the possible values without unknown values."""
+    """Return the possible values except those that are unknown."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 

@@ -1,7 +1,7 @@
 """
 Check that tests, site and linter can parse every fence and its options.
 
-`tests/pages/` runs the fences; nothing is run here.
+The tests in `tests/pages/` run the fences; this module only parses them.
 """
 
 import ast
