@@ -47,7 +47,7 @@ class PipelineQuery:
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
-    """Trigger interval of a query that always runs in micro-batch mode: real-time mode refuses its Python processor."""
+    """Trigger interval of a query with a Python processor, which real-time mode refuses; None for all other queries."""
 
 
 def pipeline_queries(settings: Settings) -> list[PipelineQuery]:

@@ -60,7 +60,8 @@ class Settings:
     """
     Seconds of traffic at an increasing rate before the measured part. The latencies do not include these records.
 
-    The records are reconciled. The default is longer than the trigger interval, because the first batch boundary of a cold JVM takes seconds.
+    The records are reconciled. The default is longer than the trigger interval, because the first batch boundary of a
+    cold JVM takes seconds.
     """
     rate: float = 150
     """Records per second, summed over all source topics."""

@@ -127,7 +127,7 @@ def test_pipeline_reconciles_after_kill_of_pipeline_and_broker(separate_broker: 
 
     assert "\n0 differences" in output
     assert "failed sends 0\n" in output
-    assert "duplicates in all topics: ad-attributed " in output, output
+    assert "duplicates by topic: ad-attributed " in output, output
     assert "pending" not in output[output.index("failed sends") :]
 
 

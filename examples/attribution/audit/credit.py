@@ -1,7 +1,7 @@
 """
-Audit the credit of a run: every order has final credit, its shares add up, and it equals the credit of the rule.
+Check the credit of a run: each order has final credit, the shares add up, and the credit equals that of the rule.
 
-Erasure is the exception: credit that was given before its user was erased is counted, but not compared.
+Credit that was assigned before the erasure of its user is counted, but not compared with the rule.
 """
 
 from collections import Counter, defaultdict
@@ -17,20 +17,28 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class CreditAudit:
-    """Totals of the credit of a run, and its differences from the rule."""
+    """Totals of the credit in a run, and the differences from the rule."""
 
     conversions: Counter[str]
-    """`in` and the number of records by outcome; all records of an order but one are duplicates."""
+    """
+    The number of conversion records as `in`, and the number of records by outcome.
+
+    All records of an order except one are duplicates.
+    """
     compared: int
-    """Orders whose credit the rule determines."""
+    """Number of orders whose credit was compared with the rule."""
     erased: int
-    """Orders whose user was erased after a record of the order, so the credit depends on the time of reading."""
+    """
+    Number of orders whose user was erased after a record of the order.
+
+    The credit of such an order depends on when the query read the records.
+    """
     late_touches: int
-    """Touches in a window whose results were stored too late to earn."""
+    """Number of touches in a lookback window whose results were stored too late to earn credit."""
     value_micros: int
-    """Value of the attributed orders."""
+    """Total value of the attributed orders."""
     credited_micros: int
-    """Sum of the shares of their touches."""
+    """Sum of the values that were credited to the touches of attributed orders."""
     differences: list[str]
 
 
@@ -53,7 +61,7 @@ def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAud
         differences=[
             *(text for order_id, order in expected.items() for text in _order_differences(order_id, order, by_order)),
             *(text for order_id in compared for text in _rule_differences(expected[order_id], log.credits)),
-            *(f"credit {order_id} has no conversion" for order_id in by_order.keys() - expected.keys()),
+            *(f"credit {order_id} has no conversion in the replay" for order_id in by_order.keys() - expected.keys()),
         ],
     )
 
@@ -61,7 +69,7 @@ def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAud
 def _is_determined(order: ReplayedOrder, credits_of_order: list[Row]) -> bool:
     if order.expected is None:
         return False
-    # The query can read a record before an erasure although the record was appended after it.
+    # The query can read a record before it reads an erasure, even if the record was appended after the erasure.
     result_ids = [credit["result_id"] for credit in credits_of_order]
     return not order.is_after_erasure or [order.expected.result_id] == result_ids
 
@@ -106,7 +114,8 @@ def _sum_differences(credit: Row) -> Iterator[str]:
         expected = total if is_attributed else 0
         actual = sum(share[unit] for share in credit["credits"])
         if actual != expected:
-            yield f"credit {credit['result_id']} is {credit['code']}: {unit} add up to {actual} instead of {expected}"
+            sums = f"its {unit} add up to {actual} instead of {expected}"
+            yield f"credit {credit['result_id']} is {credit['code']}, but {sums}"
 
 
 def _compared_fields(credit: OrderCredit) -> Row:

@@ -1,7 +1,8 @@
 """
-Compute latencies from append times: exact percentiles of each hop and end to end, and the pauses at batch boundaries.
+Compute exact latency percentiles of each hop and end to end, and the pauses at batch boundaries.
 
-The progress events of a real-time query contain no latency per record.
+Latencies are computed from append times, because the progress events of a real-time query contain no latencies of
+single records.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed
 
 @dataclass(frozen=True)
 class Latency:
-    """Order statistics of one hop in milliseconds; append times have a resolution of 1 ms."""
+    """Latency percentiles of one hop in milliseconds; append times have a resolution of 1 ms."""
 
     hop: LatencyHop
     records: int
@@ -29,7 +30,7 @@ class Latency:
 
 def hop_latencies(log: RunLog, sent_from: float = 0) -> list[Latency]:
     """
-    Return the latencies of the records whose intended send time is `sent_from` (UTC milliseconds) or later, by hop.
+    Return the latencies, by hop, of records whose intended send time is `sent_from` (UTC milliseconds) or later.
 
     A hop starts when the broker appends its input and ends when the broker appends its first output.
     """
@@ -37,7 +38,11 @@ def hop_latencies(log: RunLog, sent_from: float = 0) -> list[Latency]:
 
 
 def latency_samples_ms(log: RunLog, sent_from: float = 0) -> dict[LatencyHop, list[int]]:
-    """Return one latency per record and hop; records are selected by send time, because arrival would hide stalls."""
+    """
+    Return one latency per record and hop.
+
+    Records are selected by intended send time, because a selection by arrival time would hide stalls.
+    """
     values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
     for src, source in list(log.sources.items()):
         event = log.events.get(src)
@@ -53,7 +58,7 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0) -> dict[LatencyHop, li
 
 
 def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:
-    """Return how much longer than the trigger interval each finished batch took; records wait slightly longer."""
+    """Return the time by which each finished batch exceeded the trigger interval; records wait slightly longer."""
     return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 

@@ -1,7 +1,7 @@
 """
-Audit pacing: compare the counts of a run with the replay, and compute the over-delivery of each campaign.
+Check the pacing of a run: compare the counts with the replay, and compute the over-delivery of each campaign.
 
-Over-delivery is computed from the replay only, not from the counts that are meant to prevent it.
+Over-delivery is computed from the replay only, not from the counts, which are meant to prevent over-delivery.
 """
 
 from collections import Counter
@@ -18,19 +18,19 @@ COUNT_FIELDS = ("slots", "delivered", "reserved")
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """Delivery of a campaign against its goal, by the replay."""
+    """The goal of a campaign and its delivery, computed from the replay."""
 
     goal: Goal
     pacing: Pacing
 
     @property
     def over_delivered(self) -> int:
-        """Return the number of impressions beyond the goal; they are not paid for."""
+        """Return the number of impressions beyond the goal. These impressions are not paid for."""
         return max(self.pacing.delivered - self.goal.impressions, 0)
 
 
 def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
-    """Return the delivery against each goal at its end."""
+    """Return the delivery of each campaign at the end of the time span of its goal."""
     delivered: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for count in count_slots(expected, settings):

@@ -1,7 +1,7 @@
 """
 Reconcile a run: compare its results with a replay of the rules on the same source records, and count every record.
 
-Delivery is at least once and in any order, so only the newest version of each result is compared.
+Results are delivered at least once and in any order, so only the newest version of each result is compared.
 """
 
 from collections import Counter
@@ -29,13 +29,17 @@ class Reconciliation:
     """The outcome of a reconciliation; a correct run has no differences."""
 
     counts: dict[str, Counter[str]]
-    """By family of events: the input `in`, and the number of each result code. The codes add up to `in`."""
+    """
+    For each family of events, the number of input events as `in`, and the number of results by code.
+
+    The numbers of results add up to `in`.
+    """
     differences: list[str]
     results: int
     """Number of results that were compared with the replay."""
     credits: CreditAudit
     campaigns: list[CampaignOutcome]
-    """Delivery of each campaign against its goal, by the replay."""
+    """The goal and the delivery of each campaign, computed from the replay."""
 
     @property
     def over_delivered(self) -> int:
@@ -49,7 +53,7 @@ def reconcile(
     """
     Check that no record is lost or counted twice, and that every result equals the result of the rules.
 
-    `rules` are not scaled; `stored` maps each result id to its row in the table, without nulls.
+    `rules` are the rules before scaling. `stored` maps each result id to its row in the table, without null columns.
     """
     expected = replay_results(log, settings.windows)
     credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))
@@ -62,7 +66,7 @@ def reconcile(
         *count_differences(log.counts, expected.values(), settings),
         *_sum_differences(counts),
         *(
-            f"result {result_id} was written twice with the same version and different content"
+            f"result {result_id} was written twice with the same version but different content"
             for result_id in log.conflicts
         ),
     ]

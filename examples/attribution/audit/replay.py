@@ -1,7 +1,7 @@
 """
-Replay a run: apply the rules to all its source records at once, without Spark, to compute the expected results.
+Replay a run without Spark: apply the rules to the set of all source records to compute the expected results.
 
-The pipeline guarantees no order, so its final results must depend on the set of records only.
+The pipeline does not guarantee any order, so its final results must depend only on the set of records.
 """
 
 import json
@@ -25,12 +25,16 @@ class ReplayedOrder:
 
     records: int
     expected: OrderCredit | None
-    """None if an erasure follows a record: the credit then depends on what the query had read at that moment."""
+    """
+    None if a record of the order precedes an erasure.
+
+    In this case the credit depends on which records the query had read before it read the erasure.
+    """
     is_after_erasure: bool = False
 
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
-    """Return the results of the correlation rule after all windows have passed, by id; their version is 0."""
+    """Return the results of the correlation rule after all windows have passed, by result id; all versions are 0."""
     transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] != "conversion":
@@ -73,7 +77,7 @@ def _accepted(log: RunLog) -> Iterator[tuple[str, SourceRecord, Row]]:
         try:
             fields = json.loads(record.value)
         except ValueError:
-            continue  # neither rejected nor readable: the reconciliation reports it
+            continue  # the reconciliation reports a record that is neither rejected nor readable
         if isinstance(fields, dict):
             yield src, record, fields
 

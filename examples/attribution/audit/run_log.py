@@ -1,7 +1,8 @@
 """
-The log of a run, as read back from Kafka: source records, where each was routed, and the newest version of each result.
+Define the log of a run, which is read back from Kafka: source records, their routes, and the newest results.
 
-A real-time query reports progress once per batch, so the live view, the latencies and the reconciliation use this log.
+A real-time query reports its progress only once per batch. The live view, the latencies and the reconciliation
+therefore use this log.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +19,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """One record of a source topic; times are UTC milliseconds, `t0` is the intended send time."""
+    """One record of a source topic. Times are UTC milliseconds, and `t0` is the intended send time."""
 
     value: bytes | None
     label: str
@@ -39,7 +40,7 @@ class RunLog:
     """
     The log of one run. A record is identified by `src`, its position in the source topic.
 
-    The `record_*` methods accept records in any order and more than once.
+    The `record_*` methods accept records in any order, and accept the same record more than once.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class RunLog:
         self.rejects: dict[str, tuple[str, bytes | None]] = {}
         """Reason and raw value by `src`."""
         self.results: dict[str, Row] = {}
-        """The newest version by result id."""
+        """The newest version of each result, by result id."""
         self.pending: set[str] = set()
         """Ids of the results that are pending."""
         self.touches: defaultdict[str, dict[TouchId, Touch]] = defaultdict(dict)
@@ -57,7 +58,7 @@ class RunLog:
         self.orders: set[str] = set()
         """The result ids of all orders that have a conversion in `events`."""
         self.credits: dict[str, Row] = {}
-        """The newest version by result id; records of an order after an erasure of its user have a separate id."""
+        """The newest credit by result id; records of an order after an erasure of its user have a separate id."""
         self.erasures: defaultdict[str, list[int]] = defaultdict(list)
         """Append times of the tombstones by user."""
         self.counts: dict[str, Row] = {}
@@ -65,9 +66,9 @@ class RunLog:
         self.first_result_at: dict[str, int] = {}
         """Append time of the first result that includes the record, by `src`."""
         self.waiting: Counter[str] = Counter()
-        """Lag of each hop: records without an output yet, by `hop topic:partition`."""
+        """Lag of each hop: the number of records that have no output yet, by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
-        """Records that an at-least-once sink wrote again, by topic."""
+        """Number of records that an at-least-once sink wrote again, by topic."""
         self.result_rows = 0
         """Number of records in `ad-attributed`: all versions of all results."""
         self.conflicts: list[str] = []
@@ -126,7 +127,7 @@ class RunLog:
         self.erasures[user].append(appended_at)
 
     def record_count(self, count: Row) -> None:
-        """Add a record of `ad-pacing`; the query itself repeats unchanged counts, so they are not duplicates."""
+        """Add a record of `ad-pacing`; the query emits unchanged counts again, so these do not count as duplicates."""
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:
             self.counts[count["result_id"]] = count
@@ -140,7 +141,7 @@ class RunLog:
         return sum(not are_final.get(order) for order in self.orders)
 
     def is_pacing_complete(self) -> bool:
-        """Return whether the newest counts include the newest version of each slot, and no slot is reserved."""
+        """Return whether the newest counts include the newest version of each slot, and whether no slot is reserved."""
         filled = [row["code"] == "filled" for row in self.results.values() if row["kind"] == "slot"]
         sums = [sum(row[name] for row in self.counts.values()) for name in ("slots", "delivered", "reserved")]
         return sums == [len(filled), sum(filled), 0]
@@ -171,7 +172,7 @@ def order_result_id(conversion: Row) -> str:
 
 
 def result_id_without_erasure(credit: Row) -> str:
-    """Return the result id of the order, without the erasure time that credit after an erasure appends to it."""
+    """Return the result id of the order, without the erasure time at the end of ids that follow an erasure."""
     result_id: str = credit["result_id"]
     has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
     return result_id if has_no_suffix else result_id.rpartition("/")[0]

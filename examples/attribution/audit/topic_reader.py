@@ -1,7 +1,7 @@
 """
 Read all topics of a run from Kafka, without Spark, into a `RunLog`.
 
-A real-time query reports progress once per batch, so the end of a run is detected from the topics.
+A real-time query reports its progress only once per batch, so the reader detects the end of a run from the topics.
 """
 
 import json
@@ -23,7 +23,7 @@ from examples.attribution.topics import (
 from examples.kafka.client import consumer_from_start, end_offsets, is_at_end, is_record
 
 CONSUMER_CONF = {
-    # Append times do not depend on the reader, so fetches may wait for more data.
+    # A slow reader does not change append times, so fetches may wait for more data.
     "fetch.wait.max.ms": 100,
     "fetch.min.bytes": 100_000,
     "queued.max.messages.kbytes": 65_536,
@@ -32,7 +32,7 @@ MAX_MESSAGES = 2_000
 
 
 class TopicReader:
-    """A consumer that reads all topics from their start and fills `log`."""
+    """A consumer that reads all topics from their start and adds the records to `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
         """Assign all partitions; `partitions` maps each topic name without prefix to its partition count."""

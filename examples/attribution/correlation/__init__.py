@@ -1,1 +1,1 @@
-"""The correlation rule: which impressions, clicks and playback steps belong to which ad request."""
+"""The correlation rule, which matches impressions, clicks and playback steps to ad requests."""

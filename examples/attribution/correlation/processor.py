@@ -1,8 +1,9 @@
 """
-The stateful processor of the correlation: load a transaction, evaluate it with `timeouts.advance`, store and emit.
+Define the stateful processor that loads a transaction, evaluates it, stores it, and emits the changed results.
 
-Spark may pass rows one per call or many per call; the newest versions end up equal. Python processors run in real-time
-mode on Databricks, and only in micro-batch mode on OSS 4.3.0.
+`timeouts.advance` evaluates the transaction. Spark can pass one row or many rows per call, and the newest version of
+each result is the same in both cases. Databricks runs Python processors in real-time mode. OSS 4.3.0 runs them only in
+micro-batch mode.
 """
 
 from collections.abc import Iterator
@@ -26,31 +27,31 @@ from examples.realtime.timers import move_timer
 EVENT = StructType([EVENTS[name] for name in HISTORY])
 STATE_FIELDS = ("others", "evaluated_at", "last_record_at", "next_timer_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
-"""The first request or null, the number of other records, the two times of the transaction, and its timer."""
+"""The first request or null, the number of other records, the two times of the transaction, and its timer's time."""
 
 
 class CorrelationProcessor(StatefulProcessor):
     """
-    Value state holds the first request and the times, list state holds all other records.
+    Keeps the first request and the times in value state, and all other records in list state.
 
-    One timer is set to the next deadline, or to the end of the state if nothing is pending. A TTL removes state that
-    the timer misses.
+    Each transaction has one timer. It is set to the next deadline or, if no result is pending, to the end of the state.
+    A TTL removes state that the timer misses.
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:
-        """Use `timeouts_only` alongside a real-time query that emits all results that follow from records."""
+        """Use `timeouts_only` if a real-time query already emits all results that follow from records alone."""
         self._windows = settings.windows
         self._slack_ms = settings.watermark_slack_ms
         self._timeouts_only = timeouts_only
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state; its TTL is twice the longest time until the last timer."""
+        """Declare the state; its TTL is twice the maximum time until the last timer."""
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
         self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)
         self._others = handle.getListState("others", EVENT, ttl_ms)
 
-    def handleInputRows(  # noqa: D102, N802  # name and description belong to the interface
+    def handleInputRows(  # noqa: D102, N802  # the interface defines name and description
         self,
         key: Any,  # noqa: ARG002
         rows: Iterator[Row],
@@ -103,7 +104,7 @@ class CorrelationProcessor(StatefulProcessor):
 
 
 def _first_request(transaction: Transaction) -> Event | None:
-    # The first one to arrive. A request that precedes it in event order is stored in the list.
+    # The first request to arrive. A later request is stored in the list, even if it precedes this one in event order.
     return next((event for event in transaction.history if event.kind == "request"), None)
 
 

@@ -1,8 +1,8 @@
 """
 The correlation rule in plain Python: match the impressions, clicks and playback steps of a transaction to its request.
 
-Results depend only on the set of events, never on their order of arrival. The tests prove that `correlation/sql.py`
-gives the same results.
+Results depend only on the set of events, not on their order of arrival. Tests verify that `correlation/sql.py` returns
+the same results.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class Event:
-    """One accepted record; (`effective_ts`, `event_id`, `src`) is the total order. Times are UTC milliseconds."""
+    """One accepted record. Events are ordered by (`effective_ts`, `event_id`, `src`). Times are UTC milliseconds."""
 
     effective_ts: int
     event_id: str
     src: str
-    """Position of the record in Kafka, `topic:partition:offset`; it identifies one physical record."""
+    """Position of the record in Kafka as `topic:partition:offset`; the position identifies one physical record."""
     kind: str
     transaction_id: str
     request_ts: int
@@ -29,7 +29,7 @@ class Event:
     appended_at: int
     """Append time of the record in its source topic."""
     clock_skew: bool = False
-    """True if the device clock was too far off, so `server_ts` was used as `effective_ts`."""
+    """True if the device clock differed too much from the collector's clock, so `effective_ts` is `server_ts`."""
     user_key: str | None = None
     slots: tuple[str, ...] = ()
     slot_id: str | None = None
@@ -39,7 +39,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one slot or one record; the highest `version` of a `result_id` is the valid one."""
+    """The result for one slot or one record. Of all versions of a `result_id`, the highest is valid."""
 
     result_id: str
     version: int
@@ -57,7 +57,7 @@ class Result:
     slot_id: str | None = None
     impression_id: str | None = None
     deadline: int | None = None
-    """For `pending` only: the last time at which the missing event still matches."""
+    """Only for `pending` results: the latest time at which the missing event still matches."""
 
 
 HISTORY = (
@@ -66,7 +66,7 @@ HISTORY = (
     *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
     *("slots", "slot_id", "impression_id", "creative_length_ms"),
 )
-"""The fields of an event that the state of its transaction keeps."""
+"""The fields of an event that are kept in the state of its transaction."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,17 @@ Matches = list[tuple[Event, Match]]
 
 def correlate(events: Iterable[Event], windows: Windows, now: int | None = None) -> list[Result]:
     """
-    Return the results of one transaction; all events carry the same `transaction_id` and `request_ts`.
+    Return the results of one transaction, whose events all have the same `transaction_id` and `request_ts`.
 
-    With `now` (UTC milliseconds), pending results whose deadline has passed become `unfilled` or `orphan_*`. Their
-    version is higher than that of the pending result, and lower than that of any result from one more record.
+    If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`. The
+    version of such a timeout is higher than the version of the pending result. It is lower than the version of any
+    result that includes one more record.
     """
     records = _first_per(sorted(events, key=_order), lambda event: event.src)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))
     requests = [event for event in firsts if event.kind == "request"]
-    # The slots of every request, including repeats with other slots: a result that was emitted never disappears.
+    # The slots of all requests, including repeated requests with other slots, because an emitted result must not
+    # disappear.
     slots = {slot for event in records if event.kind == "request" for slot in event.slots}
     impression_events = [event for event in firsts if event.kind == "impression"]
     impressions = _match_impressions(requests, slots, impression_events, windows)

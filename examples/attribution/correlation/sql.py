@@ -1,8 +1,8 @@
 """
-The correlation rule as SQL expressions over the array of one transaction's events.
+Express the correlation rule as SQL expressions over an array of the events of one transaction.
 
-Real-time mode on OSS 4.3.0 refuses Python on the data path, so higher-order functions replace the loops of
-`correlation/rule.py`. The tests compare both forms on generated histories in any order of arrival.
+Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order functions replace the loops of
+`correlation/rule.py`. Tests compare both forms of the rule on generated histories in any order of arrival.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from examples.attribution.settings import Windows
 
 
 def results_of(history: Column, windows: Windows) -> Column:
-    """Return all results of `history`, equal to `rule.correlate`: array<HISTORY> to array<ATTRIBUTED>."""
+    """Turn a history (array<HISTORY>) into all its results (array<ATTRIBUTED>), equal to those of `rule.correlate`."""
     return _stamped(_results(history, windows), history)
 
 
 def changes_of(history: Column, windows: Windows) -> Column:
-    """Return the results that the last event of `history` changed: array<HISTORY> to array<ATTRIBUTED>."""
+    """Turn a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changed."""
     before = F.slice(history, F.lit(1), F.size(history) - 1)
-    # A single expression for both histories: two expressions would double the planning time of every batch.
+    # One expression evaluates both histories, because two would double the planning time of every batch.
     both = F.transform(F.array(history, before), lambda events: _results(events, windows))
     return _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
 
@@ -61,9 +61,9 @@ def _results(history: Column, windows: Windows) -> Column:
 
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
-    # A lambda variable is evaluated once; an expression used inside a lambda is evaluated for each element.
-    # An aggregate over an empty array binds its start value to the variable, and unlike transform it does not copy the
-    # result of `body`.
+    # A lambda variable is evaluated once, but an expression inside a lambda is evaluated for each element. `aggregate`
+    # over an empty array binds its start value to the lambda variable. Unlike `transform`, it does not copy the result
+    # of `body`.
     return F.aggregate(F.array(), value, lambda start, _: start, body)
 
 
@@ -87,7 +87,8 @@ def _is_callback(event: Column) -> Column:
 
 
 def _slot_names(records: Column) -> Column:
-    # The slots of every request, including repeats with other slots: a result that was emitted never disappears.
+    # The slots of all requests, including repeated requests with other slots, because an emitted result must not
+    # disappear.
     requests = F.filter(records, _is_request)
     return F.array_sort(F.array_distinct(F.flatten(F.transform(requests, lambda request: request["slots"]))))
 
@@ -168,7 +169,7 @@ def _match_callbacks(impressions: Column, callbacks: Column, windows: Windows) -
 def _delay(
     child: Column, parent: Column, limit_ms: int | Column, hold_ms: int | Column, windows: Windows
 ) -> tuple[Column, Column, Column]:
-    """Return whether `child` is too late, is too early, and has a skewed clock, so the collector's times decide."""
+    """Return whether `child` is too late, whether it is too early, and whether clock skew requires collector times."""
     delay_ms = child["effective_ts"] - parent["effective_ts"]
     skewed = delay_ms < -windows.skew_tolerance_ms
     delay_ms = F.when(skewed, child["server_ts"] - parent["server_ts"]).otherwise(delay_ms)

@@ -1,8 +1,8 @@
 """
-The correlation rule over time, without Spark: the state of one transaction, its timeouts, and its end.
+Apply the correlation rule over time, without Spark: keep the state of a transaction, emit timeouts, end the state.
 
-A timeout never hides a match: its version is higher than that of the pending result, and lower than that of any result
-from one more record.
+A timeout never replaces a match. The version of a timeout is higher than the version of the pending result. It is lower
+than the version of any result that includes one more record.
 """
 
 from collections.abc import Iterable
@@ -14,26 +14,26 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class Transaction:
-    """The state of one transaction; times are processing times in UTC milliseconds, 0 means never."""
+    """The state of one transaction; times are processing times in UTC milliseconds, and 0 means never."""
 
     history: tuple[Event, ...] = ()
-    """Every record once, in order of arrival."""
+    """All records without duplicates, in order of arrival."""
     evaluated_at: int = 0
     """Time of the last evaluation."""
     last_record_at: int = 0
-    """Arrival of the last new record."""
+    """Time at which the last new record arrived."""
 
 
 @dataclass(frozen=True)
 class Transition:
-    """The outcome of an evaluation."""
+    """The outcome of one evaluation of a transaction."""
 
     transaction: Transaction | None
     """The state to keep, or None if the transaction has ended."""
     changed: list[Result]
     """Results that differ from the previous evaluation."""
     next_timer_at: int
-    """The next time at which a result times out or the transaction ends without a new record."""
+    """The next time at which, without a new record, a result times out or the transaction ends."""
 
 
 def advance(
@@ -46,10 +46,10 @@ def advance(
     timeouts_only: bool = False,
 ) -> Transition:
     """
-    Evaluate a transaction at `now`, with new events or without.
+    Evaluate a transaction at `now`, with or without new events.
 
-    `timeouts_only` leaves out results that follow from records alone. A timeout counts as changed whenever its version
-    grows, because another query may have emitted `pending` for the new record.
+    With `timeouts_only`, results that follow from records alone are left out. A timeout counts as changed whenever its
+    version increases, because another query may have emitted a pending result for the new record.
     """
     known_records = {event.src for event in before.history}
     new_events = {event.src: event for event in reversed(list(arrived)) if event.src not in known_records}
@@ -60,17 +60,21 @@ def advance(
     )
     current = results(after, windows)
     candidates = [result for result in current if is_timeout(result) or not timeouts_only]
-    # Most records cause no timeout; then the previous results are not needed.
+    # Most records cause no timeout. In that case, the previous results are not needed.
     previous = {result.result_id: result for result in results(before, windows)} if candidates else {}
     changed = [result for result in candidates if not _is_same(previous.get(result.result_id), result)]
-    # A match at the deadline still counts, so the timeout is one millisecond later.
+    # An event at the deadline still matches, so the timeout is one millisecond later.
     timeouts_at = [result.deadline + 1 for result in current if result.deadline is not None]
     next_timer_at = min(timeouts_at, default=_ends_at(after, windows, slack_ms))
     return Transition(after if next_timer_at > after.evaluated_at else None, changed, next_timer_at)
 
 
 def results(transaction: Transaction, windows: Windows) -> list[Result]:
-    """Return all results as of the last evaluation; timeouts have odd versions, all others those of the SQL form."""
+    """
+    Return all results as of the last evaluation.
+
+    Timeouts have odd versions. All other results have the same versions as in the SQL form of the rule.
+    """
     by_records, now = correlate(transaction.history, windows), transaction.evaluated_at
     overdue = {result.result_id for result in by_records if result.deadline is not None and result.deadline < now}
     if not overdue:
@@ -81,7 +85,7 @@ def results(transaction: Transaction, windows: Windows) -> list[Result]:
 
 
 def is_timeout(result: Result) -> bool:
-    """Return whether the result follows from time that has passed, and not from records alone."""
+    """Return whether the result is a timeout, which depends on elapsed time and not on records alone."""
     return result.version % 2 == 1
 
 
@@ -92,6 +96,7 @@ def _is_same(before: Result | None, after: Result) -> bool:
 
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:
-    # While the query reads a backlog, the remaining records of an old transaction arrive shortly after its first one.
+    # While the query reads a backlog, the horizon of an old transaction has passed before its first record arrives. The
+    # remaining records arrive shortly after the first one.
     oldest_request_ts = min((event.request_ts for event in transaction.history), default=0)
     return max(oldest_request_ts + windows.horizon_ms, transaction.last_record_at) + slack_ms

@@ -1,1 +1,1 @@
-"""Credit: how the value of an order is divided among the ads that its user saw or clicked."""
+"""The credit rule, which divides the value of an order among the ads that its user saw or clicked."""

@@ -1,5 +1,5 @@
 """
-The state of one user: the credit for each of the user's orders, and the time at which the next timer is due.
+Define the state of one user, and compute from it the credit for each order and the time of the next timer.
 
 `update.py` applies new records to the state.
 """
@@ -19,19 +19,19 @@ OrderKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class UserHistory:
-    """The state of one user; times are UTC milliseconds, 0 means never."""
+    """The state of one user; times are UTC milliseconds, and 0 means never."""
 
     touches: Mapping[TouchId, Touch] = field(default_factory=dict)
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
-    """By `src`."""
+    """Conversion records by `src`."""
     seen_records: int = 0
-    """Number of records ever applied, evicted ones included; versions grow with it."""
+    """Number of all records that were ever applied, including evicted records; versions increase with this number."""
     evaluated_at: int = 0
     """Processing time of the last evaluation."""
     last_record_at: int = 0
     """Processing time at which the last record arrived."""
     erased_at: int = 0
-    """Append time of the last request for erasure. Touches made or stored up to then are ignored."""
+    """Append time of the last erasure request. Touches that were made or stored up to this time are ignored."""
     evicted_until_ts: int = 0
     """Event time of the newest touch that was evicted because the state was full."""
 
@@ -43,8 +43,8 @@ def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[O
         credit = assign_credit(user, records, history.touches.values(), rules)
         window_start_ts = credit.effective_ts - rules.max_window_ms
         is_truncated = credit.path_truncated or window_start_ts <= history.evicted_until_ts <= credit.effective_ts
-        # After an erasure the state does not show whether the order already had credit. With a separate result id, that
-        # credit is not replaced.
+        # After an erasure, the state does not show whether the order already had credit. A separate result id prevents
+        # the new credit from replacing the earlier credit.
         result_id = f"{credit.result_id}/{history.erased_at}" if history.erased_at else credit.result_id
         version = 2 * history.seen_records
         credit = replace(credit, result_id=result_id, version=version, path_truncated=is_truncated)
@@ -67,7 +67,7 @@ def next_timer_at(history: UserHistory, rules: CreditRules) -> int:
 
 
 def expires_at(history: UserHistory, rules: CreditRules) -> int:
-    """Return when the state of an inactive user expires."""
+    """Return the time at which the state of an inactive user expires."""
     return history.last_record_at + rules.retention_ms + rules.settle_ms
 
 
@@ -77,6 +77,7 @@ def finalized(credit: OrderCredit) -> OrderCredit:
 
 
 def _final_at(records: list[Conversion], rules: CreditRules) -> int:
-    # While the query reads a backlog, the remaining records of an old order arrive shortly after its first one.
+    # While the query reads a backlog, the deadline of an old order has passed before the first record of the order is
+    # read. The remaining records arrive shortly after the first one.
     first_seen_at = min(record.seen_at for record in records)
     return max(last_store_ms(records, rules), first_seen_at) + rules.settle_ms

@@ -1,7 +1,7 @@
 """
-The credit models: divide one conversion among the touches that preceded it, and an amount of money among the shares.
+Define the credit models, which divide one conversion among the touches before it, and split money by these shares.
 
-A replay must produce the same digits, so shares are fractions and money is never a float.
+A replay must produce exactly the same digits, so shares are fractions, and amounts of money are never floats.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ W_SHARE_OF_OTHERS = Fraction(10, 100)
 
 @dataclass(frozen=True)
 class Lookback:
-    """Lookback windows: the maximum time from a touch to its conversion. Both ends belong to the window."""
+    """Lookback windows: the maximum time from a touch to its conversion. A window includes both of its ends."""
 
     click_ms: int = 7 * DAY_MS
     view_ms: int = DAY_MS
@@ -37,27 +37,39 @@ class CreditRules:
     model: Model = "position"
     lookback: Lookback = Lookback()
     lookback_of_campaign: Mapping[str, Lookback] = field(default_factory=dict)
-    """Windows of the campaigns that do not use `lookback`."""
+    """Lookback windows of the campaigns that do not use `lookback`, by campaign id."""
     click_priority: bool = True
-    """Impressions earn no credit if the conversion has a click in its window."""
+    """If true, impressions earn no credit when the conversion has a click in its lookback window."""
     half_life_ms: int = 7 * DAY_MS
-    """For `time_decay`: a touch that is older than another by this time earns half as much."""
+    """For `time_decay`: a touch that is older than another touch by this time earns half as much."""
     first_percent: int = 40
     """For `position`: the share of the first touch."""
     last_percent: int = 40
     """For `position`: the share of the last touch. The touches in between divide the rest equally."""
     key_campaigns: frozenset[str] = frozenset()
-    """For `w`: the key touch is the first touch of one of these campaigns, the two ends excluded."""
+    """For `w`: the key touch is the first touch of one of these campaigns between the two ends of the path."""
     max_path_touches: int = 200
-    """Of a longer path only the oldest touch and the newest others earn; the credit is marked `path_truncated`."""
+    """
+    Maximum number of touches that earn credit for one conversion.
+
+    In a longer path, only the oldest touch and the newest other touches earn, and credit is marked `path_truncated`.
+    """
     max_user_touches: int = 2_000
-    """Maximum touches in the state of one user. The oldest are evicted; credit that may miss one is marked."""
+    """
+    Maximum number of touches in the state of one user. The oldest touches are evicted.
+
+    Credit that could lack an evicted touch is marked `path_truncated`.
+    """
     lateness_ms: int = 600_000
-    """A touch that is stored later than this after the first record of the order earns nothing."""
+    """A touch earns nothing if it is stored more than this time after the first record of the order."""
     delay_ms: int = 3_600_000
-    """Maximum time from an event to its append. State outlives the longest window by this time."""
+    """Maximum time from an event to its append. State is kept for this time in addition to the longest window."""
     settle_ms: int = 120_000
-    """How far one partition may be read ahead of another. Credit is final this long after the last possible touch."""
+    """
+    Maximum time that one partition may be read ahead of another.
+
+    Credit becomes final this time after the last possible touch.
+    """
 
     def __post_init__(self) -> None:
         """Raise ValueError if the shares cannot add up to one conversion."""
@@ -65,11 +77,11 @@ class CreditRules:
         if min(ends) < 0 or not 0 < sum(ends) <= 100:
             raise ValueError(
                 f"first_percent and last_percent are {ends!r}, so shares would not add up to one conversion; "
-                f"use numbers from 0 whose sum is 1 to 100"
+                f"use numbers of at least 0 whose sum is from 1 to 100"
             )
 
     def scaled(self, time_scale: int) -> "CreditRules":
-        """Return the rules with all times divided by `time_scale`: at 86,400, days become seconds."""
+        """Return the rules with all times divided by `time_scale`; with a time scale of 86,400, days become seconds."""
         return replace(
             self,
             lookback=self.lookback.scaled(time_scale),
@@ -83,7 +95,7 @@ class CreditRules:
         )
 
     def window_ms(self, kind: str, campaign_id: str) -> int:
-        """Return the lookback window of a click or impression of this campaign."""
+        """Return the lookback window for a click or an impression of this campaign."""
         lookback = self.lookback_of_campaign.get(campaign_id, self.lookback)
         return lookback.click_ms if kind == "click" else lookback.view_ms
 
@@ -95,20 +107,21 @@ class CreditRules:
 
     @property
     def retention_ms(self) -> int:
-        """Return the maximum age at which a record can still affect credit, relative to the newest append time."""
+        """Return the maximum age, relative to the newest append time, of a record that can still affect credit."""
         return self.max_window_ms + self.lateness_ms + self.delay_ms + self.settle_ms
 
 
 def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) -> list[Fraction]:
     """
-    Return the share of each touch, oldest first; `key` is the index of the key touch of model `w`.
+    Return the share of each touch, oldest first; `key` is the index of the key touch for model `w`.
 
     Without a key touch, or with fewer than four touches, `w` equals `position`.
     """
     count = len(ages_ms)
     if count == 0:
         return []
-    # Lambdas, because only the selected model may be computed: another one can be undefined for these touches.
+    # The values are lambdas, because only the selected model may be computed. Other models can be undefined for these
+    # touches.
     shares: dict[Model, Callable[[], list[Fraction]]] = {
         "first": lambda: [Fraction(n == 0) for n in range(count)],
         "last": lambda: [Fraction(n == count - 1) for n in range(count)],
@@ -121,10 +134,10 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
 
 
 def split(amount: int, shares: Sequence[Fraction]) -> list[int]:
-    """Split `amount` into whole units: round all parts down, then add 1 to those with the largest remainders."""
+    """Split `amount` into whole units: round all parts down, then add 1 to the parts with the largest remainders."""
     exact = [amount * share for share in shares]
     parts = [floor(value) for value in exact]
-    # The sort is stable, so touches with equal remainders get their unit in order.
+    # The sort is stable, so among touches with equal remainders, earlier touches get the extra units.
     by_remainder = sorted(range(len(parts)), key=lambda n: parts[n] - exact[n])
     for n in by_remainder[: amount - sum(parts)]:
         parts[n] += 1

@@ -1,8 +1,9 @@
 """
-The stateful processor of the credit query: load a user, evaluate with `update.advance`, store and emit.
+Define the stateful processor that loads the state of a user, evaluates it, stores it, and emits the changed credit.
 
-Spark may pass rows one per call or many per call; the newest versions end up equal. A Python processor runs in
-real-time mode on Databricks; OSS 4.3.0 refuses it there and runs it in micro-batch mode.
+`update.advance` evaluates the state. Spark can pass one row or many rows per call, and the newest version of each
+credit is the same in both cases. Databricks runs Python processors in real-time mode. OSS 4.3.0 runs them only in
+micro-batch mode.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,35 +56,35 @@ CONVERSION = StructType(
 """The fields of `rule.Conversion`."""
 
 TOUCH_ID = StructType(TOUCH.fields[:2])
-# In the order of the tuple that `_store` writes. Checkpoints contain these names, so they are not renamed.
+# The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.
 STATE_FIELDS = (
     *("known", "looked_at", "active_at", "erased_at", "forgotten_ts"),
     *("touches", "conversions", "wakes_at"),
 )
 USER = StructType([StructField(name, LongType()) for name in STATE_FIELDS])
-"""The count and the times of a `UserHistory`, the sizes of its two collections, and the timer."""
+"""The count and the times of a `UserHistory`, the sizes of its two collections, and the time of the timer."""
 
 
 class CreditProcessor(StatefulProcessor):
     """
-    Map state holds the touches, list state the conversions, value state everything else.
+    Keeps touches in map state, conversions in list state, and all other values in value state.
 
-    One timer per user is set to the next deadline or earlier; the last one ends the state. A TTL removes state that the
-    timer misses.
+    Each user has one timer, which is set to the next deadline or earlier. The last timer ends the state. A TTL removes
+    state that the timer misses.
     """
 
     def __init__(self, rules: CreditRules) -> None:
         self._rules = rules
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state; its TTL is twice the longest time until the last timer."""
+        """Declare the state; its TTL is twice the maximum time until the last timer."""
         ttl_ms = 2 * (self._rules.retention_ms + self._rules.settle_ms)
         self._handle = handle
         self._touches = handle.getMapState("touches", TOUCH_ID, TOUCH, ttl_ms)
         self._conversions = handle.getListState("conversions", CONVERSION, ttl_ms)
         self._user = handle.getValueState("user", USER, ttl_ms)
 
-    def handleInputRows(  # noqa: D102, N802  # name and description belong to the interface
+    def handleInputRows(  # noqa: D102, N802  # the interface defines name and description
         self,
         key: Any,
         rows: Iterator[Row],
@@ -109,7 +110,7 @@ class CreditProcessor(StatefulProcessor):
         after, changed = advance(before, user, update, self._rules, now)
         next_ms = next_timer_at(after, self._rules) if after else 0
         if 0 < timer_ms < next_ms and timer_ms != fired_ms:
-            # Every record postpones the end of the state. One early evaluation costs less than moving the timer.
+            # Every record postpones the end of the state. An early evaluation costs less than moving the timer.
             next_ms = timer_ms
         if after:
             self._store(before, after, next_ms)
@@ -159,7 +160,7 @@ def _update(rows: Iterable[Row], now: int) -> Update:
     erased_at = 0
     for row in rows:
         if row.touch is not None:
-            # TwsTester passes a nested Row where Spark passes a dict. Both are read by field name.
+            # TwsTester passes a nested Row, but Spark passes a dict. Reading by field name works with both.
             touches.append(Touch(*(row.touch[name] for name in TOUCH.names)))
         elif row.conversion is not None:
             record = Conversion(*(row.conversion[name] for name in CONVERSION.names))

@@ -1,7 +1,7 @@
 """
 The credit rule in plain Python: divide the value of one order among the touches of its user.
 
-Credit depends on event times and append times only. Processing time decides just whether the credit is final.
+Credit depends only on event times and append times. Processing time only determines whether the credit is final.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,17 @@ from examples.attribution.credit.models import MAX_MILLIONTHS, CreditRules, spli
 
 @dataclass(frozen=True)
 class Touch:
-    """One version of the result of a click or impression; of the versions stored in time, the highest counts."""
+    """
+    One version of the result for a click or an impression.
+
+    Of the versions that were stored in time, the highest is valid.
+    """
 
     result_id: str
     version: int
     kind: str
     is_valid: bool
-    """False if this version is a duplicate, late or an orphan."""
+    """False if this version marks the touch as a duplicate, as late, or as an orphan."""
     effective_ts: int
     event_id: str
     impression_id: str
@@ -30,10 +34,14 @@ class Touch:
 
 @dataclass(frozen=True)
 class Conversion:
-    """One record of an order; of the records stored in time, the first sets the order's time and the last its value."""
+    """
+    One record of an order.
+
+    Of the records that were stored in time, the first determines the time of the order, and the last its value.
+    """
 
     src: str
-    """Position of the record in its source topic, `topic:partition:offset`; it identifies the record."""
+    """Position of the record in its source topic as `topic:partition:offset`; the position identifies the record."""
     advertiser_id: str
     order_id: str
     effective_ts: int
@@ -48,7 +56,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class TouchShare:
-    """The share of an order that one touch earns; the share of an impression is view-through credit."""
+    """The share of an order that one touch earns; if the touch is an impression, the share is view-through credit."""
 
     result_id: str
     kind: str
@@ -60,7 +68,7 @@ class TouchShare:
 
 @dataclass(frozen=True)
 class OrderCredit:
-    """The credit for one order; the highest `version` of a `result_id` is the valid one."""
+    """The credit for one order. Of all versions of a `result_id`, the highest is valid."""
 
     result_id: str
     version: int
@@ -75,14 +83,14 @@ class OrderCredit:
     records: int
     """Number of records of the order; all but one are duplicates or restatements."""
     late_touches: int
-    """Number of touches in the window that were stored too late to earn."""
+    """Number of touches in the lookback window that were stored too late to earn credit."""
     path_truncated: bool
     src: str
     appended_at: int
     shares: tuple[TouchShare, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the credit as a document of `ad-credits`, where the shares are called `credits`."""
+        """Return the credit as a document of `ad-credits`, in which `shares` is called `credits`."""
         fields = asdict(self)
         return fields | {"credits": list(fields.pop("shares"))}
 
@@ -91,9 +99,10 @@ def assign_credit(
     user: str, records: Iterable[Conversion], touches: Iterable[Touch], rules: CreditRules
 ) -> OrderCredit:
     """
-    Return the credit for the order with these `records`, at least one; its version is 0 and it is not final.
+    Return the credit for the order with these `records`; the credit has version 0 and is not final.
 
-    Records and touches that are stored more than `lateness_ms` after the order's first record do not count.
+    At least one record is required. Records and touches that are stored more than `lateness_ms` after the first record
+    of the order do not count.
     """
     ordered = sorted(records, key=lambda record: (record.effective_ts, record.event_id, record.src))
     deadline = last_store_ms(ordered, rules)
@@ -126,7 +135,7 @@ def assign_credit(
 
 
 def last_store_ms(records: Sequence[Conversion], rules: CreditRules) -> int:
-    """Return the last append time that still counts for the order with these records."""
+    """Return the last append time at which a touch or record still counts for the order with these records."""
     return min(record.stored_at for record in records) + rules.lateness_ms
 
 
@@ -149,7 +158,7 @@ def _eligible(candidates: list[Touch], rules: CreditRules) -> list[Touch]:
     eligible = [
         touch
         for touch in candidates
-        # One interaction is one touch: a click replaces the impression that was clicked.
+        # An impression and the click on it are one interaction, so only the click counts as a touch.
         if touch.kind == "click"
         or not (clicked_impressions if rules.click_priority else touch.impression_id in clicked_impressions)
     ]

@@ -1,8 +1,9 @@
 """
-Apply new records to the state of a user, and evict old ones: the complete behavior of the credit query, without Spark.
+Apply new records to the state of a user, and evict old records.
 
-Records are evicted by the append times of newer records, so a replay evicts the same records as the live run.
-Processing time makes credit final and ends the state of an inactive user.
+This module contains the complete behavior of the credit query, without Spark. The append times of newer records decide
+which records are evicted, so a replay evicts the same records as the live run. Processing time decides when credit
+becomes final and when the state of an inactive user ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ def advance(
     history: UserHistory, user: str, update: Update, rules: CreditRules, now: int
 ) -> tuple[UserHistory | None, list[OrderCredit]]:
     """
-    Return the state to keep, or None if it has ended, and the credit that differs from the previous evaluation.
+    Return the state to keep (None if the state has ended) and the credit that differs from the previous evaluation.
 
     Even without new records, credit can become final at `now`, or the state can end.
     """
@@ -81,7 +82,7 @@ def _stored(update: Update, is_selected: Callable[[int], bool]) -> Update:
 def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:
     touches = dict(history.touches)
     conversions = dict(history.conversions)
-    # Both times are compared: after a restart, an upstream query can store an event from before the erasure again.
+    # Compare both times, because a restarted upstream query can store an event from before the erasure again.
     valid = (touch for touch in update.touches if min(touch.effective_ts, touch.stored_at) > history.erased_at)
     added = sum(_keep_first(touches, (touch.result_id, touch.version), touch) for touch in valid)
     added += sum(_keep_first(conversions, record.src, record) for record in update.conversions)
@@ -97,7 +98,7 @@ def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:
 
 
 def _keep_first(known: dict[K, R], key: K, record: R) -> bool:
-    # A restarted query can store a record twice. The earlier append counts, whichever of the two is read first.
+    # A restarted query can store a record twice. The earlier append counts, even if the later append is read first.
     is_new = key not in known or record.stored_at < known[key].stored_at
     if is_new:
         known[key] = record
@@ -118,7 +119,8 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
         conversions={
             record.src: record
             for of_order in conversions_by_order(history).values()
-            # An order keeps all its records if its newest one is kept. A late copy alone would count as a new order.
+            # An order keeps all its records if its newest record is kept. Otherwise a late copy alone would count as a
+            # new order.
             for record in of_order
             if max(other.stored_at for other in of_order) >= min_stored_at
         },

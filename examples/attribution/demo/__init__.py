@@ -1,1 +1,1 @@
-"""The demonstration: command line, monitor, live view, report and published numbers."""
+"""The demonstration: its command line, monitor, live view, report and published numbers."""

@@ -1,4 +1,8 @@
-"""Run the demonstration: servers, traffic, five queries, live view and report. Exit status 1 if a result differs."""
+"""
+Run the demonstration: start servers and queries, send traffic, show the progress, and print a report.
+
+The program exits with status 1 if it fails or if a result differs from the replay.
+"""
 
 import sys
 import threading
@@ -23,8 +27,8 @@ from examples.services.postgres import postgres_server
 from examples.services.spark import CONFS, build_session
 
 FAST_COMPILER_CONFS = {
-    # A run of minutes does not recover the cost of the JVM's optimizing compiler, a third of Spark's CPU time here.
-    # Without it, the default code cache is 48 MB, and five queries fill that.
+    # The optimizing compiler of the JVM takes a third of Spark's CPU time here. A run of minutes does not recover this
+    # cost. Without the optimizing compiler, the default code cache is 48 MB, and five queries fill it.
     "spark.driver.extraJavaOptions": f"{CONFS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 "
     "-XX:ReservedCodeCacheSize=240m"
 }
@@ -50,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_status(reports: Iterable[Report]) -> int:
-    """Return 0 if every run equals its replay, otherwise 1."""
+    """Return 0 if the results of every run equal its replay, otherwise 1."""
     return 1 if any(report.reconciliation.differences for report in reports) else 0
 
 
@@ -62,7 +66,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())
         if settings.cluster:
-            view.print_line("starting a standalone cluster")
+            view.print_line("starting a standalone Spark cluster")
             master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
             settings = replace(settings, master=master)
         view.print_line(f"starting Spark with Kafka connector {connector().version}")

@@ -11,31 +11,31 @@ PROGRAM = "python -m examples.attribution.demo"
 
 @dataclass(frozen=True)
 class DemoOptions(Settings):
-    """The settings of the pipeline, and the options that only the demonstration has."""
+    """The settings of the pipeline, together with the options that only the demonstration has."""
 
     compare: bool = False
-    """Run the same traffic in micro-batch mode afterwards, and print the ratios."""
+    """Run the same traffic in micro-batch mode afterwards, and print the ratios of both runs."""
     publish: bool = False
     """Write the latencies of a --compare run to references/measured/demo.json."""
     cluster: bool = False
-    """Start a standalone cluster of two workers and run on it."""
+    """Start a standalone Spark cluster of two workers, and run the queries on it."""
 
     def __post_init__(self) -> None:
-        """Reject impossible settings and combinations with ValueError."""
+        """Raise ValueError for invalid settings and for invalid combinations of options."""
         super().__post_init__()
         if self.publish and not (self.compare and self.trigger == "real-time"):
             raise ValueError(
-                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but demo.json compares "
-                f"two modes; use --publish with --compare and --trigger real-time"
+                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but demo.json needs "
+                f"a run in each mode; use --publish with --compare and --trigger real-time"
             )
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:
-    """Return the options of a command line; a wrong one ends the program with status 2."""
+    """Return the options of a command line; an invalid option ends the program with status 2."""
     return arguments_of(
         DemoOptions,
         arguments,
         program=PROGRAM,
-        description="Send ad traffic through the pipeline (Kafka, Spark, Kafka, PostgreSQL) and reconcile all results.",
+        description="Send ad traffic through the pipeline (Kafka, Spark, Kafka, PostgreSQL) and check all results.",
         example=f"{PROGRAM} --duration 60 --rate 200 --compare",
     )

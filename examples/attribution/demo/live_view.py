@@ -1,7 +1,8 @@
 """
-Show the progress of a run: a live table on a terminal, plain lines elsewhere, and a line when a cap is reached.
+Show the progress of a run as a live table on a terminal, or as plain lines elsewhere.
 
-All numbers are read from Kafka, because Spark reports no progress of a real-time query until its batch ends.
+The view also prints a line when a campaign reaches its cap. All numbers are read from Kafka, because Spark reports no
+progress of a real-time query until its batch ends.
 """
 
 import time
@@ -22,15 +23,15 @@ from examples.measure.percentiles import percentiles
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
 LAG_SAMPLE = 10_000
-"""Newest records whose producer lag the table shows."""
+"""Number of newest records from which the table computes the producer lag."""
 NO_CAP = "no cap reached"
 
 
 class LiveView:
-    """The progress of a run on a console; a context manager."""
+    """Show the progress of a run on a console; use it as a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to `console`, the terminal by default."""
+        """Write to `console`, which is the terminal by default."""
         self.console = console or Console()
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._updated_at = 0.0
@@ -55,13 +56,13 @@ class LiveView:
         self.console.print(text, highlight=False, soft_wrap=True)
 
     def start_run(self, sent: SendLog, measured_from: float) -> None:
-        """Show the counts of a new run; the measured part starts at `measured_from` (UTC milliseconds)."""
+        """Show the counts of a new run, whose measured part starts at `measured_from` (UTC milliseconds)."""
         self._sent, self._measured_from = sent, measured_from
         self._campaigns_at_cap.clear()
         self._caps = NO_CAP
 
     def print_caps(self, notices: Sequence[Notice]) -> None:
-        """Print a line for each campaign that reaches its cap for the first time; count all notices."""
+        """Print a line for each campaign that reaches its cap for the first time, and count all notices."""
         codes = Counter(notice.code for notice in notices)
         if codes:
             self._caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}"
@@ -72,11 +73,11 @@ class LiveView:
                     f"{notice.at_ms / 1000 - self._sent.started_at:5.0f} s cap reached: "
                     f"{campaign_name(notice.campaign_id)} has {notice.delivered} delivered and {notice.reserved} "
                     f"reserved of {notice.delivered + notice.reserved + notice.available} impressions; "
-                    f"its requests are resold"
+                    f"its next requests are resold"
                 )
 
     def update(self, log: RunLog, *, is_draining: bool = False) -> None:
-        """Show the state of the run, unless the last update is too recent."""
+        """Show the state of the run, unless the period since the last update has not ended."""
         period = TABLE_PERIOD_SECONDS if self.console.is_terminal else LINE_PERIOD_SECONDS
         if time.monotonic() - self._updated_at < period:
             return
@@ -105,7 +106,7 @@ def _live_table(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency],
     [lag_p99_ms] = percentiles(sent.lags_ms[-LAG_SAMPLE:] or [0], [0.99])
     head = Text(
         f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
-        f"producer lag p99 {lag_p99_ms:.1f} ms   Ctrl-C ends the traffic and reconciles\n"
+        f"producer lag p99 {lag_p99_ms:.1f} ms   press Ctrl-C to end the traffic and reconcile\n"
         f"pending results {len(log.pending)}, orders without final credit {log.open_orders()} of "
         f"{len(log.orders)}, {caps}",
         style="bold",

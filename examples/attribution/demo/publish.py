@@ -1,4 +1,4 @@
-"""Write the latencies of two runs, one per execution mode, as the JSON that README.md is generated from."""
+"""Write the latencies of two runs, one per execution mode, to the JSON file from which README.md is generated."""
 
 import json
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ from examples.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
-"""Of the duration; an interrupted run is shorter."""
+"""Minimum measured share of the duration; if the share is smaller, the run was interrupted."""
 MAKE_VARIABLES = ("duration", "rate", "trigger", "compare", "publish", "master", "cluster")
-"""Options that `make demo` has a variable for."""
+"""Options for which `make demo` has a variable."""
 
 
 def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:
-    """Write conditions, latencies, over-delivery and CPU of both runs to `path`; raise ValueError for invalid runs."""
+    """Write the conditions and results of both runs to `path`; raise ValueError if a run is invalid."""
     for report in (real_time, micro_batch):
         differences, measured_seconds = len(report.reconciliation.differences), report.sent.measured_seconds
         if differences or measured_seconds < MIN_MEASURED_SHARE * options.duration:
             raise ValueError(
-                f"the {report.settings.trigger} run has {differences} differences and was measured for "
-                f"{measured_seconds:.0f} of {options.duration:g} s, so {path} was not written; run it again"
+                f"the {report.settings.trigger} run is invalid (it has {differences} differences and was measured for "
+                f"{measured_seconds:.0f} of {options.duration:g} s), so {path} was not written; repeat both runs"
             )
     path.write_text(json.dumps(comparison(options, real_time, micro_batch), indent=1) + "\n", encoding="utf-8")
 

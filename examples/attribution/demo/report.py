@@ -21,10 +21,10 @@ from examples.sinks.metrics import Metrics
 MAX_DIFFERENCES = 10
 MAX_PAUSES = 12
 PLAIN_WIDTH = 140
-"""Columns of a report that is written to a file or a pipe."""
+"""Width in columns of a report that is written to a file or a pipe."""
 MICROS = 1_000_000
 MIN_CORES = 0.005
-"""A part that used less is rounded to 0.00 cores and left out."""
+"""The report omits parts that used fewer cores, because their use would be rounded to 0.00."""
 
 
 @dataclass(frozen=True)
@@ -35,26 +35,26 @@ class Report:
     reconciliation: Reconciliation
     latencies: list[Latency]
     pauses_ms: dict[str, list[int]]
-    """By query: how much longer than its interval each batch took."""
+    """For each query, the time by which each batch exceeded the trigger interval."""
     sent: SendLog
     log: RunLog
     sink: Metrics
     """Counters of the PostgreSQL sink."""
     notices: Sequence[Notice]
-    """When campaigns reached their caps and were opened again."""
+    """Notices that campaigns reached their caps or were reopened."""
     cpu: Cpu | None
-    """CPU use of the measured part; None if the run ended before it."""
+    """CPU use during the measured part, or None if the run ended before the measured part."""
 
 
 def print_report(report: Report) -> None:
-    """Print counts, reconciliation, campaigns, latencies and CPU of one run."""
+    """Print the counts, the reconciliation, the campaigns, the latencies and the CPU use of one run."""
     console, settings, sent = _console(), report.settings, report.sent
     duration = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
     _print(
         console,
         f"\n{settings.trigger} on {settings.master or f'local[{settings.slots}]'} | {settings.rate:g} records/s, "
-        f"{settings.arrivals} | {duration} after {settings.warm_up_seconds:g} s warm-up | Kafka connector "
+        f"{settings.arrivals} | {duration} after {settings.warm_up_seconds:g} s of warm-up | Kafka connector "
         f"{connector().version} | achieved {sent.rate:.1f}/s, producer lag p99 {lag_p99_ms:.1f} ms, "
         f"failed sends {sent.failed}",
     )
@@ -78,20 +78,21 @@ def _print_reconciliation(console: Console, report: Report) -> None:
         table.add_row(family, str(codes["in"]), results)
     console.print(table)
     duplicates = ", ".join(f"{topic} {count}" for topic, count in sorted(log.duplicates.items()))
-    _print(console, f"ad-attributed: {log.result_rows} records; duplicates in all topics: {duplicates or 'none'}")
+    _print(console, f"ad-attributed: {log.result_rows} records; duplicates by topic: {duplicates or 'none'}")
     p50_ms, p99_ms, max_ms = percentiles(report.sink.oldest_ms or [0], (0.5, 0.99, 1))
     _print(
         console,
-        f"PostgreSQL: {report.sink.flushed} rows upserted in {report.sink.flushes} commits, {report.sink.deduped} "
-        f"replaced by newer versions before; from sink to commit p50 {p50_ms:.0f} p99 {p99_ms:.0f} max {max_ms:.0f} ms",
+        f"PostgreSQL: {report.sink.flushed} rows upserted in {report.sink.flushes} commits; {report.sink.deduped} rows "
+        f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
+        f"p99 {p99_ms:.0f} max {max_ms:.0f} ms",
     )
     credit, orders = outcome.credits, outcome.credits.conversions
     _print(
         console,
-        f"credit: {orders['attributed']} attributed orders worth {credit.value_micros / MICROS:.6f}, of which "
-        f"{credit.credited_micros / MICROS:.6f} credited to touches; {credit.compared} orders compared with the rule, "
-        f"{credit.erased} excluded because their users were erased later; {credit.late_touches} touches arrived too "
-        f"late for credit",
+        f"credit: {orders['attributed']} attributed orders are worth {credit.value_micros / MICROS:.6f}, of which "
+        f"{credit.credited_micros / MICROS:.6f} is credited to touches; {credit.compared} orders compared with the "
+        f"rule, {credit.erased} excluded because their users were erased later; {credit.late_touches} touches arrived "
+        f"too late for credit",
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
         console.print(difference, style="red", highlight=False, soft_wrap=True)
@@ -121,15 +122,17 @@ def _print_pacing(console: Console, report: Report) -> None:
         )
     console.print(table)
     goal = sum(campaign.goal.impressions for campaign in campaigns)
-    _print(console, f"over-delivered: {report.reconciliation.over_delivered} impressions beyond goals of {goal}")
+    _print(
+        console, f"over-delivered: {report.reconciliation.over_delivered} impressions beyond the total goal of {goal}"
+    )
 
 
 def _print_cpu(console: Console, cpu: Cpu) -> None:
     parts = ", ".join(f"{name} {cores:.2f}" for name, cores in cpu.by_name.items() if cores >= MIN_CORES)
     _print(
         console,
-        f"CPU in the {cpu.seconds:.0f} s of the measured part: {cpu.run:.2f} of {cpu.cores} cores ({parts}); "
-        f"all programs of the machine {cpu.machine:.2f}",
+        f"CPU use in the measured part of {cpu.seconds:.0f} s: {cpu.run:.2f} of {cpu.cores} cores ({parts}); "
+        f"all programs on the machine used {cpu.machine:.2f} cores",
     )
     if cpu.is_full:
         text = f"more than {MAX_BUSY_SHARE:.0%} of the CPU was busy, so latencies measure queueing; use a lower RATE"
@@ -137,7 +140,7 @@ def _print_cpu(console: Console, cpu: Cpu) -> None:
 
 
 def print_comparison(real_time: Report, micro_batch: Report) -> None:
-    """Print the ratios of the latencies, and what each mode over-delivered."""
+    """Print the latency ratios, and the over-delivery of each mode."""
     console = _console()
     table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
     micro_batch_rows = {row.hop: row for row in micro_batch.latencies}
@@ -151,7 +154,7 @@ def print_comparison(real_time: Report, micro_batch: Report) -> None:
     _print(
         console,
         f"over-delivered at {real_time.settings.rate:g} records/s: {fast_over} impressions in real-time mode, "
-        f"{slow_over} in micro-batch {_ratio(slow_over, fast_over)}",
+        f"{slow_over} in micro-batch mode {_ratio(slow_over, fast_over)}",
     )
 
 
@@ -165,4 +168,4 @@ def _console() -> Console:
 
 
 def _ratio(slow: int, fast: int) -> str:
-    return f"({slow / fast:.1f}x)" if fast else "(no ratio: real-time mode delivered none)"
+    return f"({slow / fast:.1f}x)" if fast else "(no ratio: real-time mode over-delivered none)"

@@ -49,7 +49,7 @@ def run(
         real_time = [query for pipeline_query, query in pairs if is_real_time(pipeline_query, settings)]
         for query in real_time:
             assert_real_time(query)
-        # The run id keeps the ids of a second run on the same topics apart from those of the first.
+        # The run id makes the ids of a second run on the same topics differ from the ids of the first run.
         sent = SendLog(started_at=time.time())
         traffic = TrafficGenerator(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
         throttle = stack.enter_context(

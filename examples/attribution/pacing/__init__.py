@@ -1,1 +1,1 @@
-"""Pacing: how much of its goal each campaign has delivered, and when to stop serving it."""
+"""The pacing rule, which decides when a campaign has delivered its goal and must not be served any more."""

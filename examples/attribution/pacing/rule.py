@@ -1,7 +1,7 @@
 """
-The pacing rule in plain Python: delivered and reserved impressions of a campaign, and the rest of its goal.
+The pacing rule in plain Python: count delivered and reserved impressions, and compute the remainder of the goal.
 
-A count is a total and never an increment, so a duplicate row does not count twice.
+Each count is a total and not an increment, so a duplicate row does not count twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,29 +15,29 @@ from examples.attribution.settings import Settings
 
 @dataclass(frozen=True)
 class CampaignCount:
-    """The slots of one campaign whose requests are in one bucket and whose transactions are in one shard."""
+    """The slots of one campaign, in one bucket of request times and one shard of transactions."""
 
     campaign_id: str
     bucket_ts: int
-    """Start of the bucket in UTC milliseconds; the time of the request decides on the bucket."""
+    """Start of the bucket in UTC milliseconds; the time of the request determines the bucket."""
     shard: int
     version: int
-    """The sum of the newest versions of the slots; it grows with every new version of a slot."""
+    """The sum of the newest versions of the slots; it increases with every new version of a slot."""
     slots: int
     delivered: int
-    """Slots that are `filled`."""
+    """Number of slots that are `filled`."""
     reserved: int
-    """Slots that are `pending`: an impression may still arrive."""
+    """Number of slots that are `pending`, for which an impression can still arrive."""
 
     @property
     def result_id(self) -> str:
-        """Return the id of the count; its highest version is the valid one."""
+        """Return the id of the count; of all versions of an id, the highest is valid."""
         return f"{self.campaign_id}/{self.bucket_ts}/{self.shard}"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a campaign: billable impressions between two times in UTC milliseconds."""
+    """The goal of a campaign: a number of billable impressions between two times in UTC milliseconds."""
 
     campaign_id: str
     impressions: int
@@ -48,8 +48,9 @@ class Goal:
         """Raise ValueError for a goal that has no pacing index."""
         if self.impressions < 1 or self.ends_at <= self.starts_at:
             raise ValueError(
-                f"the goal of {self.campaign_id!r} is {self.impressions!r} impressions from {self.starts_at!r} to "
-                f"{self.ends_at!r}, so it has no pacing index; use at least 1 impression and an end after the start"
+                f"the goal of {self.campaign_id!r} is invalid ({self.impressions!r} impressions from "
+                f"{self.starts_at!r} to {self.ends_at!r}), so its pacing index is undefined; use at least 1 impression "
+                f"and an end after the start"
             )
 
 
@@ -60,13 +61,13 @@ class Pacing:
     delivered: int
     reserved: int
     available: int
-    """Impressions that may still be served; at 0 or below, the next slots are for resale."""
+    """Number of impressions that may still be served; if it is 0 or less, the next slots are resold."""
     index: float | None
-    """Delivered impressions divided by those of an even plan up to now; None before the start."""
+    """Delivered impressions divided by the impressions of an even plan up to now; None before the start."""
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
-    """Return the counts of all slots among `results`; these may contain any versions, in any order."""
+    """Return the counts of all slots in `results`, which can contain any versions in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:

@@ -1,7 +1,8 @@
 """
-Stop serving a campaign at its cap: the ad server's side of pacing.
+Stop serving a campaign when it reaches its cap, as the ad server does.
 
-Counts can arrive twice, and a restarted query sends older ones again, so the throttle keeps the newest version of each.
+A count can arrive twice, and a restarted query sends older counts again. The throttle therefore keeps only the newest
+version of each count.
 """
 
 import json
@@ -23,7 +24,7 @@ from examples.kafka.client import consumer_from_start, is_record
 
 POLL_SECONDS = 0.1
 FAST_FETCH = {
-    # Impressions served while a count waits to be read can exceed the cap, so a fetch returns with the first record.
+    # Impressions that are served before a count is read can exceed the cap, so a fetch returns with the first record.
     "fetch.min.bytes": 1,
     "fetch.wait.max.ms": 100,
 }
@@ -34,7 +35,7 @@ class Notice:
     """A campaign has reached its cap, or can be served again because a reserved slot was released or changed."""
 
     at_ms: int
-    """When the count was read, in UTC milliseconds."""
+    """Time at which the count was read, in UTC milliseconds."""
     code: Literal["cap_reached", "cap_reopened"]
     campaign_id: str
     delivered: int
@@ -44,7 +45,7 @@ class Notice:
 
 class DeliveryThrottle:
     """
-    The counts of all campaigns, and which campaigns are at their caps.
+    Keeps the counts of all campaigns, and the set of campaigns that have reached their caps.
 
     A campaign without a goal is always open.
     """
@@ -53,7 +54,7 @@ class DeliveryThrottle:
         """Start with all campaigns open."""
         self.goals = {goal.campaign_id: goal for goal in goals}
         self.counts: dict[str, CampaignCount] = {}
-        """The newest version by result id."""
+        """The newest version of each count, by result id."""
         self.notices: list[Notice] = []
         self.future: Future[None] = Future()
         self._delivered: Counter[str] = Counter()
@@ -69,7 +70,7 @@ class DeliveryThrottle:
         return pacing(self._delivered[campaign_id], self._reserved[campaign_id], self.goals[campaign_id], now)
 
     def update(self, count: CampaignCount, now: int) -> None:
-        """Apply a count that was read at `now`; ignore a version that is not newer than the known one."""
+        """Apply a count that was read at `now`; ignore a count whose version is not newer than the known version."""
         known = self.counts.get(count.result_id)
         if known is not None and count.version <= known.version:
             return
@@ -81,7 +82,7 @@ class DeliveryThrottle:
             self._open_or_close(campaign_id, now)
 
     def raise_if_failed(self) -> None:
-        """Raise the error of the reader if it has failed."""
+        """If the reader of the counts has failed, raise its error."""
         if self.future.done():
             self.future.result()
 
@@ -98,7 +99,7 @@ class DeliveryThrottle:
 def delivery_throttle(
     bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]
 ) -> Iterator[DeliveryThrottle]:
-    """Yield a throttle that reads all `partitions` of `ad-pacing` from their start during the block."""
+    """Yield a throttle that reads all `partitions` of `ad-pacing` from their start while the block runs."""
     throttle = DeliveryThrottle(goals)
     finish = threading.Event()
     consumer = consumer_from_start(bootstrap_servers, {settings.topic(PACING_TOPIC): partitions}, FAST_FETCH)

@@ -1,1 +1,1 @@
-"""Seeded ad traffic: generate it, send it to Kafka, and set goals for its campaigns."""
+"""Generate seeded ad traffic, send it to Kafka, and set goals for its campaigns."""

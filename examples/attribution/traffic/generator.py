@@ -21,9 +21,9 @@ from examples.realtime.limits import MAX_RECORD_BYTES
 CREATIVE_SECONDS = 30
 CAMPAIGN_COUNT = 8
 RESALE_CAMPAIGN = "campaign-resale"
-"""Gets the requests of campaigns that have reached their caps; has no goal itself."""
-# Share of the rate at the start of the warm-up. At the full rate a JVM that has not compiled its code yet, and with it
-# the first batch, would fall behind by seconds.
+"""Receives the requests of campaigns that have reached their caps; this campaign has no goal."""
+# Share of the rate at the start of the warm-up. At the full rate, the first batch would fall behind by seconds, because
+# the JVM has not compiled its code yet.
 WARM_UP_START_SHARE = 0.05
 SAMPLE_TRANSACTIONS = 1_000
 
@@ -53,12 +53,12 @@ class Draft:
 
 
 def always_open(_campaign_id: str) -> bool:
-    """Return True: without a limit, every campaign may be served."""
+    """Return True, because without a limit every campaign may be served."""
     return True
 
 
 class TrafficGenerator:
-    """A seeded source of records; the same seed, run id and open campaigns give the same records."""
+    """A seeded source of records; the same seed, run id and open campaigns produce the same records."""
 
     def __init__(
         self, settings: Settings, run_id: str, started_at: float, is_open: Callable[[str], bool] = always_open
@@ -82,7 +82,7 @@ class TrafficGenerator:
         """Share of requests by campaign; the first campaign is the hot one."""
 
     def records(self) -> Iterator[ScheduledRecord]:
-        """Yield records without end, in the order of their send times."""
+        """Yield an endless sequence of records in the order of their send times."""
         scheduled: list[tuple[float, int, Draft, float]] = []
         mean_delay_ms = self._mean_delay_ms()
         created = sent = 0
@@ -102,8 +102,8 @@ class TrafficGenerator:
                 jitter += self.random.expovariate(1) - 1
 
     def _due_at(self, records: float) -> float:
-        # The time in seconds until this number of records is due. The rate grows linearly during the warm-up, then it
-        # is constant.
+        # The time in seconds until this number of records is due. The rate increases linearly during the warm-up and is
+        # constant afterwards.
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
         first, slope = WARM_UP_START_SHARE * rate, (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
         in_warm_up = (first + rate) / 2 * warm_up

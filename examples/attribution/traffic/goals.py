@@ -1,14 +1,15 @@
 """
-Set the goal of each campaign so that the campaigns reach their caps one after the other within a run.
+Set the goals of the campaigns. The campaigns reach their caps one after the other within a run.
 
-Caps are reached at the full rate, after the warm-up. Only then does a run show how much over-delivery it avoids.
+Campaigns reach their caps after the warm-up, because only at the full rate does a run show how much over-delivery it
+avoids.
 """
 
 from examples.attribution.pacing.rule import Goal
 from examples.attribution.traffic.generator import TrafficGenerator
 
-# Shares of the measured part. Over-delivery shows as soon as a cap is reached. Slots that were reserved and stay
-# unfilled are sold some seconds later, so no cap is reached near the end.
+# Both values are shares of the measured part. Over-delivery is visible as soon as a campaign reaches its cap. Reserved
+# slots that stay unfilled are sold again some seconds later, so no campaign reaches its cap near the end.
 FIRST_CAP_SHARE = 0.3
 LAST_CAP_SHARE = 0.75
 UNLIMITED_RUN_SECONDS = 60
@@ -16,7 +17,7 @@ UNLIMITED_RUN_SECONDS = 60
 
 
 def campaign_goals(traffic: TrafficGenerator) -> list[Goal]:
-    """Return a goal for each campaign except the one for resale; its plan covers the whole run."""
+    """Return a goal for each campaign except the resale campaign; each goal covers the whole run."""
     settings = traffic.settings
     measured_seconds = settings.duration or UNLIMITED_RUN_SECONDS
     starts_at = int(traffic.started_at * 1000)

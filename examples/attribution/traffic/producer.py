@@ -1,7 +1,7 @@
 """
-Send traffic to Kafka on a fixed schedule, in an open loop: the producer never waits for results.
+Send traffic to Kafka on a fixed schedule, in an open loop in which the producer never waits for results.
 
-Each record has two headers: `t0`, the intended send time in UTC milliseconds, and `label`, the generator's name for the
+Each record has two headers. `t0` is the intended send time in UTC milliseconds. `label` is the generator's name for the
 kind of record, such as `normal` or `malformed`. The pipeline does not read `label`.
 """
 
@@ -23,11 +23,11 @@ PRODUCER_CONF = CLIENT | {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 0,
-    # The default of the Java client, so both clients send records with the same key to the same partition.
+    # The default of the Java client. With it, both clients send records with the same key to the same partition.
     "partitioner": "murmur2_random",
     "queue.buffering.max.messages": 1_000_000,
     "message.max.bytes": 2_000_000,
-    # Errors only. Otherwise the client logs warnings while it retries against a broker that has just started.
+    # Log errors only. Otherwise the client logs warnings while it retries requests to a broker that has just started.
     "log_level": 3,
 }
 Headers = list[tuple[str, str | bytes | None]]
@@ -43,7 +43,7 @@ class SendLog:
     failed: int = 0
     measured_seconds: float = 0
     lags_ms: list[float] = field(default_factory=list)
-    """Delay from intended to actual send time of each record of the measured part."""
+    """Delay between the intended and the actual send time of each record in the measured part."""
 
     def measured_from_ms(self, settings: Settings) -> float:
         """Return the start of the measured part in UTC milliseconds."""
@@ -58,13 +58,13 @@ class SendLog:
 def send(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> None:
-    """Send `records` on schedule until they end or `stop` is set, then flush; `log` is updated with each record."""
+    """Send `records` on schedule until the records end or `stop` is set, then flush; update `log` with each record."""
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
         log.failed += error is not None
 
-    # A monotonic clock: adjustments of the system clock do not change the schedule.
+    # A monotonic clock, because adjustments of the system clock must not change the schedule.
     start = time.monotonic() + log.started_at - time.time()
     for record in records:
         wait_seconds = start + record.send_at - time.monotonic()
@@ -82,7 +82,7 @@ def send(
 
 
 def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
-    """Yield the records of a run; without end if the run ends with Ctrl-C."""
+    """Yield the records of a run; if the run ends with Ctrl-C, the sequence of records is endless."""
     settings = traffic.settings
     if not settings.duration:
         return traffic.records()
@@ -94,7 +94,7 @@ def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
 def sending(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> Iterator[threading.Thread]:
-    """Send `records` in a thread while the block runs, then wait for the thread; an error in the block stops it."""
+    """Send `records` in a thread while the block runs, then join the thread; an error in the block stops the thread."""
     sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, log, stop), daemon=True)
     sender.start()
     try:

@@ -151,7 +151,7 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
     ),
     "same-version-different-content": (
         lambda x: x.record_result({**x.results[SLOT], "code": "pending"}, T),
-        f"{SLOT} was written twice with the same version and different content",
+        f"{SLOT} was written twice with the same version but different content",
     ),
     "counted-twice": (
         lambda x: x.results.update({"other": {**x.results[SLOT], "result_id": "other"}}),
@@ -165,15 +165,15 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
     "credit-not-final": (lambda x: change(x.credits, final=False), f"{ORDER} is not final"),
     "wrong-shares": (
         lambda x: change(x.credits, credits=[{**x.credits[ORDER]["credits"][0], "credit_millionths": 999_999}]),
-        "attributed: credit_millionths add up to 999999 instead of 1000000",
+        "attributed, but its credit_millionths add up to 999999 instead of 1000000",
     ),
     "wrong-money": (
         lambda x: change(x.credits, credits=[{**x.credits[ORDER]["credits"][0], "value_micros": 6}]),
-        "attributed: value_micros add up to 6 instead of 7",
+        "attributed, but its value_micros add up to 6 instead of 7",
     ),
     "credit-of-unattributed-order": (
         lambda x: change(x.credits, code="unattributed"),
-        "unattributed: value_micros add up to 7 instead of 0",
+        "unattributed, but its value_micros add up to 7 instead of 0",
     ),
     "wrong-value": (lambda x: change(x.credits, value_micros=8), f"{ORDER} differs: value_micros is 8 instead of 7"),
     "conversion-lost": (
@@ -182,7 +182,7 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
     ),
     "invented-order": (
         lambda x: x.record_credit({**x.credits[ORDER], "result_id": "other/a/o"}),
-        "credit other/a/o has no conversion",
+        "credit other/a/o has no conversion in the replay",
     ),
     "count-missing": (lambda x: x.counts.clear(), "is missing; expected slots 2, delivered 1, reserved 0"),
     "count-too-high": (

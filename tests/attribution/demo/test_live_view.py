@@ -73,7 +73,8 @@ def test_cap_is_printed_once_and_its_reopening_counted() -> None:
     view.update(RunLog())
 
     lines = text.getvalue().splitlines()
-    line = "    5 s cap reached: campaign-3 has 8 delivered and 2 reserved of 10 impressions; its requests are resold"
+    line = "    5 s cap reached: campaign-3 has 8 delivered and 2 reserved of 10 impressions; "
+    line += "its next requests are resold"
     assert line == lines[0]
     assert "caps reached 2, reopened 1" in lines[1]
     assert 2 == len(lines)

@@ -51,7 +51,9 @@ def test_publish_writes_nothing_for_an_invalid_run(tmp_path: Path, faulty: Repor
     """A run with differences, or an interrupted one, leaves the published file alone."""
     path = tmp_path / "demo.json"
 
-    with pytest.raises(ValueError, match=rf"the micro-batch run has {fault}, so .*demo\.json was not written"):
+    with pytest.raises(
+        ValueError, match=rf"the micro-batch run is invalid \(it has {fault}\), so .*demo\.json was not written"
+    ):
         publish(OPTIONS, report("real-time", 5, []), faulty, path)
 
     assert not path.exists()

@@ -17,7 +17,7 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
     for fact in (
         "filled 1, unfilled 1",
         "attributed 2, duplicate 1",
-        "2 attributed orders worth 5.000001, of which 5.000001 credited to touches",
+        "2 attributed orders are worth 5.000001, of which 5.000001 is credited to touches",
         "2 orders compared with the rule, 1 excluded",
         "4 touches arrived too late for credit",
         "result x is missing",
@@ -26,9 +26,9 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
         "pauses of kafka_to_events at batch boundaries: 250, 90 ms",
         "4 rows upserted in 3 commits",
         "p50 2 p99 5",
-        "over-delivered: 1 impressions beyond goals of 10",
-        "CPU in the 60 s of the measured part: 0.90 of 2 cores (Spark 0.80, Kafka 0.10)",
-        "all programs of the machine 1.20",
+        "over-delivered: 1 impressions beyond the total goal of 10",
+        "CPU use in the measured part of 60 s: 0.90 of 2 cores (Spark 0.80, Kafka 0.10)",
+        "all programs on the machine used 1.20 cores",
     ):
         assert fact in text
     assert ["campaign-0", "10", "11", "1", "1.10", "40", "s", "1"] in [line.split() for line in text.splitlines()]
@@ -69,7 +69,8 @@ def test_comparison_reports_over_delivery_of_each_mode(capsys: pytest.CaptureFix
 
     lines = [line for line in capsys.readouterr().out.splitlines() if "over-delivered" in line]
     at_rate = "over-delivered at 150 records/s:"
+    no_ratio = "(no ratio: real-time mode over-delivered none)"
     assert [
-        f"{at_rate} 2 impressions in real-time mode, 60 in micro-batch (30.0x)",
-        f"{at_rate} 0 impressions in real-time mode, 60 in micro-batch (no ratio: real-time mode delivered none)",
+        f"{at_rate} 2 impressions in real-time mode, 60 in micro-batch mode (30.0x)",
+        f"{at_rate} 0 impressions in real-time mode, 60 in micro-batch mode {no_ratio}",
     ] == lines

@@ -135,5 +135,6 @@ def test_pacing_index_compares_with_an_even_plan(now: int, index: float | None) 
 @pytest.mark.parametrize(("impressions", "ends_at"), [(0, 3_000), (100, 1_000)], ids=["nothing", "no time"])
 def test_goal_without_pacing_index_is_rejected(impressions: int, ends_at: int) -> None:
     """The message names the campaign and the remedy."""
-    with pytest.raises(ValueError, match=r"the goal of 'c' is .* use at least 1 impression and an end after the start"):
+    remedy = "use at least 1 impression and an end after the start"
+    with pytest.raises(ValueError, match=rf"the goal of 'c' is invalid .* {remedy}"):
         Goal("c", impressions, 1_000, ends_at)
