@@ -60,7 +60,7 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return the files in `root` that are missing or do not match the manifest, because an installed copy would be wrong."""
+    """Return the files in `root` that are missing or do not match the manifest; a copy of them would be wrong."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, (_, expected) in manifest.read(root).items():

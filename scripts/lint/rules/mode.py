@@ -126,7 +126,7 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
     """
     Checks for `current_timestamp()` in latency calculations of real-time queries.
 
-    Why: `current_timestamp()` is constant during a batch, so with the default interval its value is up to five minutes old.
+    Why: `current_timestamp()` is constant during a batch, so by default its value is up to five minutes old.
 
     Example:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))

@@ -100,7 +100,7 @@ def python_udf(module: Module) -> Iterator[Problem]:
     """
     Checks for Python and pandas functions in real-time queries on open-source Spark.
 
-    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows Python functions.
+    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows this operator.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
