@@ -25,7 +25,8 @@ from examples.attribution.settings import Settings
 from examples.realtime.timers import move_timer
 
 EVENT = StructType([EVENTS[name] for name in HISTORY])
-STATE_FIELDS = ("others", "evaluated_at", "last_record_at", "next_timer_at")
+# In the order of the tuple that `_store` writes. Checkpoints contain these names, so they are not renamed.
+STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
 """The first request or null, the number of other records, the two times of the transaction, and its timer's time."""
 
