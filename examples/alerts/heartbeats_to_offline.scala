@@ -54,7 +54,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
       if (last.raised) {
         seen.clear()
         Some(change(device, "forgotten", last, last, now))
-      } else if (now < dueTs(last)) { // A heartbeat arrived after the timer was set. One timer per second is cheaper than two writes per heartbeat.
+      } else if (now < dueTs(last)) { // One timer per second is cheaper than two writes for each newer heartbeat.
         getHandle.registerTimer(dueTs(last))
         None
       } else {

@@ -1,1 +1,1 @@
-"""Benchmarks: one program per module, and the packages that they share."""
+"""Benchmarks: one module per program, and the packages that the programs share."""

@@ -1,8 +1,9 @@
 """
-Measure Spark alone, without Kafka: from sending a record to a statistic that counts it: `make bench-engine-only`.
+Measure Spark without Kafka, from the due time of a record to a statistic that counts the record.
 
-Writes a table and `engine_only.json`. Exit status 1 if a statistic is missing or wrong.
-Only micro-batch and real-time mode are measured: the other modes on OSS 4.3.0 do not support aggregations.
+Run it with `make bench-engine-only`.
+The program prints a table and writes `engine_only.json`. It exits with status 1 if a statistic is missing or wrong.
+Only micro-batch mode and real-time mode are measured, because the other modes of OSS 4.3.0 do not support aggregations.
 """
 
 import sys
@@ -24,12 +25,12 @@ from examples.services.spark import build_session
 
 DRAIN_SECONDS = 60
 WORKLOAD = "statistics"
-"""The workload that `--filter` compares with."""
+"""Name of the only workload, for `--filter`."""
 
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark; the defaults are those of a full run."""
+    """Options of this benchmark. The defaults are for a full run."""
 
     duration: float = 60
     warm_up_seconds: float = 20
@@ -68,9 +69,10 @@ def _measure(options: Options) -> int:
 
 
 def run_problems(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the problems that make runs invalid."""
+    """Return all problems that make a run invalid."""
     return [
-        f"run {number} ({run['engine']}): {run['missing']} records without statistic, {run['wrong']} wrong statistics"
+        f"run {number} ({run['engine']}): {run['missing']} records have no statistic, and "
+        f"{run['wrong']} statistics are wrong"
         for number, run in enumerate(runs, 1)
         if run["missing"] or run["wrong"]
     ]

@@ -1,7 +1,8 @@
 """
-Measure the latency of Spark's execution modes, of the baseline, and of two copies of a query: `make bench-latency`.
+Measure the latency of Spark's execution modes, of the baseline, and of two copies of a query.
 
-Writes tables, `latency.json` and its charts. Exit status 1 if a run is invalid.
+Run it with `make bench-latency`.
+The program prints tables, and writes `latency.json` and its charts. It exits with status 1 if a run is invalid.
 """
 
 import sys
@@ -20,7 +21,7 @@ from examples.benchmarks.spark.variants import variants
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark; the defaults are those of a full run."""
+    """Options of this benchmark. The defaults are for a full run."""
 
     duration: float = 50
     warm_up_seconds: float = 100
@@ -29,7 +30,7 @@ class Options(RunOptions):
     rate: float = 1_000
     """Records per second."""
     arrivals: tuple[Arrivals, ...] = ("constant",)
-    """Spacing of the records; several values are measured one after the other."""
+    """Distribution of the gaps between records. Several values are measured one after the other."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,9 +1,10 @@
 """
-Measure how late alarms of silent devices are: `make bench-offline-lateness`.
+Measure the lateness of alarms for silent devices.
 
-Lateness is the append time of `offline` minus the deadline of its device. In real-time mode on OSS 4.3.0 a due timer
-fires with the next row of its state partition. Ticks provide these rows; with `--no-ticks` only the heartbeats of other
-devices do.
+Run it with `make bench-offline-lateness`.
+Lateness is the append time of `offline` minus the deadline of its device. In real-time mode of OSS 4.3.0, a due timer
+fires with the next row of its state partition. Ticks provide these rows. With `--no-ticks`, a due timer waits for the
+heartbeat of another device.
 """
 
 import json
@@ -48,13 +49,13 @@ class Options:
     duration: float = 60
     """Seconds of measured heartbeats after the warm-up."""
     quick: bool = False
-    """Run a short version."""
+    """Run a short version of the benchmark."""
     devices: int = 50
-    """Devices; each is silent for two of every four seconds."""
+    """Number of devices. Each device is silent for two of every four seconds."""
     interval_seconds: int = 300
     """Trigger interval of real-time mode in seconds, at least 5."""
     ticks: bool = True
-    """Send ticks, so due timers need not wait for the heartbeat of another device."""
+    """Send ticks, so due timers do not wait for the heartbeat of another device."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Alarms:
     silences: int
     """Periods in which a device was silent for longer than `SILENCE_MS`."""
     lateness_ms: list[int]
-    """One value for each silence that raised an alarm."""
+    """One lateness for each silence that raised an alarm."""
     false: int
     """Alarms of devices that were not silent."""
     boundaries: int
@@ -72,7 +73,7 @@ class Alarms:
 
 
 def offline_lateness(job_options: JobOptions, options: Options) -> Alarms:
-    """Let each device send heartbeats and fall silent at its own time, and compare the alarms with the append times."""
+    """Send heartbeats with silences at different times per device, and compare the alarms with the append times."""
     with ExitStack() as stack:
         spark = build_session("offline-lateness", slots=job_options.slots)
         stack.callback(spark.stop)
@@ -131,7 +132,7 @@ def _compare(options: JobOptions, query: StreamingQuery, counted_from_ms: int) -
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; return 1 if a silence raised no alarm or a device that was not silent raised one."""
+    """Print the lateness; return 1 if a silence raised no alarm or an alarm had no silence."""
     options = arguments_of(
         Options,
         arguments,

@@ -1,8 +1,8 @@
 """
 Measure the PostgreSQL sink: flushes compared with other methods, a single row, and the paths from Kafka to the table.
 
-Writes tables, `postgres_sink.json` and its chart: `make bench-postgres-sink`.
-Times end with the commit or with a reader's answer, because a row that nobody can read has not arrived.
+Run it with `make bench-postgres-sink`. The program prints tables, and writes `postgres_sink.json` and its chart.
+A measured time ends with the commit or when a reader has read the row, because only then has the row arrived.
 """
 
 import os
@@ -41,11 +41,11 @@ class Options(BenchmarkOptions):
     rate: tuple[float, ...] = (10, 500)
     """Results per second on the paths from Kafka."""
     publish: bool = False
-    """Write to references/measured."""
+    """Write the results to references/measured."""
     filter: tuple[str, ...] = ()
     """Run only flushes and paths whose name contains TEXT, for example `cold keys` or `consumer` (repeatable)."""
     scale: float = 1
-    """Share of the usual number of flushes and single rows."""
+    """Factor for the number of measured flushes and single rows."""
     max_rows: int = 10_000
     """Size of the largest flush, in rows."""
     skip_end_to_end: bool = False

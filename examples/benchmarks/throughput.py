@@ -1,7 +1,8 @@
 """
-Find the highest rate that each mode sustains, and measure latency below that rate: `make bench-throughput`.
+Find the highest rate that each mode sustains, and measure latency below that rate.
 
-Writes tables, `throughput.json` and its charts. Exit status 1 if a run is invalid.
+Run it with `make bench-throughput`.
+The program prints tables, and writes `throughput.json` and its charts. It exits with status 1 if a run is invalid.
 """
 
 import sys
@@ -19,21 +20,21 @@ from examples.benchmarks.results.table import print_cases
 from examples.benchmarks.spark.variants import variants
 
 STEP_SECONDS = 20.0
-"""Measured traffic at each rate that is tried."""
+"""Seconds of measured traffic at each rate of the search."""
 LOAD_PERCENTS = (25, 50, 75)
 """Percentages of the highest sustained rate at which latency is measured."""
 
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark; the defaults are those of a full run."""
+    """Options of this benchmark. The defaults are for a full run."""
 
     duration: float = 36
     warm_up_seconds: float = 40
     interval_seconds: float = 10
     repeats: int = 1
     rate: tuple[float, ...] = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-    """Rates to try, in records per second and in ascending order."""
+    """Rates of the search, in records per second and in ascending order."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,8 +1,9 @@
 """
-Measure how late timeouts are: `make bench-timeout-lateness`.
+Measure the lateness of timeouts.
 
-Lateness is the append time of `unfilled` minus the deadline of its slot. Timeouts run in a micro-batch query, so each
-waits for the end of the running batch and then for the next batch.
+Run it with `make bench-timeout-lateness`.
+Lateness is the append time of `unfilled` minus the deadline of its slot. Timeouts run in a micro-batch query. A due
+timeout therefore waits for the end of the running batch, and then for the next batch.
 """
 
 import json
@@ -43,11 +44,11 @@ class Options:
     rate: float = 50
     """Requests per second."""
     quick: bool = False
-    """Run a short version."""
+    """Run a short version of the benchmark."""
     interval_seconds: float = 0
-    """Trigger interval of the micro-batch query in seconds; 0 starts each batch directly after the previous one."""
+    """Trigger interval of the micro-batch query in seconds. With 0, each batch starts right after the previous one."""
     time_scale: int = 100
-    """Divisor of all windows."""
+    """Divisor of all time windows."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Lateness:
     """Lateness of timeouts after the warm-up."""
 
     requests: int
-    """Requests; none of them gets an impression."""
+    """Number of requests. No request gets an impression."""
     lateness_ms: list[int]
-    """One value for each request that timed out."""
+    """One lateness for each request that timed out."""
     batches_ms: list[int]
     """Durations of the batches."""
 
@@ -119,7 +120,7 @@ def _send(settings: Settings, producer: Producer, seconds: float, sent_ms: list[
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; return 1 if a request did not time out."""
+    """Print the lateness; return 1 if a request did not time out."""
     options = arguments_of(
         Options,
         arguments,

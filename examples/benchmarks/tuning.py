@@ -1,7 +1,8 @@
 """
-Measure real-time mode with one setting changed at a time: `make bench-tuning`.
+Measure real-time mode with one setting changed at a time.
 
-Writes tables, `tuning.json` and its charts. Exit status 1 if a run is invalid.
+Run it with `make bench-tuning`.
+The program prints tables, and writes `tuning.json` and its charts. It exits with status 1 if a run is invalid.
 """
 
 import sys
@@ -21,13 +22,13 @@ from examples.benchmarks.spark.variants import recommended
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark; the defaults are those of a full run."""
+    """Options of this benchmark. The defaults are for a full run."""
 
     duration: float = 22
     warm_up_seconds: float = 20
     interval_seconds: float = 6
     repeats: int = 2
-    # With all cores busy, every setting that saves CPU time would look good, and no other would show an effect.
+    # If all cores were busy, only settings that save CPU time would show an effect.
     rate: float = 300
     """Records per second."""
 

@@ -79,7 +79,9 @@ def read_topic(
         consumer.assign(partitions)
         wait_until(is_read, deadline_seconds, f"{max(min_records, 1)} or more records in {', '.join(topics)}")
     except TimeoutError as error:
-        raise TimeoutError(f"{error}; read {len(records)}; check that broker and writer are running") from error
+        raise TimeoutError(
+            f"{error}, but only {len(records)} arrived; check that the broker and the writer are running"
+        ) from error
     finally:
         consumer.close()
     return records

@@ -44,5 +44,5 @@ def test_missing_or_wrong_statistics_make_a_run_invalid(statistics: list[list[in
     counted_us, found_wrong = counting_times(np.array(statistics), 2)
     run = {"engine": "real-time", "missing": int((counted_us == 0).sum()), "wrong": found_wrong}
 
-    expected = f"run 1 (real-time): {missing} records without statistic, {wrong} wrong statistics"
+    expected = f"run 1 (real-time): {missing} records have no statistic, and {wrong} statistics are wrong"
     assert [expected] == run_problems([run])

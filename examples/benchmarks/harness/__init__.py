@@ -1,1 +1,1 @@
-"""Run benchmarks: command-line options, engines, load, verification."""
+"""Run benchmarks: command-line options, engines, load generator and verification."""

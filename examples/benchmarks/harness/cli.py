@@ -1,7 +1,7 @@
 """
 Command-line options that all benchmarks share.
 
-A real-time run must span several trigger intervals; otherwise it contains no batch boundary.
+A real-time run must last several trigger intervals. Otherwise the run contains no batch boundary.
 """
 
 import sys
@@ -15,7 +15,7 @@ from examples.command_line import arguments_of
 
 INTERRUPTED = 130
 QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
-"""Defaults with `--quick`."""
+"""Default values that `--quick` changes."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class BenchmarkOptions:
     duration: float = 60
     """Seconds of measured traffic in each run."""
     quick: bool = False
-    """Run a short version."""
+    """Run a short version of the benchmark."""
     publish: bool = False
-    """Write to references/measured if all runs are valid."""
+    """Write the results to references/measured if all runs are valid."""
     filter: tuple[str, ...] = ()
     """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
 
@@ -38,23 +38,23 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True)
 class RunOptions(BenchmarkOptions):
-    """Options of the benchmarks that run engines; a program redefines the defaults."""
+    """Options of the benchmarks that run engines. Each program redefines the defaults."""
 
     duration: float = 60
-    """Seconds of measured traffic in each run; at least 3.5 trigger intervals, to contain enough batch boundaries."""
+    """Seconds of measured traffic in each run. Use at least 3.5 trigger intervals for enough batch boundaries."""
     warm_up_seconds: float = 100
     """
-    Seconds of traffic before the measured part; longer than the trigger interval.
+    Seconds of traffic before the measured part. Use more than one trigger interval.
 
-    The first boundary runs cold code. A new aggregation starts slowly and must also process the records that queued up
-    meanwhile: its p50 was still 1.6 s after six seconds of traffic, and 16 ms after twelve.
+    The JVM has not compiled the code of the first boundary. A new aggregation starts slowly and must also process the
+    records that have queued up. Its p50 was still 1.6 s after 6 s of traffic, and 16 ms after 12 s.
     """
     interval_seconds: float = 12
     """Trigger interval of real-time mode in seconds."""
     repeats: int = 3
-    """Runs of each case; their order alternates."""
+    """Number of runs of each case. The order of the cases alternates."""
     partitions: int = 2
-    """Partitions of each topic."""
+    """Number of partitions of each topic."""
 
 
 Options = TypeVar("Options", bound=BenchmarkOptions)
@@ -77,7 +77,7 @@ def parse(
 
 
 def exit_status(measure: Callable[[], int]) -> int:
-    """Run a benchmark and return its exit status; turn an expected error or Ctrl-C into a message."""
+    """Run a benchmark and return its exit status. Print a message after an expected error or Ctrl-C."""
     try:
         return measure()
     except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:

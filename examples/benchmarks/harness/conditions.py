@@ -16,7 +16,7 @@ from examples.services.packages import broker_jars
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:
-    """Return everything that the numbers depend on, except the settings of each engine."""
+    """Return the conditions that affect the results, except the settings of each engine."""
     values = {name: value for name, value in asdict(options).items() if name not in {"filter", "publish"}}
     values["duration_seconds"] = values.pop("duration")
     if isinstance(values.get("rate"), tuple):
@@ -25,7 +25,7 @@ def conditions(options: BenchmarkOptions) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Return the date, the size of the machine, and all versions."""
+    """Return the date, the size of the machine, and the software versions."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "cores": psutil.cpu_count(),

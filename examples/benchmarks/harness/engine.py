@@ -1,9 +1,9 @@
 """
-The interface of a benchmarked engine: processes of its own, and the progress of its batches.
+The interface of a benchmarked engine: its separate processes, and the progress of its batches.
 
 An engine is a function that takes a `Run` and returns a context manager of an `Engine`. It reads the source topic from
 the beginning and yields when it is ready; the harness then sends warm-up traffic.
-Latency is measured outside the engine, because the progress of real-time mode on OSS 4.3.0 contains none.
+Latency is measured outside the engine, because the progress of real-time mode on OSS 4.3.0 contains no latencies.
 """
 
 import json
@@ -25,43 +25,43 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one engine, on topics and in a folder that nothing else uses."""
+    """One run of one engine. No other run uses its topics and its folder."""
 
     bootstrap_servers: str
     source: str
     target: str
     rejected: str
     partitions: int
-    """Partitions of each topic."""
+    """Number of partitions of each topic."""
     workload: Workload
     folder: Path
-    """Empty at the start; holds checkpoints, state and logs, and is deleted after the run."""
+    """Folder for checkpoints, state and logs. It is empty at the start and deleted after the run."""
     middle: str = ""
     """Topic between the two queries of the workload `two hops`."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine: its processes, and the files to which they append one line of JSON per finished batch."""
+    """A running engine: its processes, and the files to which they append one line of JSON for each finished batch."""
 
     children: tuple[Child, ...]
     batches: tuple[Path, ...] = ()
 
     def pids(self) -> list[int]:
-        """Return the ids of its processes, without their descendants."""
+        """Return the ids of the engine's processes, without their descendants."""
         return [child.pid for child in self.children]
 
     def raise_if_failed(self) -> None:
-        """Raise RuntimeError with the end of the log if one of its processes has ended."""
+        """Raise RuntimeError with the last lines of a log if a process of the engine has ended."""
         for child in self.children:
             if not child.is_running():
                 raise RuntimeError(
                     f"{child.name} ended during a run, so nothing was measured; its log shows the reason. "
-                    f"The end of {child.log_path}:\n{log_tail(child.log_path)}"
+                    f"Last lines of {child.log_path}:\n{log_tail(child.log_path)}"
                 )
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return the progress of all finished batches, oldest first; empty for an engine without batches."""
+        """Return the progress of all finished batches, oldest first. An engine without batches has no progress."""
         lines = [
             line
             for path in self.batches
@@ -78,16 +78,16 @@ Start = Callable[[Run], AbstractContextManager[Engine]]
 
 @contextmanager
 def fresh_run(bootstrap_servers: str, workload: Workload, partitions: int, folder: Path) -> Iterator[Run]:
-    """Create topics with append timestamps, check that they have them, and delete the topics afterwards."""
+    """Create topics, check that they store append times, and delete the topics when the block ends."""
     prefix = f"bench-{uuid.uuid4().hex[:8]}"
     topics = [f"{prefix}-{role}" for role in ("in", "out", "rejected", "middle")]
     source, target, rejected, middle = topics
     ensure_topics(bootstrap_servers, topics, partitions)
     try:
-        require_append_time(bootstrap_servers, topics, "delete it and start again")
+        require_append_time(bootstrap_servers, topics, "delete the topic and start again")
         yield Run(bootstrap_servers, source, target, rejected, partitions, workload, folder, middle)
     finally:
-        # Errors only: at its end the client would otherwise log events that nobody requested.
+        # The client logs only errors. Otherwise it would log unrequested events when it ends.
         admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
         for deleted in admin.delete_topics(topics).values():
             deleted.result(TIMEOUT_SECONDS)

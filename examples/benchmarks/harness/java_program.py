@@ -1,7 +1,7 @@
 """
 Compile the Java programs in `java/` when they are needed, and keep the classes in the cache.
 
-The load generator must send with a precision of 0.1 ms on a busy machine; a Java thread does, a Python thread does not.
+The load generator must send with a precision of 0.1 ms on a busy machine. Java threads can, but Python threads cannot.
 """
 
 import os
@@ -18,7 +18,7 @@ MIN_JAVA = "17"
 
 
 def compiled(source: Path, jars: Iterable[Path]) -> Path:
-    """Return the folder with the classes of `source`; raises RuntimeError without a compiler or if it fails."""
+    """Return the folder with the classes of `source`; raise RuntimeError if the compiler is missing or fails."""
     class_path = os.pathsep.join(map(str, jars))
     digest = sha256(source.read_bytes() + class_path.encode()).hexdigest()[:16]
 
@@ -27,18 +27,18 @@ def compiled(source: Path, jars: Iterable[Path]) -> Path:
         if not javac.exists():
             raise RuntimeError(
                 f"the Java in {java_home()} has no compiler, so {source.name} cannot be compiled and nothing can be "
-                f"measured; install a JDK {MIN_JAVA} or newer (Debian: default-jdk-headless), or set JAVA_HOME to one"
+                f"measured; install JDK {MIN_JAVA} or newer (Debian: default-jdk-headless), or set JAVA_HOME to a JDK"
             )
         command = [str(javac), "--release", MIN_JAVA, "-d", str(folder), "-cp", class_path, str(source)]
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
-            raise RuntimeError(f"{source} does not compile; correct it:\n{finished.stderr}")
+            raise RuntimeError(f"{str(source)!r} does not compile; correct these errors:\n{finished.stderr}")
 
     return cached_folder(f"classes/{source.stem}-{digest}", fill)
 
 
 def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], arguments: Iterable[str]) -> list[str]:
-    """Return the command that runs one of the programs with `jars`, logging warnings only."""
+    """Return the command that runs one of the Java programs with `jars`. The program logs only warnings and errors."""
     classes = compiled(SOURCES_DIR / f"{main_class}.java", jars)
     class_path = os.pathsep.join(map(str, (classes, *jars)))
     log_level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
@@ -46,5 +46,5 @@ def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], 
 
 
 def client_command(main_class: str, arguments: Iterable[str], options: Sequence[str] = ()) -> list[str]:
-    """Return the command that runs one of the programs with the broker's own client library."""
+    """Return the command that runs one of the Java programs with the client library of the broker."""
     return java_command(main_class, broker_jars(), options, arguments)

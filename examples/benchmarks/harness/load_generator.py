@@ -1,7 +1,7 @@
 """
-Send records in an open loop, and record when each was due, sent, appended and answered.
+Send records in an open loop, and store when each record was due, sent and appended, and when its output arrived.
 
-A record that is due while the engine pauses is sent on time all the same, and its latency counts from the due time.
+A record that is due during a pause of the engine is still sent on time. Its latency counts from the due time.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from examples.services.child import Child, log_tail, start_child
 HEAP_OPTIONS = ("-Xms512m", "-Xmx2g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=10")
 MIN_OPTIMIZED_WARM_UP_SECONDS = 20
 QUICK_COMPILER_OPTION = "-XX:TieredStopAtLevel=1"
-"""For shorter warm-ups: the optimizing compiler first takes seconds of CPU time."""
+"""For shorter warm-ups, because the optimizing compiler first takes seconds of CPU time."""
 TIMES_PER_RECORD = 5
 TIMES_FILE = "record_times.bin"
 
 
 @contextmanager
 def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
-    """Start the load generator; it ends when the last answer has arrived or is overdue."""
+    """Start the load generator. It ends when the last output has arrived or is overdue."""
     arguments = [
         *(run.bootstrap_servers, run.source, run.target, run.rejected, run.partitions, run.workload),
         *(traffic.records, traffic.rate, traffic.arrivals, traffic.drain_seconds, run.folder / TIMES_FILE),
@@ -43,11 +43,11 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
 
 
 def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
-    """Return the times that a load generator has written; raises RuntimeError if it failed."""
+    """Return the times that the load generator has written; raise RuntimeError if it failed."""
     path: Path = run.folder / TIMES_FILE
     if not path.exists():
         raise RuntimeError(
-            f"the load generator failed, so nothing was measured. The end of {generator.log_path}:\n"
+            f"the load generator failed, so nothing was measured. Last lines of {generator.log_path}:\n"
             f"{log_tail(generator.log_path)}"
         )
     values = np.fromfile(path, dtype=">i8").astype(np.int64)
@@ -57,7 +57,7 @@ def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
 
 
 def needs_answer(run: Run, traffic: Traffic) -> npt.NDArray[np.bool_]:
-    """Return a mask of the records that need an answer: an aggregation drops invalid ones."""
+    """Return a mask of the records that need an output. An aggregation drops invalid records."""
     seqs = np.arange(traffic.records)
     is_valid = seqs % INVALID_EVERY != INVALID_EVERY - 1
     return is_valid if run.workload == "stateful" else np.ones_like(seqs, dtype=bool)

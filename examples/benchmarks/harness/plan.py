@@ -1,8 +1,8 @@
 """
 Run the cases of a benchmark one after the other on one broker, and show the progress.
 
-Repeats alternate, forwards and then backwards, so a busy moment of the machine does not affect only one engine.
-A run whose records were sent late is repeated, and the late attempt is kept with the result.
+Repeats run the cases alternately forwards and backwards, so a busy period of the machine does not affect only one
+engine. A run whose records were sent late is repeated, and the result also contains the late attempt.
 """
 
 import time
@@ -22,29 +22,29 @@ from examples.benchmarks.results.run_result import RunResult
 from examples.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
-"""Minimum time of a run besides its traffic: engine start with empty batches, last answers, verification."""
+"""Minimum time of a run in addition to its traffic: engine start with empty batches, last outputs, verification."""
 WIDTH = 160
 MAX_LATE_RUNS = 2
-"""Retries of a late run; a run that is late once more is late because the engine leaves the sender no CPU time."""
+"""Retries of a late run. If all retries are late, the cause is the engine, which leaves the sender no CPU time."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One case with its traffic."""
+    """One case and the traffic of its run."""
 
     case: Case
     traffic: Traffic
 
 
 def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Return each case with each traffic, `repeats` times, in an order that is reversed after each repeat."""
+    """Combine each case with each traffic, and return the runs `repeats` times, in an order that reverses each time."""
     return back_and_forth([PlannedRun(case, traffic) for traffic in traffics for case in cases], repeats)
 
 
 def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
-    """Return the items `repeats` times, forwards and backwards in turn."""
+    """Return the items `repeats` times, alternately forwards and backwards."""
     return [item for repeat in range(repeats) for item in (items if repeat % 2 == 0 else reversed(items))]
 
 
@@ -57,11 +57,11 @@ class PlanProgress:
     done: int = 0
     run_started_at: float = 0.0
     overheads: list[float] = field(default_factory=list)
-    """Seconds that each run took besides its traffic; the baseline, which is first, takes far fewer than an engine."""
+    """Seconds of each run in addition to its traffic. The baseline runs first and takes much less than an engine."""
     _bar: Progress = field(init=False)
 
     def __post_init__(self) -> None:
-        """Create the bar without showing it."""
+        """Create the progress bar, but do not show it yet."""
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("about {task.fields[left]} left"))
         self._bar = Progress(*columns, console=self.console, transient=True, auto_refresh=False)
         self._task = self._bar.add_task("", left="")
@@ -76,7 +76,7 @@ class PlanProgress:
             yield self
 
     def begin(self) -> None:
-        """Announce the next run."""
+        """Show the name of the next run and the remaining time."""
         case, traffic = self.plan[self.done].case, self.plan[self.done].traffic
         self.run_started_at = time.monotonic()
         position = f"{self.done + 1}/{len(self.plan)}"
@@ -111,7 +111,7 @@ class PlanProgress:
 
 
 def run_plan(plan: Sequence[PlannedRun], partitions: int, console: Console) -> list[RunResult]:
-    """Do all runs on a broker of their own, in order; raises RuntimeError if an engine fails."""
+    """Do all runs in order on a separate broker; raise RuntimeError if an engine fails."""
     if not plan:
         return []
     with warm_broker(plan[0].traffic, partitions, console) as bootstrap_servers:
@@ -120,10 +120,10 @@ def run_plan(plan: Sequence[PlannedRun], partitions: int, console: Console) -> l
 
 @contextmanager
 def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator[str]:
-    """Start a broker, send it the warm-up of `traffic`, and yield its address."""
+    """Start a broker, send the warm-up of `traffic` to the broker, and yield its address."""
     with kafka_broker() as bootstrap_servers:
         console.print("warming up the broker")
-        # The code of a new broker is not compiled yet, which would make the first engine look slow.
+        # The JVM of a new broker has not compiled its code yet, so the first engine would appear slow.
         run_case(bootstrap_servers, baseline_case(), replace(traffic, duration_seconds=1), partitions)
         yield bootstrap_servers
 
@@ -131,7 +131,7 @@ def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator
 def run_on_broker(
     bootstrap_servers: str, plan: Sequence[PlannedRun], partitions: int, console: Console
 ) -> list[RunResult]:
-    """Do all runs in order; repeat late ones."""
+    """Do all runs in order, and repeat late runs."""
     progress = PlanProgress(plan, console)
     with progress.shown():
         return [_run(bootstrap_servers, run, partitions, progress) for run in plan]

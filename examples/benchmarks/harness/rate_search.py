@@ -1,7 +1,7 @@
 """
 Find the highest rate that an engine sustains.
 
-At the limit, latency is the length of a queue, so engines are compared below it.
+At the highest rate, latency only shows the length of a queue, so engines are compared below this rate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,22 +21,22 @@ STEP_FIELDS = (
     *("workload", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms"),
     *("missing", "wrong", "achieved_share", "engine_cores"),
 )
-"""Numbers that are kept for each rate that was tried."""
+"""Fields of a result that are stored for each tested rate."""
 MAX_TRIES = 2
-"""A pause of the machine delays the sender once; an engine that leaves it no CPU time delays it again."""
+"""A pause of the machine delays the sender only once. An engine that leaves the sender no CPU time delays it again."""
 MAX_GROWTH_MS = 250.0
 """
-Allowed difference between the medians of the first and the last quarter of a step: a pause of the machine can cause it.
+Allowed increase of the median from the first to the last quarter of a step, which a pause of the machine can cause.
 """
 MAX_FINAL_MS = 1_000.0
 """
-Highest allowed median of the last quarter. With a longer queue, records are answered after the last one was sent. The
-load generator then leaves its CPU share to the engine, so latency falls although the engine never kept up.
+Highest allowed median of the last quarter. With a longer queue, outputs arrive after the last record was sent. The load
+generator then leaves its share of CPU time to the engine, so latency falls although the engine never kept up.
 """
 
 
 def is_sustained(result: RunResult) -> bool:
-    """Return whether the engine kept up: all answers correct, at the requested rate, sent on time, and no queue."""
+    """Return whether the engine kept up: correct outputs, requested rate, records sent on time, and no long queue."""
     numbers = result.numbers
     is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
     if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:
@@ -59,7 +59,7 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
 def find_limit(
     bootstrap_servers: str, case: Case, rates: Sequence[float], traffic: Traffic, partitions: int, console: Console
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Return the highest rate that an engine sustains, or 0, and the numbers of each rate that was tried."""
+    """Return the highest rate that an engine sustains (0 if none), and the results of each tested rate."""
     steps = []
 
     def keeps_up(rate: float) -> bool:

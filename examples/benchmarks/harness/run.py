@@ -1,7 +1,7 @@
 """
-Run one case: create topics, start the engine, send traffic, and compare every answer with the replay.
+Run one case: create topics, start the engine, send traffic, and compare every output with the replay.
 
-Runs are short compared with a production interval, so a run must contain several batch boundaries to be representative.
+A run must contain several batch boundaries to be representative, because it is short compared with production.
 """
 
 import tempfile
@@ -30,18 +30,18 @@ TICK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Case:
-    """One engine with one workload."""
+    """One engine that runs one workload."""
 
     engine: str
     """Name of the engine in tables."""
     workload: Workload
     start: Start
     intervals: Mapping[str, float] = field(default_factory=dict)
-    """Trigger intervals in seconds by query name; empty for an engine without batch boundaries."""
+    """Trigger interval in seconds of each query; empty for an engine without batch boundaries."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the engine, to be published with the results."""
+    """Settings of the engine, which are published with the results."""
     partitions: int | None = None
-    """Partitions of each topic, if they differ from the other cases."""
+    """Number of partitions of each topic, if it differs from the other cases."""
 
 
 def run_case(
@@ -51,7 +51,7 @@ def run_case(
     partitions: int = 2,
     on_tick: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Do one run, calling `on_tick` twice a second; raises RuntimeError if the engine or the load generator fails."""
+    """Do one run and call `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,

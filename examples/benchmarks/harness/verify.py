@@ -1,7 +1,7 @@
 """
 Compare every output of a run with the replay of its input in plain Python.
 
-An engine may repeat outputs and may merge those of one transaction. It must not lose, invent or change any.
+An engine may repeat outputs and may merge the outputs of one transaction. It must not lose, invent or change outputs.
 """
 
 import json
@@ -21,16 +21,16 @@ MAX_EXAMPLES = 3
 
 @dataclass
 class Verification:
-    """Number of outputs, and of those that differ from the replay."""
+    """Number of outputs, and number of outputs that differ from the replay."""
 
     outputs: int = 0
     wrong: int = 0
     examples: list[str] = field(default_factory=list)
-    """The first few wrong outputs."""
+    """Descriptions of the first few wrong outputs."""
 
 
 def verify(run: Run) -> Verification:
-    """Read both output topics from the beginning to the end, and compare each output with the replay."""
+    """Read the target topic and the reject topic completely, and compare each output with the replay."""
     verification = Verification()
     for message in _outputs(run):
         verification.outputs += 1
@@ -52,7 +52,7 @@ def _outputs(run: Run) -> Iterator[Message]:
             "bootstrap.servers": run.bootstrap_servers,
             "group.id": "verify",
             "enable.auto.commit": False,
-            # A fetch for the previous partition, which has no more records, would delay the next one by half a second.
+            # A fetch from a partition without further records would delay the next partition by half a second.
             "fetch.wait.max.ms": 10,
         }
     )

@@ -1,5 +1,5 @@
 """
-The workloads of the benchmarks in plain Python: their input records, and the correct answer to each.
+The workloads of the benchmarks in plain Python: the input records, and the correct output for each record.
 
 Latencies are comparable only between engines that do the same work, so every output is compared with this replay.
 """
@@ -9,19 +9,19 @@ from typing import Any, Literal
 
 Workload = Literal["echo", "stateless", "stateful", "two hops"]
 """
-`echo`: copy the record; this is the baseline.
+`echo`: copy the record. This is the workload of the baseline.
 `stateless`: decode, validate, project and route. One output per record, in the target topic or the reject topic.
-`stateful`: per transaction, the first request, the number of impressions, all sequence numbers and the last time.
-One output per valid record, or one for several records in an engine that merges.
+`stateful`: for each transaction, the first request, the number of impressions, all sequence numbers and the last time.
+One output per valid record, or one output for several records if the engine merges outputs.
 `two hops`: `stateless` followed by `stateful`, with a topic in between.
 """
 
 KINDS = ("request", "impression", "click", "complete")
 OPEN_TRANSACTIONS = 1_000
-"""Transactions that are open at the same time; each has one record of each kind."""
+"""Number of transactions that are open at the same time. Each transaction has one record of each kind."""
 BLOCK = OPEN_TRANSACTIONS * len(KINDS)
 INVALID_EVERY = 101
-"""A prime number, so the invalid records are spread over all kinds and all transactions."""
+"""A prime number, so invalid records are spread over all kinds and all transactions."""
 UNKNOWN_KIND = "unknown"
 FIRST_TS = 1_700_000_000_000
 
@@ -32,7 +32,7 @@ def is_valid(seq: int) -> bool:
 
 
 def transaction(seq: int) -> str:
-    """Return the transaction of a record; it is the Kafka key even where the value has no id."""
+    """Return the transaction of a record. The Kafka key of a record is its transaction, even if the value has no id."""
     return f"t{seq // BLOCK * OPEN_TRANSACTIONS + seq % OPEN_TRANSACTIONS}"
 
 
@@ -42,7 +42,7 @@ def record(seq: int) -> str:
 
     For example {"id":"t17","seq":1017,"kind":"impression","ts":1700000001017,"amount":17}
     """
-    # Half of the invalid records have no id, the others have an unknown kind.
+    # Half of the invalid records have no id. The other half have an unknown kind.
     has_id = is_valid(seq) or seq // INVALID_EVERY % 2 == 1
     kind = KINDS[seq % BLOCK // OPEN_TRANSACTIONS] if is_valid(seq) or not has_id else UNKNOWN_KIND
     start = f'{{"id":"{transaction(seq)}","seq"' if has_id else '{"seq"'
@@ -50,7 +50,7 @@ def record(seq: int) -> str:
 
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
-    """Return the correct answer to a record, or None if it needs none; an absent field and null mean the same."""
+    """Return the correct output for a record, or None if it needs no output. A null field equals a missing field."""
     if workload == "echo":
         return dict(json.loads(record(seq)))
     if is_valid(seq):
@@ -62,7 +62,7 @@ def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
 
 
 def is_rejected(workload: Workload, seq: int) -> bool:
-    """Return whether the answer belongs in the reject topic."""
+    """Return whether the output for the record belongs in the reject topic."""
     return workload in {"stateless", "two hops"} and not is_valid(seq)
 
 

@@ -1,8 +1,9 @@
 """
-Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline: `make bench-other-engines`.
+Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
 
-Writes tables, `other_engines.json` and its charts. Exit status 1 if a run is invalid.
-An engine that cannot be installed is reported with the reason.
+Run it with `make bench-other-engines`.
+The program prints tables, and writes `other_engines.json` and its charts. It exits with status 1 if a run is invalid.
+If an engine cannot be installed, the program skips the engine and prints the reason.
 """
 
 import sys
@@ -32,18 +33,18 @@ WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark; the defaults are those of a full run."""
+    """Options of this benchmark. The defaults are for a full run."""
 
     duration: float = 120
     warm_up_seconds: float = 45
     interval_seconds: float = 30
     repeats: int = 2
     rate: tuple[float, ...] = (1_000,)
-    """Records per second; several rates are measured one after the other."""
+    """Records per second. Several rates are measured one after the other."""
 
 
 def main(arguments: Sequence[str] | None = None, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> int:
-    """Install the engines that are missing, run the benchmark, and return its exit status."""
+    """Install missing engines, run the benchmark, and return the exit status."""
     example = "--quick --filter echo --filter Flink --filter real-time"
     options = parse(Options, "other_engines", __doc__, example, arguments, {**QUICK_RUN, "warm_up_seconds": 9})
     return exit_status(lambda: _measure(options, engines))
@@ -68,7 +69,7 @@ def _measure(options: Options, engines: Sequence[OtherEngine]) -> int:
 
 
 def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False) -> list[Case]:
-    """Return the baseline, and for each workload the other engines and real-time mode."""
+    """Return the cases: the baseline, and for each workload the other engines and real-time mode."""
     cases = [baseline_case()]
     for workload in WORKLOADS:
         cases += [Case(engine.name, workload, engine.start, settings=engine.settings) for engine in engines]
@@ -77,7 +78,7 @@ def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, qui
 
 
 def describe(engines: Sequence[OtherEngine], missing: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the packages of each engine, and the reason if it was not measured."""
+    """Return the packages of each engine, and the reason if the engine was not measured."""
     return [
         {"engine": engine.name, "packages": ", ".join(engine.packages), "not_measured": missing.get(engine.name, "")}
         for engine in engines

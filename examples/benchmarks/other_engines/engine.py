@@ -1,7 +1,7 @@
 """
-The common parts of the other engines: installing, starting and cleaning up.
+The functions that all other engines share: install, start and clean up.
 
-Each engine is tuned for latency like real-time mode: it does not buffer outputs, and it commits every 30 seconds.
+Each engine is tuned for latency like real-time mode. It does not buffer outputs, and it commits every 30 seconds.
 """
 
 import logging
@@ -33,14 +33,14 @@ class OtherEngine:
     packages: tuple[str, ...]
     """Packages to install, at exact versions."""
     settings: Mapping[str, Any]
-    """Settings, without the topics and folders of a run."""
+    """Settings of the engine, without the topics and folders of a run."""
     prepare: Callable[[Report], object]
-    """Installs missing packages; raises RuntimeError with a one-line reason if that fails."""
+    """Function that installs missing packages. It raises RuntimeError with a one-line reason if this fails."""
     start: Start
 
 
 def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
-    """Prepare all engines; return the reason for each that is not available, by name and fit to be published."""
+    """Prepare all engines. For each unavailable engine, return the reason by name, without private addresses."""
     missing = {}
     for engine in engines:
         try:
@@ -53,8 +53,8 @@ def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
 
 @contextmanager
 def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callable[[], bool]) -> Iterator[Engine]:
-    """Start an engine, yield it once it is ready, then stop it and delete its internal topics."""
-    # Variables of this shell for Python or for another installation of the engine would change the measurement.
+    """Start an engine, yield it when it is ready, and finally stop it and delete its internal topics."""
+    # Environment variables for Python or for another installation of the engine would affect the measurement.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(REMOVED_VARIABLES)}
     environment = inherited | {"JAVA_HOME": str(java_home()), "FLINK_LOG_DIR": str(run.folder)}
     child = start_child(name, command, log_path=run.folder / "engine.log", env=environment)
@@ -67,12 +67,12 @@ def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callab
 
 
 def _delete_internal_topics(run: Run) -> None:
-    # At its end the client would otherwise log an event that nobody has read.
+    # The client logs only errors. Otherwise it would log an unread event when it ends.
     disabled = logging.getLogger(f"{__name__}.admin")
     disabled.disabled = True
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers}, logger=disabled)
     topics = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-    # Engines name internal topics after their group, and the group is named after the source topic.
+    # Engines name internal topics after their consumer group, and the name of the group is the source topic.
     internal = [topic for topic in topics if run.source in topic and topic != run.source]
     if internal:
         for deleted in admin.delete_topics(internal).values():

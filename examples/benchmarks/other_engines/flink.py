@@ -1,7 +1,7 @@
 """
 Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
 
-By default Flink buffers outputs for up to 100 ms; this is turned off, as it is for real-time mode.
+By default, Flink buffers outputs for up to 100 ms. This buffering is off, because it is also off in real-time mode.
 """
 
 import json
@@ -24,7 +24,7 @@ SETTINGS = {
     "execution.buffer-timeout.interval": "0 ms",
     "execution.checkpointing.interval": "30 s",
     "state.backend.type": "hashmap",
-    # A failure must end the run instead of being hidden by a restart.
+    # A failure must end the run. A restart would hide the failure.
     "restart-strategy.type": "none",
 }
 
@@ -40,7 +40,7 @@ def prepare(report: Report) -> None:
 
 @contextmanager
 def flink(run: Run) -> Iterator[Engine]:
-    """Start Flink; its state is on the heap."""
+    """Start Flink with its state on the heap."""
     port = free_ports(1)[0]
     run_settings = {
         "parallelism.default": str(run.partitions),
@@ -58,7 +58,7 @@ def flink(run: Run) -> Iterator[Engine]:
 
 
 def _all_tasks_run(port: int) -> bool:
-    """Query Flink's REST API; a job is reported as running before its tasks are."""
+    """Query the tasks through Flink's REST API, because Flink reports a job as running before its tasks run."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"http://127.0.0.1:{port}/jobs/overview", timeout=PROBE_SECONDS) as response:

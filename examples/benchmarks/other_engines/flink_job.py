@@ -1,8 +1,8 @@
 """
 The workloads of `harness/workloads.py` in Flink SQL.
 
-This file runs in Flink's own environment and imports nothing of this repository. Its only argument is a JSON object
-with the topics, the workload and the settings. Flink 2.3 parses the JSON again for each of its fields.
+This file runs in the Python environment of Flink and imports nothing from this repository. Its only argument is a JSON
+object with the topics, the workload and the settings. Flink 2.3 parses the JSON of a record again for each field.
 """
 
 import json
@@ -45,7 +45,7 @@ STATEFUL = """INSERT INTO correlated
 
 
 def statements(run: dict[str, Any]) -> StatementSet:
-    """Return all inserts as one job."""
+    """Return all INSERT statements as one job."""
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     for name, value in run["settings"].items():
         environment.get_config().set(name, value)
@@ -58,7 +58,7 @@ def statements(run: dict[str, Any]) -> StatementSet:
 
 
 def main() -> None:
-    """Run the job until it is stopped; a failing job ends the program with its error."""
+    """Run the job until it is stopped. If the job fails, the program ends with its error."""
     statements(json.loads(sys.argv[1])).execute().wait()
 
 

@@ -1,7 +1,7 @@
 """
 Run Kafka Streams as a benchmarked engine: a Java program that is compiled when it is needed.
 
-By default Kafka Streams collects outputs for 100 ms and merges updates in a cache; both are turned off here.
+By default, Kafka Streams collects outputs for 100 ms and merges updates in a cache. Both settings are off here.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def prepare(report: Report) -> None:
 
 @contextmanager
 def kafka_streams(run: Run) -> Iterator[Engine]:
-    """Start Kafka Streams; its state is in RocksDB with a changelog topic."""
+    """Start Kafka Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
         "bootstrap.servers": run.bootstrap_servers,
         "application.id": run.source,

@@ -13,16 +13,16 @@ def pinned(name: str) -> list[str]:
 
 
 def is_downloaded(name: str) -> bool:
-    """Return whether the jars are in the cache."""
+    """Return whether the cache contains the jars."""
     return packages.is_fetched(IVY_FILES / f"{name}.xml")
 
 
 def jars(name: str) -> tuple[Path, ...]:
-    """Return the jars; raises RuntimeError with a one-line reason if they cannot be downloaded."""
+    """Return the jars; raise RuntimeError with a one-line reason if they cannot be downloaded."""
     try:
         return packages.jars(IVY_FILES / f"{name}.xml")
     except RuntimeError as error:
         lines = [line.strip(": ") for line in str(error).splitlines()]
-        # Ivy names the missing package early; its last line only says that something is missing.
+        # Ivy prints the missing package early. Its last line does not name the package.
         reason = next((line for line in lines if line.endswith("not found")), lines[-1])
         raise RuntimeError(f"Ivy cannot download {', '.join(pinned(name))}: {reason}") from error

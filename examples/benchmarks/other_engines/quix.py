@@ -1,7 +1,7 @@
 """
-Run Quix Streams as a benchmarked engine: a Python program with the Kafka client library that is written in C.
+Run Quix Streams as a benchmarked engine: a Python program with the Kafka client library written in C.
 
-By default its producer collects outputs for 5 ms; this is turned off, as it is for real-time mode.
+By default, its producer collects outputs for 5 ms. This delay is off, because it is also off in real-time mode.
 """
 
 import json
@@ -32,7 +32,7 @@ def prepare(report: Report) -> None:
 
 @contextmanager
 def quix(run: Run) -> Iterator[Engine]:
-    """Start Quix Streams; its state is in RocksDB with a changelog topic."""
+    """Start Quix Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
         "broker_address": run.bootstrap_servers,
         "consumer_group": run.source,

@@ -1,8 +1,8 @@
 """
-The workloads of `harness/workloads.py` in Quix Streams, as plain Python functions, the style that Quix recommends.
+The workloads of `harness/workloads.py` in Quix Streams, as plain Python functions, which Quix recommends.
 
-This file runs in its own environment and imports nothing of this repository. Its only argument is a JSON object with
-the topics, the workload and the settings.
+This file runs in the Python environment of Quix Streams and imports nothing from this repository. Its only argument is
+a JSON object with the topics, the workload and the settings.
 """
 
 import json
@@ -16,7 +16,7 @@ KINDS = ("request", "impression", "click", "complete")
 
 
 def decode(raw: str) -> dict[str, Any]:
-    """Return the known fields, or the raw record and the reason if it is rejected."""
+    """Return the known fields, or the raw record and the reason if the record is rejected."""
     record = json.loads(raw)
     if record.get("id") is None:
         return {"reason": "missing:id", "raw": raw}

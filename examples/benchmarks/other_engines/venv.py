@@ -1,7 +1,7 @@
 """
 Create the Python environment of an engine once, and keep it in the cache.
 
-Spark and the other engines need incompatible versions of the same libraries, so each has its own environment.
+Spark and the other engines need incompatible versions of the same libraries, so each engine has its own environment.
 """
 
 import subprocess
@@ -15,22 +15,23 @@ from examples.benchmarks.other_engines.redact import without_addresses
 from examples.services.cache import cache_root, cached_folder
 
 Report = Callable[[str], None]
-"""Takes a line of progress."""
+"""Function that takes one line of progress."""
 
 REPORTED_LINES = ("Collecting", "Downloading", "Installing")
 ERROR_PREFIX = "ERROR: "
 
 
 def to_stderr(line: str) -> None:
-    """Print a line of progress."""
+    """Print one line of progress to stderr."""
     print(line, file=sys.stderr)
 
 
 def python_with(requirements: Sequence[str], report: Report = to_stderr) -> Path:
     """
-    Return an interpreter of this Python's version with the requirements installed.
+    Return the Python interpreter of an environment that contains the requirements.
 
-    Raises RuntimeError with a one-line reason if they cannot be installed; nothing then remains in the cache.
+    The environment has the Python version of this process. If the installation fails, nothing remains in the cache, and
+    the function raises RuntimeError with a one-line reason.
     """
 
     def fill(folder: Path) -> None:
@@ -41,26 +42,26 @@ def python_with(requirements: Sequence[str], report: Report = to_stderr) -> Path
 
 
 def is_installed(requirements: Sequence[str]) -> bool:
-    """Return whether the environment is in the cache."""
+    """Return whether the cache contains the environment."""
     return (cache_root() / _folder_name(requirements)).is_dir()
 
 
 def _short(line: str) -> str:
-    """Shorten a line of pip: without the requiring package and without the list of installed packages."""
+    """Shorten a line of pip output: omit the requiring package and the list of installed packages."""
     if line.startswith("Installing"):
         return f"Installing {line.count(',') + 1} packages"
     return without_addresses(line.partition(" (from ")[0])
 
 
 def _folder_name(requirements: Sequence[str]) -> str:
-    # The interpreter of an environment is a link to the Python that created it.
+    # The interpreter of an environment is a link to the Python that created the environment.
     digest = sha256("\n".join((*requirements, sys.version, sys.base_prefix)).encode()).hexdigest()
     return f"environments/{requirements[0].partition('==')[0]}-{digest[:16]}"
 
 
 def _install(python: Path, requirements: Sequence[str], report: Report) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input", "--progress-bar=off"]
-    # Compiled files would contain the temporary name of the folder, which is renamed when it is complete.
+    # Compiled files would contain the temporary folder name, because the complete folder is renamed.
     command += ["--disable-pip-version-check", "--no-compile", *requirements]
     errors = list[str]()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:

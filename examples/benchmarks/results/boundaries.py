@@ -13,12 +13,12 @@ from examples.benchmarks.results.record_times import Times
 from examples.measure.percentiles import percentiles
 
 TASK_START_SECONDS = 1.0
-"""Records also wait for the tasks of the next batch to start, which the progress of the last batch does not include."""
+"""Records also wait until the tasks of the next batch start. The progress of the last batch excludes this time."""
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """The end of one batch of one query."""
+    """The boundary at the end of one batch of one query."""
 
     query: str
     due_at: float
@@ -26,11 +26,11 @@ class Boundary:
     ended_at: float
     """End of the last commit, in seconds since 1970."""
     phases_ms: dict[str, float]
-    """Durations. Those of the whole batch exclude the trigger interval; those of the state are sums over partitions."""
+    """Milliseconds of each phase. Phases of the whole batch exclude the trigger interval. State phases are summed."""
 
 
 def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:
-    """Return the boundaries of batches that lasted at least their interval; `intervals` are seconds by query name."""
+    """Return the boundaries of batches that lasted at least their interval. `intervals` maps query names to seconds."""
     found = []
     for batch in progress:
         interval = intervals.get(batch["name"])
@@ -55,7 +55,7 @@ def _phases(batch: Mapping[str, Any], interval_ms: float) -> dict[str, float]:
 
 
 def pause_ms(boundary: Boundary, due_us: Times, latency_us: Times) -> float:
-    """Return the longest latency of a record that was due around the boundary, or 0 without such a record."""
+    """Return the maximum latency of the records that were due around the boundary, or 0 if there are none."""
     is_near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + TASK_START_SECONDS) * 1e6)
     return float(latency_us[is_near].max()) / 1000 if is_near.any() else 0.0
 

@@ -1,7 +1,7 @@
 """
 Draw the charts of a latency benchmark from its JSON.
 
-Latency differs by orders of magnitude within a batch and at its end, so the axis of shares is stretched at the tail.
+Latencies within a batch and at its end differ by orders of magnitude, so the axis of shares is stretched at the tail.
 """
 
 import itertools
@@ -23,21 +23,21 @@ PERCENT_TICKS = (50, 90, 99, 99.9, 99.99)
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
 WORKLOADS = ("stateless", "stateful", "two hops")
 MAX_CURVES = 8
-"""With more engines than this, only the percentiles are drawn."""
+"""With more engines than this, the program draws only the percentiles."""
 
 CaseRow = Mapping[str, Any]
 
 
 def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     """
-    Draw one column per workload, with the baseline in each of them, and return the paths of the SVG and the PNG.
+    Draw one column per workload, each with the baseline, and return the paths of the SVG and the PNG.
 
-    If there are several arrival patterns, only the first one is drawn.
+    If there are several arrival patterns, the chart contains only the first pattern.
     """
-    # The same numbers give the same file, so a repeated run is a small change.
+    # Identical numbers produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = stem
     mpl.rcParams["svg.fonttype"] = "none"
-    # An engine without any answer has nothing to draw.
+    # An engine without outputs has no latencies to draw.
     cases = [case for case in content["cases"] if case["max_ms"] is not None]
     if not cases:
         return []
@@ -60,7 +60,7 @@ def _percentiles_only(
     grid = figure.subplots(len(columns), 1, squeeze=False, height_ratios=counts)
     for (axes,), (workload, cases) in zip(grid, columns.items(), strict=True):
         _percentiles(axes, cases, colors, workload)
-        # Below a tall chart, a legend at a fraction of the height would be far away.
+        # The legend is at the right of its panel, because it would be too far away below a tall panel.
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
@@ -79,14 +79,14 @@ def _all_charts(
 
 
 def _labels(cases: Sequence[CaseRow]) -> list[str]:
-    """Return the engines, with the rate where it differs."""
+    """Return the label of each case: the engine, and the rate if the rates differ."""
     has_one_rate = len({case["rate"] for case in cases}) == 1
     names = [short_name(case["engine"]) for case in cases]
     return names if has_one_rate else [f"{name}, {case['rate']:,g}/s" for name, case in zip(names, cases, strict=True)]
 
 
 def _colors(cases: Sequence[CaseRow]) -> dict[str, str]:
-    """Return one color for each engine in all charts."""
+    """Return one color for each engine, which is the same in all charts."""
     engines = dict.fromkeys(case["engine"] for case in cases if case["workload"] != "echo")
     baselines = {case["engine"]: BASELINE_COLOR for case in cases if case["workload"] == "echo"}
     return baselines | dict(zip(engines, itertools.cycle(COLORS), strict=False))

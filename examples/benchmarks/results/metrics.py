@@ -16,7 +16,7 @@ from examples.measure.percentiles import percentiles, percentiles_ms
 
 
 def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Return user latency, from due to received, and engine latency, between two append times of the broker."""
+    """Return user latency (due time to receipt of the output) and engine latency (input append to output append)."""
     if not counted.any():
         return {"records": 0}
     engine_ms = (times.answer_appended_ms - times.appended_ms)[counted]
@@ -34,7 +34,7 @@ def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, A
 
 
 def resources(samples: ResourceSamples, start: float, end: float, records: int) -> dict[str, Any]:
-    """Return the CPU time and memory that the engine used between two times, and the cores that others used."""
+    """Return the CPU time and memory that the engine used between two times, and the cores that other programs used."""
     cpu_seconds = samples.used(samples.engine, start, end)
     return {
         "engine_cores": round(cpu_seconds / (end - start), 3),
@@ -46,10 +46,10 @@ def resources(samples: ResourceSamples, start: float, end: float, records: int) 
 
 
 def load_generator(times: RecordTimes, traffic: Traffic) -> dict[str, Any]:
-    """Return whether the load generator sent on time, and how much its machine overslept."""
+    """Return the measured rate and lag of the load generator, and the excess duration of its sleeps."""
     measured = times.measured(traffic)
     sent_us, due_us = times.sent_us[measured], times.due_us[measured]
-    # n records have n - 1 gaps between the first and the last.
+    # There are n - 1 gaps between n records.
     share = (due_us[-1] - due_us[0]) / max(1, sent_us[-1] - sent_us[0])
     lag_ms = percentiles_ms(sent_us - due_us)
     oversleep_ms = percentiles_ms(times.oversleep_us)

@@ -20,7 +20,7 @@ NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
 def write_results(
     content: dict[str, Any], results: Sequence[RunResult], stem: str, console: Console, *, publish: bool
 ) -> int:
-    """Write JSON and charts, to the published folder only if all runs are valid; return the exit status."""
+    """Write JSON and charts, and return the exit status. Invalid runs are never written to the published folder."""
     problems = [problem for result in results for problem in result.problems]
     folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
     written = [write_json(content, folder / f"{stem}.json"), *draw(content, folder, stem)]
@@ -29,7 +29,7 @@ def write_results(
 
 
 def report_problems(problems: Sequence[str]) -> int:
-    """Print the first of the problems that invalidate a benchmark, and return the exit status."""
+    """Print the number of problems and the first problem, and return the exit status."""
     if problems:
         found = f"{len(problems)} {'problems invalidate' if len(problems) > 1 else 'problem invalidates'}"
         print(f"{found} this benchmark; results were not published: {problems[0]}", file=sys.stderr)
@@ -37,9 +37,9 @@ def report_problems(problems: Sequence[str]) -> int:
 
 
 def write_json(content: dict[str, Any], path: Path) -> Path:
-    """Write JSON without the path of this checkout, create its folder if necessary, and return the path."""
+    """Write JSON without the path of this checkout, create the folder if necessary, and return the path of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, indent=1).replace(f"{REPOSITORY.as_uri()}/", "file:")
-    # A list of numbers stays on one line, so the diff between two runs is readable.
+    # Each list of numbers stays on one line, so the diff between two runs is readable.
     path.write_text(NUMBER_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n")
     return path

@@ -1,4 +1,4 @@
-"""Raw times of the records of one run, and the traffic that the run sends."""
+"""The times of the records of one run, and the traffic that the run sends."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,26 +12,26 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Traffic:
-    """The records that one run sends."""
+    """Rate, duration and arrival pattern of the records that one run sends."""
 
     rate: float
     """Records per second."""
     warm_up_seconds: float
-    """Records that are due earlier than this are sent but not counted."""
+    """Seconds at the start of the traffic, whose records are sent but not measured."""
     duration_seconds: float
     """Length of the measured part."""
     arrivals: Arrivals = "constant"
     drain_seconds: float = 30
-    """How long to wait for the last answer after the last record was sent."""
+    """Maximum time between sending the last record and receiving the last output."""
 
     @property
     def records(self) -> int:
-        """Records of the run, including the warm-up."""
+        """Return the number of records of the run, including the warm-up."""
         return round(self.rate * self.seconds)
 
     @property
     def seconds(self) -> float:
-        """Length of the traffic, including the warm-up."""
+        """Return the duration of the traffic in seconds, including the warm-up."""
         return self.warm_up_seconds + self.duration_seconds
 
 
@@ -45,9 +45,9 @@ class RecordTimes:
     answer_appended_ms: Times
     received_us: Times
     oversleep_us: Times
-    """For each sleep of one millisecond in the load generator: how much longer it lasted."""
+    """Excess duration of each sleep of one millisecond in the load generator."""
 
     def measured(self, traffic: Traffic) -> npt.NDArray[np.bool_]:
-        """Return a mask of the records after the warm-up, selected by due time: arrival time would hide stalls."""
+        """Return a mask of the records that were due after the warm-up. Selection by arrival would hide stalls."""
         mask: npt.NDArray[np.bool_] = self.due_us >= self.due_us[0] + traffic.warm_up_seconds * 1e6
         return mask

@@ -14,26 +14,26 @@ CaseKey = tuple[str, str, str, float]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one run measured, and whether it is valid."""
+    """The measurements of one run, and the problems that make the run invalid."""
 
     numbers: dict[str, Any]
-    """Named results; `workload`, `engine`, `arrivals` and `rate` identify the case."""
+    """Results by name. `workload`, `engine`, `arrivals` and `rate` identify the case."""
     problems: list[str]
-    """Reasons why the run is invalid; empty for a valid run."""
+    """Reasons why the run is invalid. A valid run has no problems."""
     warnings: list[str]
     due_us: Times
     latency_us: Times
-    """From due to received, for each measured record that was answered."""
+    """Time from due to receipt of the output, for each measured record that has an output."""
     boundaries: list[Boundary]
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine."""
     has_boundaries: bool = False
     """Whether the engine has batch boundaries."""
     late_runs: tuple[dict[str, Any], ...] = ()
-    """Numbers of earlier attempts that do not count, because the machine was too slow to send on time."""
+    """Results of earlier attempts that do not count, because the machine was too slow to send records on time."""
 
     def is_only_late(self) -> bool:
-        """Return whether late sending is the only problem, which makes a repetition worthwhile."""
+        """Return whether late sending is the only problem, so the run should be repeated."""
         return bool(self.problems) and self.problems == late_sending(self.numbers)
 
 
@@ -43,5 +43,5 @@ def key_of(numbers: Mapping[str, Any]) -> CaseKey:
 
 
 def label_of(numbers: Mapping[str, Any]) -> str:
-    """Return the label of a case, which is also its key in the JSON."""
+    """Return the label of a case. The label is also the key of the case in the JSON."""
     return f"{numbers['workload']}, {numbers['engine']}, {numbers['rate']:g}/s {numbers['arrivals']}"

@@ -1,7 +1,7 @@
 """
 Summarize the runs of a benchmark: one row per case, one row per run, and the data of the charts.
 
-Percentiles of runs are never averaged. A case shows the median of its runs, with the lowest and the highest.
+Percentiles of several runs are never averaged. A case has the median, the lowest and the highest value of its runs.
 """
 
 import statistics
@@ -31,7 +31,7 @@ MEDIANS = (
 
 
 def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the content of a benchmark's JSON, except its conditions."""
+    """Return the content of a benchmark's JSON, except the conditions."""
     by_case: dict[CaseKey, list[RunResult]] = {}
     for result in results:
         by_case.setdefault(key_of(result.numbers), []).append(result)
@@ -59,9 +59,9 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     """
     Compare the p50 of a case with the baseline, and with micro-batch mode on the same workload, tuned and untuned.
 
-    Each ratio is the median over the repeats. The baseline does less work than any engine, so its ratio is the cost
-    of the workload. An output that answers several records counts for each of them, so micro-batch mode is compared
-    even where it merges answers.
+    Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to the baseline
+    is the cost of the workload. An output for several records counts for each of these records, so micro-batch mode is
+    comparable even if it merges outputs.
     """
     workload, _, *load = key
     baseline = next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *load)), [])
@@ -77,7 +77,7 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
 
 
 def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
-    """Divide each run by the one of the same repeat, because the machine's speed changes from hour to hour."""
+    """Compare runs of the same repeat only, because the speed of the machine changes from hour to hour."""
     pairs = zip(runs, others, strict=False)
     quotients = [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
     return round(median_of_runs(quotients), digits) if quotients else None
@@ -87,7 +87,7 @@ def _row(runs: Sequence[RunResult]) -> dict[str, Any]:
     numbers = [run.numbers for run in runs]
     row = {name: numbers[0][name] for name in ("workload", "engine", "arrivals", "rate")}
     row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
-    # A run without any answer is invalid, and its case has no percentiles.
+    # A run without outputs is invalid, and its case has no percentiles.
     row |= percentiles_of_runs([one for one in numbers if one["records"]])
     row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
     pauses_ms = [pause_ms for one in numbers for pause_ms in one["pauses_ms"]]
@@ -113,7 +113,7 @@ def _curve(result: RunResult) -> dict[str, Any]:
 
 
 def _timeline(result: RunResult) -> dict[str, Any]:
-    """Return the highest latency of each tenth of a second, and the boundaries, in seconds after the first record."""
+    """Return the highest latency per tenth of a second, and the boundaries in seconds after the first record."""
     if not len(result.due_us):
         return {}
     start_us = int(result.due_us[0])

@@ -18,20 +18,20 @@ COLUMN_NAMES = {
     "outputs\n/record": "outputs_per_record",
     "CPU s\n/million": "cpu_seconds_per_million",
 }
-"""JSON keys of the columns after the percentiles; a column without any value is omitted."""
+"""JSON keys of the columns after the percentiles. A column without values is omitted."""
 
 CaseRow = Mapping[str, Any]
 
 
 def print_cases(content: Mapping[str, Any], console: Console) -> None:
-    """Print the table of the cases, with as many columns as the terminal has room for."""
+    """Print the table of the cases with as many columns as fit into the terminal."""
     table, options = case_table(content["cases"]), console.options.update(width=MAX_TABLE_WIDTH)
     omitted = list[str]()
     while console.measure(table, options=options).maximum > console.width and len(table.columns) > MIN_COLUMNS:
         omitted.insert(0, " ".join(str(table.columns.pop().header).split()))
     console.print(table)
     if omitted:
-        console.print(f"columns that need a wider terminal: {', '.join(omitted)}")
+        console.print(f"omitted columns, which need a wider terminal: {', '.join(omitted)}")
 
 
 def case_table(cases: Sequence[CaseRow]) -> Table:
@@ -58,7 +58,7 @@ def case_table(cases: Sequence[CaseRow]) -> Table:
 
 
 def short_name(engine: str) -> str:
-    """Return a name that fits: a setting like `spark.sql.a.b = value` is shortened to `a.b = value`."""
+    """Shorten the name of a setting: `spark.sql.a.b = value` becomes `a.b = value`."""
     setting, equals, value = engine.partition(" = ")
     return f"{'.'.join(setting.split('.')[-2:])}{equals}{value}"
 

@@ -1,7 +1,7 @@
 """
 Decide whether a run is valid.
 
-A slow sender hides the pauses of an engine, and a lost record has an infinite latency.
+A sender that is late hides the pauses of an engine, and a lost record has an infinite latency.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ MIN_ACHIEVED_SHARE = 0.99
 MAX_LAG_SHARE_OF_P50 = 0.1
 ALWAYS_ALLOWED_LAG_MS = 5.0
 """
-Lag up to this value is accepted whatever the median is: a thread that wakes up while all cores are busy waits for a
-time slice. Latency counts from the due time, so it includes the lag and hides nothing.
+Lag up to this value is accepted for any median latency, because a thread that wakes up while all cores are busy waits
+for a time slice. Latency counts from the due time, so the latency includes the lag.
 """
 MIN_BOUNDARIES = 3
 MAX_NEGATIVE_SHARE = 0.001
@@ -22,19 +22,19 @@ MAX_FOREIGN_CORES = 0.15
 def problems(
     numbers: Mapping[str, Any], examples: Iterable[str] = (), *, has_boundaries: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Return the problems that make a run invalid, and warnings; `examples` are wrong outputs to quote."""
+    """Return the problems that make a run invalid, and the warnings. `examples` are wrong outputs for the message."""
     invalid, warnings = list[str](), list[str]()
     if numbers["missing"]:
-        invalid.append(f"{numbers['missing']} records have no answer")
+        invalid.append(f"{numbers['missing']} records have no output")
     if numbers["wrong"]:
-        invalid.append(f"{numbers['wrong']} answers differ from the replay, for example {'; '.join(examples)}")
+        invalid.append(f"{numbers['wrong']} outputs differ from the replay, for example {'; '.join(examples)}")
     if numbers["achieved_share"] < MIN_ACHIEVED_SHARE:
         share = f"{numbers['achieved_share']:.1%}"
-        invalid.append(f"the load generator reached {share} of the requested rate; choose a lower --rate")
+        invalid.append(f"the load generator reached {share} of the requested rate; use a lower --rate")
     invalid += late_sending(numbers)
     if numbers.get("negative", 0) > MAX_NEGATIVE_SHARE * numbers["records"]:
         count = numbers["negative"]
-        invalid.append(f"{count} answers have an earlier append time than their records; the broker's clock jumped")
+        invalid.append(f"{count} outputs have an earlier append time than their records, so the broker's clock jumped")
     if has_boundaries and numbers["boundaries"] < MIN_BOUNDARIES:
         invalid.append(f"the run has only {numbers['boundaries']} batch boundaries; use a longer --duration")
     if numbers["foreign_cores"] > MAX_FOREIGN_CORES:
@@ -43,7 +43,7 @@ def problems(
 
 
 def late_sending(numbers: Mapping[str, Any]) -> list[str]:
-    """Return the problem of records that were sent late, which is caused by a slow machine, not by the engine."""
+    """Return a problem if records were sent late. The cause is a slow machine and not the engine."""
     max_lag_ms = max(ALWAYS_ALLOWED_LAG_MS, MAX_LAG_SHARE_OF_P50 * numbers.get("p50_ms", 0))
     if numbers["lag_p99_ms"] <= max_lag_ms:
         return []

@@ -17,8 +17,8 @@ COLORS = {
 
 
 def draw(cases: Sequence[FlushCase], path: Path) -> None:
-    """Draw the cases with cold keys; a bar of 2 means twice as fast as executemany."""
-    # The same cases give the same file, so a repeated run is a small change.
+    """Draw the cases with cold keys. A bar of 2 means twice as fast as executemany."""
+    # Identical cases produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = "sink"
     networks = list(dict.fromkeys(case.network for case in cases))
     figure = Figure(figsize=(9, 3.6), layout="constrained")

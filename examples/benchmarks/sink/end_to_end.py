@@ -1,7 +1,7 @@
 """
-Measure how long a result takes from Kafka into its row: with a consumer, a micro-batch query and a real-time query.
+Measure the time of a result from Kafka to its row, with a consumer, a micro-batch query and a real-time query.
 
-Real-time mode on OSS 4.3.0 collects rows before it passes them to Python; this measures for how long.
+Real-time mode of OSS 4.3.0 collects rows before it passes them to Python. This benchmark measures the resulting delay.
 """
 
 import json
@@ -50,7 +50,7 @@ class PathLatency:
 def measure_path(
     spark: SparkSession, kafka: str, server: LocalPostgres, path: str, rate: float, seconds: float
 ) -> PathLatency:
-    """Send results at `rate` per second for `seconds` after a warm-up; `path` is one of `PATHS`."""
+    """Warm up, send results at `rate` per second for `seconds`, and return their latency; `path` is one of `PATHS`."""
     settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
     create_topics(kafka, settings.topic_prefix, settings.partitions)
     create_tables(server.dsn, settings)
@@ -73,14 +73,14 @@ def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _fo
 
 @contextmanager
 def micro_batch(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
-    """Run a micro-batch query that starts each batch directly after the previous one."""
+    """Run a micro-batch query that starts each batch directly after the previous batch."""
     with _query(spark, kafka, dsn, settings, folder, processingTime="0 seconds"):
         yield
 
 
 @contextmanager
 def real_time(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
-    """Run a real-time query with the same sink."""
+    """Run a real-time query with the PostgreSQL sink."""
     with _query(spark, kafka, dsn, settings, folder, realTime=f"{INTERVAL_SECONDS} seconds"):
         yield
 
@@ -108,12 +108,12 @@ PATHS: dict[str, Callable[[SparkSession, str, str, Settings, str], AbstractConte
 
 
 def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
-    """Send results at their due times, and return the append time of each by its key, in UTC milliseconds."""
+    """Send results at their due times, and return the append time of each key in UTC milliseconds."""
     appended_ms: dict[str, int] = {}
 
     def on_delivery(error: object, message: Message) -> None:
         if error:
-            raise RuntimeError(f"the broker refused a result, so this measurement is invalid: {error}")
+            raise RuntimeError(f"the broker rejected a result, so this measurement is invalid: {error}")
         appended_ms[(message.key() or b"").decode()] = message.timestamp()[1]
 
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
@@ -128,7 +128,7 @@ def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[st
 
 
 def enable_commit_times(server: LocalPostgres) -> None:
-    """Make the server store the commit time of each transaction; this restarts the server."""
+    """Make the server store the commit time of each transaction, and restart the server."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("alter system set track_commit_timestamp = on")
     server.stop()
@@ -136,7 +136,7 @@ def enable_commit_times(server: LocalPostgres) -> None:
 
 
 def commit_times_ms(dsn: str, settings: Settings) -> dict[str, float]:
-    """Return the commit time of each row by its key, in UTC milliseconds."""
+    """Return the commit time of each row by key, in UTC milliseconds."""
     query = (
         f"select result_id, extract(epoch from pg_xact_commit_timestamp(xmin)) * 1000 from {results_table(settings)}"
     )

@@ -1,7 +1,7 @@
 """
-Measure the time of one flush: `PostgresUpsertSink`, a row at a time, executemany and COPY, by number of rows.
+Measure the time of one flush with `PostgresUpsertSink`, a row at a time, executemany and COPY, by number of rows.
 
-Over a network a flush consists mostly of round trips, so both the network and the number of rows vary.
+Over a network, a flush consists mostly of round trips, so the network delay and the number of rows both vary.
 """
 
 import random
@@ -34,13 +34,13 @@ from examples.services import LocalPostgres
 from examples.sinks import PostgresUpsertSink
 
 ROUNDS = {1: 200, 10: 150, 100: 100, 1_000: 30, 10_000: 8}
-"""Rounds by number of rows per flush."""
+"""Number of measured rounds by number of rows per flush."""
 MAX_ROWS = {"local": 10_000, "1 ms RTT": 100}
-"""Larger flushes take so long that a round trip no longer matters."""
+"""In larger flushes, the share of a round trip in the total time is negligible."""
 WARM_UP_ROUNDS = 7
-"""More rounds than psycopg needs to prepare a statement."""
+"""Number of warm-up rounds, which is more than psycopg needs to prepare a statement."""
 MAX_SINGLE_ROWS = 20_000
-"""Rows that are written one at a time for each size; more of them would take most of the benchmark's time."""
+"""Maximum number of rows that are written one at a time per size. More rows would take most of the benchmark's time."""
 DELAY_SECONDS = 0.0005
 """Delay in each direction, which adds 1 ms to a round trip."""
 SINK_METHOD = "PostgresUpsertSink"
@@ -50,7 +50,7 @@ METHODS = ("row at a time", REFERENCE_METHOD, "copy", SINK_METHOD)
 
 @dataclass(frozen=True)
 class FlushCase:
-    """Times from the first row of a flush to its acknowledged commit, for one method, size, network and key range."""
+    """Time from the first row of a flush to its acknowledged commit, for one method, size, network and key range."""
 
     network: str
     keys: str
@@ -70,9 +70,9 @@ def measure_flushes(
     is_selected: Callable[[str, str], bool] = lambda _network, _keys: True,
 ) -> Iterator[FlushCase]:
     """
-    Yield the cases: locally and with a round trip of 1 ms, with few keys (hot) and many (cold).
+    Yield the cases: locally and with a round trip of 1 ms, each with few keys (hot) and many keys (cold).
 
-    `scale` is the share of the usual rounds; sizes above `max_rows` are omitted.
+    The number of rounds is multiplied by `scale`. Sizes above `max_rows` are omitted.
     """
     with TcpProxy(("127.0.0.1", server.port), DELAY_SECONDS) as proxy:
         for name, keys in (("hot", HOT), ("cold", COLD)):
@@ -122,7 +122,7 @@ def _cases(
     rng, times_ms = random.Random(7), {method: list[float]() for method in METHODS}
     for number in range(-WARM_UP_ROUNDS if rows < 1_000 else -1, rounds):
         batch = _batch(rng, keys, rows)
-        # Every round runs all methods in random order, so a busy moment of the machine affects all of them equally.
+        # Every round runs all methods in random order, so a busy period of the machine affects all methods equally.
         for method in rng.sample(METHODS, len(METHODS)):
             if method == "row at a time" and rows * (number + 1) > MAX_SINGLE_ROWS:
                 continue

@@ -1,7 +1,7 @@
 """
-Methods of writing the same rows to PostgreSQL, each as one flush.
+Different methods to write the same rows to PostgreSQL in one flush.
 
-A real-time sink usually flushes a few rows, where round trips dominate, and many rows after a pause.
+A real-time sink usually flushes a few rows, and round trips dominate the time. After a pause it flushes many rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ Flush = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class Keys:
-    """A range of keys, and the share of them that the table already contains."""
+    """A range of keys, and the share of these keys that the table already contains."""
 
     count: int
     existing_every: int
@@ -53,7 +53,7 @@ def create(connection: "psycopg.Connection[Any]", table: str, keys: Keys) -> Non
 
 
 def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Write and commit each row separately; the connection must use autocommit."""
+    """Write and commit each row separately. The connection must use autocommit."""
     upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
@@ -64,7 +64,7 @@ def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Write all rows in one pipeline and one transaction, in the given order: the most common method."""
+    """Write all rows in one pipeline and one transaction, in the given order. This is the most common method."""
     upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
@@ -75,7 +75,7 @@ def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Copy the newest row of each key into a temporary table in binary format, and upsert newer versions from it."""
+    """Copy the newest row of each key to a temporary table in binary format, and upsert newer versions from it."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     connection.execute(f"create temp table staged ({columns}) on commit delete rows".encode())
     upsert, types = UPSERT_COPIED_SQL.format(table).encode(), ["int8", "int8", "int4", "float8", "text"]
@@ -92,7 +92,7 @@ def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def upsert_sink(sink: PostgresUpsertSink) -> Flush:
-    """Pass the rows to an open sink and wait until they are acknowledged."""
+    """Pass the rows to an open sink, and wait until the database has acknowledged them."""
 
     def flush(rows: list[Row]) -> None:
         for row in rows:

@@ -1,7 +1,7 @@
 """
 A TCP proxy on this machine that delays, changes or drops data.
 
-A loopback connection has no round-trip time and loses no answers; the proxy adds both.
+A loopback connection has no round-trip time and loses no replies. The proxy simulates both.
 """
 
 import socket
@@ -18,7 +18,7 @@ Change = Callable[[bytes], bytes | None]
 
 
 def unchanged(chunk: bytes) -> bytes:
-    """Return the chunk as it is."""
+    """Return the chunk unchanged."""
     return chunk
 
 
@@ -26,12 +26,12 @@ class TcpProxy:
     """
     A proxy on 127.0.0.1 to `target`, as a context manager.
 
-    `answer` may be replaced at any time: it takes each chunk that the server sends, and returns what the client
-    receives, b"" to drop the chunk, or None to close the connection.
+    The function `answer` takes each chunk that the server sends, and returns the chunk for the client, b"" to drop the
+    chunk, or None to close the connection. It may be replaced at any time.
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:
-        """Delay each direction by `delay_seconds`."""
+        """Delay the data in each direction by `delay_seconds`."""
         self.answer: Change = unchanged
         self._target, self._delay_seconds = target, delay_seconds
         self._sockets: list[socket.socket] = []
@@ -84,7 +84,7 @@ def _deliver(queue: "SimpleQueue[tuple[float, bytes]]", target: socket.socket) -
     with suppress(OSError):
         while True:
             due, chunk = queue.get()
-            # This delay is the purpose of the proxy.
+            # The delay is the purpose of the proxy.
             time.sleep(max(0, due - time.monotonic()))
             if not chunk:
                 break

@@ -29,7 +29,7 @@ REPOSITORY = Path(__file__).parents[3]
 START_SECONDS = 420.0
 MIN_POLL_SECONDS = 0.25
 POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare, but no batch may be missed."""
+"""Each poll takes CPU time from the engine, so polls are rare. They must still see every batch."""
 
 
 def spark_engine(options: SparkOptions) -> Start:
@@ -42,7 +42,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": python_path}
     with ExitStack() as stack:
-        # The checkpoints may be outside the folder of the run.
+        # The checkpoints may be outside the folder of the run, so they are deleted separately.
         stack.callback(shutil.rmtree, options.checkpoint(run), ignore_errors=True)
         children = []
         for copy in range(options.copies):
@@ -57,7 +57,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 
 
 def serve(options: SparkOptions, run: Run, copy: int) -> None:
-    """Run one copy of the queries and write the progress of its batches; start it away from the previous copy."""
+    """Start one copy of the queries between boundaries of the previous copy, and write the progress of its batches."""
     spark = build_session(
         "benchmark",
         slots=options.slots,
@@ -83,9 +83,9 @@ def serve(options: SparkOptions, run: Run, copy: int) -> None:
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
-    """Wait until the previous copy is half an interval (of two copies) past a batch boundary."""
+    """Wait until the last batch boundary of the previous copy is half an interval ago (for two copies)."""
     wait_until(_ready(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
-    # A first batch takes seconds longer, so only its end shows where the boundaries are.
+    # A first batch takes seconds longer, so the times of the boundaries are known only after its end.
     batches = _batches(run, copy - 1)
     size = batches.stat().st_size
     wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
@@ -103,7 +103,7 @@ def _ready(run: Run, copy: int) -> Path:
 def _start_short(
     spark: SparkSession, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
 ) -> list[StreamingQuery]:
-    # The source is still empty, because the harness sends only when this engine is ready.
+    # The source is still empty, because the harness starts to send when this engine is ready.
     return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
 
 

@@ -1,7 +1,7 @@
 """
 Measure Spark without Kafka: send records into a memory source, and time the statistics that count them.
 
-Real-time mode on OSS 4.3.0 refuses the `rate` source, so both modes read the memory source of Spark's own tests.
+Real-time mode of OSS 4.3.0 rejects the `rate` source, so both modes read the memory source of Spark's own tests.
 """
 
 import tempfile
@@ -38,11 +38,11 @@ class MemoryRun:
     interval_seconds: float
     """Trigger interval of real-time mode."""
     partitions: int
-    """Partitions of the memory source."""
+    """Number of partitions of the memory source."""
 
 
 def measure(spark: SparkSession, run: MemoryRun) -> dict[str, Any]:
-    """Do one run and return its numbers; latency is from due to counted, in milliseconds."""
+    """Do one run and return its results. Latency is the time from due to counted in milliseconds."""
     traffic, count = run.traffic, run.traffic.records
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         outputs = Path(folder, "outputs")
@@ -72,15 +72,15 @@ def measure(spark: SparkSession, run: MemoryRun) -> dict[str, Any]:
 
 
 def statistics_of(records: DataFrame) -> DataFrame:
-    """Return for each key the number of its newest record and the count of its records; the input column is `value`."""
+    """Return the number of the newest record and the record count of each key. The input column is `value`."""
     return records.groupBy((F.col("value") % KEYS).alias("key")).agg(F.max("value"), F.count("*")).drop("key")
 
 
 def counting_times(statistics: Times, count: int) -> tuple[Times, int]:
     """
-    Return when each record was first counted in a statistic (0: never), and how many statistics are wrong.
+    Return the time when a statistic first counted each record (0: never), and the number of wrong statistics.
 
-    `statistics` has three columns: number of the newest record, number of records, microseconds since 1970.
+    `statistics` has three columns: number of the newest record, record count, and time in microseconds since 1970.
     """
     counted_us = np.zeros(count, dtype=np.int64)
     for newest, _, at_us in statistics[np.argsort(statistics[:, 2], kind="stable")]:

@@ -11,9 +11,9 @@ import org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
 /**
- * Writes one line per statistic: number of the newest record, number of records, time in microseconds.
+ * Writes one line per statistic: number of the newest record, record count, and time in microseconds.
  *
- * Each partition and epoch has its own file. Memory cannot be shared, because tasks load this class again.
+ * Each partition and epoch has its own file. Memory cannot hold the results, because tasks load this class again.
  */
 class StatisticsWriter(folder: String) extends ForeachWriter[Row] {
   @transient private var file: OutputStream = _
@@ -28,7 +28,7 @@ class StatisticsWriter(folder: String) extends ForeachWriter[Row] {
   def close(error: Throwable): Unit = file.close()
 }
 
-/** The parts that Python cannot do per row: send records into Spark's memory source at a rate, and write the results. */
+/** The work per row that Python cannot do: send records to Spark's memory source at a rate, and write the results. */
 object MemorySource {
   def source(spark: SparkSession, partitions: Int): LowLatencyMemoryStream[java.lang.Long] =
     LowLatencyMemoryStream[java.lang.Long](spark, partitions)(Encoders.LONG)
@@ -38,7 +38,7 @@ object MemorySource {
     writer.option("checkpointLocation", checkpoint).start()
   }
 
-  /** Send record n at n / rate seconds after the first, or as soon as possible; return the due time of the first. */
+  /** Send record n at n / rate seconds after the first, or as soon as possible. Return the first due time. */
   def send(source: LowLatencyMemoryStream[java.lang.Long], rate: Double, count: Int): Long = {
     val first = nowMicros()
     for (number <- 0L until count.toLong) {

@@ -1,7 +1,7 @@
 """
 Start the queries of a run in any of Spark's execution modes.
 
-Real-time mode needs a task slot for every task at the same time, and each copy of a query needs its own slots.
+Real-time mode needs task slots for all tasks at the same time, and each copy of a query needs its own slots.
 """
 
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ from examples.realtime.proof import assert_real_time
 from examples.realtime.slots import preflight
 
 SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
-"""A run needs several batch boundaries, and by default Spark refuses trigger intervals below five seconds."""
+"""A run needs several batch boundaries, but by default Spark rejects trigger intervals below five seconds."""
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 
 
 @dataclass(frozen=True)
 class QueryId:
-    """One query of a run: its place in the workload and its copy."""
+    """One query of a run, identified by its position in the workload and its copy."""
 
     copy: int
     hop: int | None = None
-    """0 or 1 in the workload `two hops`; None for a workload that is one query."""
+    """0 or 1 in the workload `two hops`, or None for a workload with one query."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class QueryId:
         return f"copy_{self.copy}" if self.hop is None else f"hop_{self.hop}_{self.copy}"
 
     def part(self, run: Run) -> Run:
-        """Return the part of the run that this query does."""
+        """Return a run with the topics of this query."""
         if self.hop is None:
             return run
         if self.hop == 0:
@@ -52,12 +52,12 @@ class SparkOptions:
 
     mode: Mode
     interval_seconds: float = 30
-    """Trigger interval of real-time mode. Continuous mode has epochs of one second, and the other modes no interval."""
+    """Trigger interval of real-time mode. Continuous mode has epochs of one second; other modes have no interval."""
     copies: int = 1
-    """Copies of the query, each with its own checkpoint."""
+    """Number of copies of the query. Each copy has its own checkpoint."""
     shuffle_partitions: int = 2
     slots: int = 8
-    """Task slots of the local master, the same for every mode."""
+    """Number of task slots of the local master, which is the same for every mode."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Session settings in addition to those of `examples.services.spark`."""
     source: Mapping[str, str] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class SparkOptions:
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
     """Options of the Kafka sink."""
     warm_up_batches: int = 0
-    """Empty batches in real-time mode before the first record."""
+    """Number of empty batches in real-time mode before the first record."""
     checkpoint_dir: str = ""
-    """Folder of the checkpoints; if empty, the folder of the run."""
+    """Folder for checkpoints. If the name is empty, checkpoints are in the folder of the run."""
 
     def checkpoint(self, run: Run) -> Path:
         """Return the folder that contains the checkpoints of all queries of a run."""
@@ -84,7 +84,7 @@ class SparkOptions:
 
 
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
-    """Start the queries of one copy; in real-time mode, return when each has proved that it runs in it."""
+    """Start the queries of one copy. In real-time mode, verify that each query really runs in this mode."""
     streams = {query.name: _stream(spark, options, query.part(run)) for query in options.queries(run.workload, copy)}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
     queries = list[StreamingQuery]()
@@ -96,7 +96,7 @@ def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: in
 
 
 def trigger_interval(seconds: float) -> str:
-    """Return an interval in the form that real-time triggers take."""
+    """Return an interval in the format that real-time triggers require."""
     return f"{seconds * 1000:.0f} milliseconds"
 
 

@@ -1,7 +1,7 @@
 """
 Variants of real-time mode that differ from the recommended settings in one setting each.
 
-Some settings change the latency of rows within a batch, others the pause at a batch boundary.
+Some settings change the latency of rows within a batch. Others change the pause at a batch boundary.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ from examples.benchmarks.spark.variants import (
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 OTHER_COLLECTOR_OPTION = "-XX:+UseG1GC"
-"""The JVM's own choice on two cores."""
+"""The garbage collector that the JVM chooses on two cores."""
 ASYNC_OPTION = "asyncProgressTrackingEnabled"
 OTHER_VALUES: dict[str, tuple[str, ...]] = {
     BUFFER_WAIT_CONF: ("5", "50"),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": ("false",),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": ("false",),
 }
-"""Values of session settings other than the recommended one."""
+"""Values of session settings that differ from the recommended value."""
 
 Variant = tuple[str, SparkOptions]
-"""The changed setting as `name = value`, and the options with it."""
+"""The changed setting as `name = value`, and the options that contain the change."""
 
 
 def setting_variants(base: SparkOptions) -> list[Case]:

@@ -1,7 +1,7 @@
 """
 The Spark variants that the benchmarks compare, and the settings of each.
 
-Every mode gets its best settings for this machine, so the comparison shows the modes and not a forgotten setting.
+Every mode has its best settings for this machine, so the comparison shows differences between modes, not settings.
 """
 
 from dataclasses import asdict, replace
@@ -26,16 +26,16 @@ DEFAULT_CONFS = {
     ),
     FILE_SYSTEM_CONF: "org.apache.hadoop.fs.LocalFileSystem",
 }
-"""Spark's defaults of the settings that `examples.services.spark` changes to reduce latency."""
+"""Spark's default values of the settings that `examples.services.spark` changes to reduce latency."""
 COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
 """This collector uses the least CPU time on two cores, and its pauses are short with a heap of 2 GB."""
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
-"""Kafka source options: collect several records per fetch, but wait no longer than the sink does."""
+"""Kafka source options that collect several records per fetch, but wait no longer than the sink."""
 QUICK_WARM_UP_BATCHES = 20
 
 
 def spark_case(engine: str, workload: Workload, options: SparkOptions) -> Case:
-    """Return a case for Spark with these options; only real-time mode has batch boundaries to measure."""
+    """Return a case for Spark with these options. Only real-time mode has batch boundaries to measure."""
     intervals = options.intervals(workload) if options.mode == "real-time" else {}
     return Case(engine, workload, spark_engine(options), intervals, asdict(options))
 
@@ -46,7 +46,7 @@ def tuned(mode: Mode) -> SparkOptions:
 
 
 def java_options(collector: str) -> str:
-    """Return the JVM options of every session, with those of a garbage collector."""
+    """Return the JVM options of every session together with the options of a garbage collector."""
     return f"{CONFS[JAVA_OPTIONS_CONF]} {collector}"
 
 
@@ -57,8 +57,8 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
 
 
 def two_copies(options: SparkOptions) -> SparkOptions:
-    """Return the options of two copies, which must leave each other CPU time for their boundaries."""
-    # Requests of single records would use two cores fully, and each copy would wait for the boundary of the other.
+    """Return the options of two copies. Each copy must leave CPU time for the boundaries of the other copy."""
+    # Fetches of single records would use two cores fully, and each copy would wait during the boundary of the other.
     return replace(
         options,
         copies=2,
@@ -71,11 +71,11 @@ def two_copies(options: SparkOptions) -> SparkOptions:
 
 def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
     """
-    Return the baseline, four modes without state and two with state; in a full run also untuned and other variants.
+    Return the baseline, four modes without state and two modes with state. A full run has more variants.
 
     Real-time mode runs directly after the baseline, because the speed of a machine changes over time.
-    Two copies that are not warmed up use two cores fully, and their boundaries coincide. A quick run would therefore
-    show the opposite of the effect, so it omits them.
+    Without a full warm-up, two copies use two cores fully, and their boundaries coincide. A quick run would therefore
+    show the opposite of the effect, so quick runs omit two copies.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [

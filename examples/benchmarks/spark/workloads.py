@@ -1,7 +1,7 @@
 """
 The workloads as Spark expressions.
 
-Real-time mode on OSS 4.3.0 refuses Python functions, and an expression that throws would end the query.
+Real-time mode of OSS 4.3.0 rejects Python functions, and an expression that throws would end the query.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -14,7 +14,7 @@ INPUT_SCHEMA = "id string, seq long, kind string, ts long, amount long"
 
 
 def answers(records: DataFrame, run: Run) -> DataFrame:
-    """Return Kafka sink rows (key, value, topic) that answer the rows of a Kafka source."""
+    """Return the output for Kafka source rows as Kafka sink rows with key, value and topic."""
     if run.workload == "echo":
         return records.select("key", "value", F.lit(run.target).alias("topic"))
     decoded = (
@@ -43,7 +43,7 @@ def _states(decoded: DataFrame, run: Run) -> DataFrame:
         F.max("seq").alias("seq"),
         F.min(F.when(F.col("kind") == "request", F.col("ts"))).alias("request_ts"),
         F.count_if(F.col("kind") == "impression").alias("impressions"),
-        # Micro-batch mode uses an unstable sort for many keys, so the list alone has no order.
+        # Micro-batch mode uses an unstable sort for many keys, so the collected list has no reliable order.
         F.array_sort(F.collect_list("seq")).alias("seqs"),
         F.max("ts").alias("last_ts"),
     )

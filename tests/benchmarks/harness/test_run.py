@@ -29,7 +29,7 @@ def test_late_load_generator_makes_the_run_invalid(kafka: str) -> None:
     result = run_case(kafka, baseline_case(), traffic)
 
     assert_all_answered(result)
-    assert "of the requested rate; choose a lower --rate" in result.problems[0]
+    assert "of the requested rate; use a lower --rate" in result.problems[0]
     assert "records were sent late" in result.problems[1]
 
 
@@ -38,7 +38,7 @@ def test_missing_result_makes_the_run_invalid(kafka: str) -> None:
     result = run_case(kafka, Case("half echo", "echo", half_echo), replace(SHORT, drain_seconds=2))
 
     assert 0 < result.numbers["missing"] < 3000
-    assert f"{result.numbers['missing']} records have no answer" in result.problems
+    assert f"{result.numbers['missing']} records have no output" in result.problems
 
 
 @pytest.mark.parametrize(("workload", "wrong"), [("stateless", 3000 - len(VALID)), ("stateful", 3000)])
@@ -47,4 +47,4 @@ def test_wrong_result_makes_the_run_invalid(kafka: str, workload: Workload, wron
     result = run_case(kafka, Case(BASELINE, workload, echo), replace(SHORT, drain_seconds=2))
 
     assert wrong == result.numbers["wrong"]
-    assert any(f"{wrong} answers differ from the replay, for example bench-" in problem for problem in result.problems)
+    assert any(f"{wrong} outputs differ from the replay, for example bench-" in problem for problem in result.problems)

@@ -26,14 +26,14 @@ LATE = "records were sent late: p99 5.1 ms, allowed 5.0 ms"
     ("change", "problem", "warning"),
     [
         ({}, "", ""),
-        ({"missing": 1}, "1 records have no answer", ""),
-        ({"wrong": 2}, "2 answers differ from the replay, for example this one", ""),
+        ({"missing": 1}, "1 records have no output", ""),
+        ({"wrong": 2}, "2 outputs differ from the replay, for example this one", ""),
         ({"achieved_share": 0.99}, "", ""),
         ({"achieved_share": 0.9899}, "reached 99.0% of the requested rate", ""),
         ({"lag_p99_ms": 10.1}, "sent late: p99 10.1 ms, allowed 10.0 ms", ""),
         ({"lag_p99_ms": 5.0, "p50_ms": 1.0}, "", ""),
         ({"lag_p99_ms": 5.1, "p50_ms": 1.0}, "sent late: p99 5.1 ms, allowed 5.0 ms", ""),
-        ({"negative": 2}, "2 answers have an earlier append time than their records", ""),
+        ({"negative": 2}, "2 outputs have an earlier append time than their records", ""),
         ({"boundaries": 2}, "only 2 batch boundaries", ""),
         ({"foreign_cores": 0.16}, "", "used 0.16 cores"),
     ],
@@ -55,7 +55,7 @@ def test_engine_without_batches_needs_no_boundaries() -> None:
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [([], False), (["1 records have no answer"], False), ([LATE], True), (["1 records have no answer", LATE], False)],
+    [([], False), (["1 records have no output"], False), ([LATE], True), (["1 records have no output", LATE], False)],
     ids=["valid", "missing", "late", "missing and late"],
 )
 def test_only_a_run_without_other_problems_counts_as_late(found: list[str], *, expected: bool) -> None:

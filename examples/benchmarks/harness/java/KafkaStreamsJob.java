@@ -33,7 +33,7 @@ public final class KafkaStreamsJob {
     private static final Set<String> KINDS = Set.of("request", "impression", "click", "complete");
     private static final String[] FIELDS = {"id", "seq", "kind", "ts", "amount"};
 
-    /** A record, its raw form, and the reason why it is rejected; the reason of a valid record is null. */
+    /** A record, its raw text, and the reason why it is rejected. The reason of a valid record is null. */
     private record Decoded(String raw, JsonNode fields, String reason) {}
 
     private KafkaStreamsJob() {}
@@ -154,7 +154,7 @@ public final class KafkaStreamsJob {
         try {
             Files.createFile(file);
         } catch (FileAlreadyExistsException running) {
-            // The file exists since before a rebalance.
+            // The file already exists from before a rebalance.
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }

@@ -21,13 +21,13 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Sends records in an open loop, and records when each was due, sent, appended, and answered by an engine.
+ * Sends records in an open loop, and stores when each record was due, sent and appended, and when its output arrived.
  *
  * Arguments: bootstrap servers, source, target and reject topic, partitions, workload, records, records per second,
- * constant or poisson, seconds to wait for the last answer, output file. The file contains five big-endian longs per
- * record: due and sent (wall clock, microseconds), append of the input and append of the first answer (broker time,
- * milliseconds), receipt of the first answer (microseconds); 0 means that the event has not happened. At the end
- * follows how much a thread overslept, in microseconds for each sleep of one millisecond.
+ * constant or poisson, seconds to wait for the last output, output file. The file contains five big-endian longs per
+ * record: due and sent (wall clock, microseconds), append of the input and append of the first output (broker time,
+ * milliseconds), receipt of the first output (microseconds). 0 means that the event has not happened. The file ends
+ * with the excess duration in microseconds of each sleep of one millisecond.
  */
 public final class LoadGenerator {
     private static final String[] KINDS = {"request", "impression", "click", "complete"};
@@ -35,7 +35,7 @@ public final class LoadGenerator {
     private static final int BLOCK = OPEN_TRANSACTIONS * KINDS.length;
     private static final int INVALID_EVERY = 101;
     private static final long FIRST_TS = 1_700_000_000_000L;
-    /** More than half an hour; later sleeps are not recorded. */
+    /** Enough for more than half an hour. Later sleeps are not recorded. */
     private static final int MAX_SLEEPS = 2_000_000;
     private static final byte[] LIST = "seqs\"".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] NUMBER = "seq".getBytes(StandardCharsets.US_ASCII);
@@ -93,7 +93,7 @@ public final class LoadGenerator {
         generator.write(Path.of(arguments[10]));
     }
 
-    /** Returns the due time of each record in nanoseconds after the start; the same in every run. */
+    /** Returns the due time of each record in nanoseconds after the start. The times are the same in every run. */
     private long[] schedule(boolean poisson) {
         long[] times = new long[records];
         Random random = new Random(7);
@@ -167,12 +167,12 @@ public final class LoadGenerator {
         }
     }
 
-    /** Records the first answer to each record: a list "seqs" answers several records, otherwise "seq" names one. */
+    /** Stores the first output for each record. The list "seqs" names several records, the field "seq" one record. */
     private void recordAnswer(ConsumerRecord<byte[], byte[]> answer, long at) {
         byte[] value = answer.value();
         int list = after(value, LIST);
         int position = list < 0 ? after(value, NUMBER) : list;
-        // An answer without a number is ignored here; the comparison with the replay counts it as wrong.
+        // An output without a number is ignored here. The comparison with the replay counts it as wrong.
         for (; position >= 0 && position < value.length && value[position] != ']'; position++) {
             if (value[position] < '0' || value[position] > '9') {
                 continue;
