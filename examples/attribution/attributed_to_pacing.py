@@ -38,7 +38,7 @@ def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     Turn Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) of `PACING` structs as JSON.
 
     The state of a bucket expires when `events_to_attributed` drops all events of the requests in that bucket.
-    This query then drops later rows of the bucket too.
+    Later rows of an expired bucket are dropped in this query too.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms

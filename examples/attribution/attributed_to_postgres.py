@@ -1,8 +1,8 @@
 """
 Copy `ad-attributed` into PostgreSQL with a Kafka consumer, one table row per result.
 
-Each result reaches PostgreSQL within milliseconds after the query writes it to the topic. In real-time mode, OSS 4.3.0
-passes rows to a Python sink seconds late, so a Kafka consumer calls the sink instead.
+Each result reaches PostgreSQL within milliseconds after the query has written the result to the topic. In real-time
+mode, OSS 4.3.0 passes rows to a Python sink seconds late, so a Kafka consumer calls the sink instead.
 """
 
 import json
@@ -109,8 +109,8 @@ class ResultsConsumer:
 
     def _is_at_end(self) -> bool:
         for partition, offset in self._next.items():
-            # This method runs once per record, and each request for an end offset is a round trip to the broker. So it
-            # requests the end offset only after the consumer has reached the last known one.
+            # This method runs once per record, and each request for an end offset is a round trip to the broker.
+            # An end offset is therefore requested only after the consumer has reached the last known end offset.
             if offset >= self._ends[partition]:
                 place = TopicPartition(self._topic, partition)
                 self._ends[partition] = end_offsets(self._consumer, [place])[self._topic, partition]

@@ -2,8 +2,8 @@
 Decode the three source topics into typed events, and route records that cannot be decoded to the reject topic.
 
 The decoding expression accepts every input. If it raised an error for one bad record, the query would fail again at
-that record after every restart. A record of `ad-rejected` keeps the raw bytes as its value. Its headers contain the
-reason, the source position and the length.
+that record after every restart. A record of `ad-rejected` keeps the raw bytes as its value. The headers of this
+record contain the reason, the source position and the length.
 """
 
 from functools import reduce

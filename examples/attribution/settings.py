@@ -29,7 +29,7 @@ class Windows:
     impression_to_click_ms: int = 900_000
     """Maximum time from an impression to its click. A later click gets the code `late_click`."""
     playback_grace_ms: int = 300_000
-    """A playback step may follow its impression by the creative length plus this time. Later, it gets `late_step`."""
+    """Maximum time from an impression to its playback steps, plus the creative length. Later steps get `late_step`."""
     hold_ms: int = 300_000
     """Time that an impression waits for its request before it becomes an orphan."""
     clock_skew_limit_ms: int = 300_000
@@ -58,10 +58,10 @@ class Settings:
     """Seconds of measured traffic after the warm-up; with 0, the traffic runs until Ctrl-C."""
     warm_up_seconds: float = 25
     """
-    Seconds of traffic at an increasing rate before the measured part. The latencies do not include these records.
+    Seconds of traffic at an increasing rate before the measured part. Latencies exclude the warm-up.
 
-    The records are reconciled. The default is longer than the trigger interval, because the first batch boundary of a
-    cold JVM takes seconds.
+    The warm-up records are reconciled. The default is longer than the trigger interval, because the first batch
+    boundary of a cold JVM takes seconds.
     """
     rate: float = 150
     """Records per second, summed over all source topics."""
@@ -70,7 +70,7 @@ class Settings:
     trigger: Trigger = "real-time"
     """Execution mode of the three queries without Python. Timeouts and credit always use micro-batch mode."""
     interval_seconds: int = 15
-    """Real-time trigger interval: seconds between two commits. It does not affect latency. The minimum is 5."""
+    """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     timeouts_interval_seconds: float = 5
     """Micro-batch interval of `events_to_timeouts`. Timeouts are up to this much late. Larger values use less CPU."""
     credits_interval_seconds: float = 5
@@ -84,7 +84,7 @@ class Settings:
     time_scale: int = 60
     """Divisor of all windows. With a time scale of 60, a window of five minutes takes five seconds."""
     watermark_slack_ms: int = 120_000
-    """Maximum time that one partition may be read ahead of another before rows are dropped as late. Not scaled."""
+    """Maximum time that one partition may be read ahead of another before rows are dropped as late; not scaled."""
     pacing_shards: int = 4
     """Number of shards per campaign. The counters of a hot campaign are spread over this many state keys."""
     pacing_bucket_seconds: int = 1

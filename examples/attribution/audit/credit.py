@@ -1,5 +1,5 @@
 """
-Check the credit of a run: each order has final credit, the shares add up, and the credit equals that of the rule.
+Check that each order of a run has final credit, that its shares add up, and that it equals the credit of the rule.
 
 Credit that was assigned before the erasure of its user is counted, but not compared with the rule.
 """

@@ -1,8 +1,8 @@
 """
 Compute exact latency percentiles of each hop and end to end, and the pauses at batch boundaries.
 
-Latencies are computed from append times, because the progress events of a real-time query contain no latencies of
-single records.
+Latencies are computed from append times, because the progress events of a real-time query contain no latency per
+record.
 """
 
 from collections.abc import Iterable, Sequence

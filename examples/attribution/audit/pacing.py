@@ -25,12 +25,12 @@ class CampaignOutcome:
 
     @property
     def over_delivered(self) -> int:
-        """Return the number of impressions beyond the goal. These impressions are not paid for."""
+        """Return the number of impressions beyond the goal, which are not paid for."""
         return max(self.pacing.delivered - self.goal.impressions, 0)
 
 
 def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
-    """Return the delivery of each campaign at the end of the time span of its goal."""
+    """Return the delivery of each campaign at the end of the period of its goal."""
     delivered: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for count in count_slots(expected, settings):

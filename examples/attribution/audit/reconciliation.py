@@ -32,7 +32,7 @@ class Reconciliation:
     """
     For each family of events, the number of input events as `in`, and the number of results by code.
 
-    The numbers of results add up to `in`.
+    In each family, the numbers by code add up to the number `in`.
     """
     differences: list[str]
     results: int

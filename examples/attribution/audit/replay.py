@@ -28,7 +28,7 @@ class ReplayedOrder:
     """
     None if a record of the order precedes an erasure.
 
-    In this case the credit depends on which records the query had read before it read the erasure.
+    The credit of such an order depends on which records the query had read before it read the erasure.
     """
     is_after_erasure: bool = False
 

@@ -127,7 +127,11 @@ class RunLog:
         self.erasures[user].append(appended_at)
 
     def record_count(self, count: Row) -> None:
-        """Add a record of `ad-pacing`; the query emits unchanged counts again, so these do not count as duplicates."""
+        """
+        Add a record of `ad-pacing`.
+
+        Repeated counts are not duplicates, because the query itself emits unchanged counts again.
+        """
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:
             self.counts[count["result_id"]] = count
@@ -172,7 +176,7 @@ def order_result_id(conversion: Row) -> str:
 
 
 def result_id_without_erasure(credit: Row) -> str:
-    """Return the result id of the order, without the erasure time at the end of ids that follow an erasure."""
+    """Return the result id of the order, without the time that is appended to the id after an erasure."""
     result_id: str = credit["result_id"]
     has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
     return result_id if has_no_suffix else result_id.rpartition("/")[0]

@@ -28,15 +28,15 @@ EVENT = StructType([EVENTS[name] for name in HISTORY])
 # In the order of the tuple that `_store` writes. Checkpoints contain these names, so they are not renamed.
 STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
-"""The first request or null, the number of other records, the two times of the transaction, and its timer's time."""
+"""The first request or null, the number of other records, the two times of the transaction, and its timer."""
 
 
 class CorrelationProcessor(StatefulProcessor):
     """
     Keeps the first request and the times in value state, and all other records in list state.
 
-    Each transaction has one timer. It is set to the next deadline or, if no result is pending, to the end of the state.
-    A TTL removes state that the timer misses.
+    Each transaction has one timer. The timer is set to the next deadline or, if no result is pending, to the
+    end of the state. A TTL removes state that the timer misses.
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:

@@ -86,7 +86,7 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     Return the results of one transaction, whose events all have the same `transaction_id` and `request_ts`.
 
     If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`. The
-    version of such a timeout is higher than the version of the pending result. It is lower than the version of any
+    version of such a timeout is higher than the version of the pending result, and lower than the version of any
     result that includes one more record.
     """
     records = _first_per(sorted(events, key=_order), lambda event: event.src)

@@ -23,7 +23,7 @@ def results_of(history: Column, windows: Windows) -> Column:
 def changes_of(history: Column, windows: Windows) -> Column:
     """Turn a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changed."""
     before = F.slice(history, F.lit(1), F.size(history) - 1)
-    # One expression evaluates both histories, because two would double the planning time of every batch.
+    # One expression evaluates both histories, because two expressions would double the planning time of every batch.
     both = F.transform(F.array(history, before), lambda events: _results(events, windows))
     return _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
 
@@ -62,8 +62,8 @@ def _results(history: Column, windows: Windows) -> Column:
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
     # A lambda variable is evaluated once, but an expression inside a lambda is evaluated for each element. `aggregate`
-    # over an empty array binds its start value to the lambda variable. Unlike `transform`, it does not copy the result
-    # of `body`.
+    # over an empty array binds its start value to the lambda variable. Unlike `transform`, `aggregate` does not copy
+    # the result of `body`.
     return F.aggregate(F.array(), value, lambda start, _: start, body)
 
 

@@ -1,8 +1,8 @@
 """
 Apply the correlation rule over time, without Spark: keep the state of a transaction, emit timeouts, end the state.
 
-A timeout never replaces a match. The version of a timeout is higher than the version of the pending result. It is lower
-than the version of any result that includes one more record.
+A timeout never replaces a match. The version of a timeout is higher than the version of the pending result,
+and lower than the version of any result that includes one more record.
 """
 
 from collections.abc import Iterable

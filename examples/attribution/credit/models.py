@@ -1,5 +1,5 @@
 """
-Define the credit models, which divide one conversion among the touches before it, and split money by these shares.
+Define the credit models, which divide one conversion among the touches before it, and split money by the shares.
 
 A replay must produce exactly the same digits, so shares are fractions, and amounts of money are never floats.
 """
@@ -68,7 +68,7 @@ class CreditRules:
     """
     Maximum time that one partition may be read ahead of another.
 
-    Credit becomes final this time after the last possible touch.
+    Credit becomes final when this time has passed after the last possible touch.
     """
 
     def __post_init__(self) -> None:

@@ -77,7 +77,7 @@ class LiveView:
                 )
 
     def update(self, log: RunLog, *, is_draining: bool = False) -> None:
-        """Show the state of the run, unless the period since the last update has not ended."""
+        """Show the state of the run, but at most once per update period."""
         period = TABLE_PERIOD_SECONDS if self.console.is_terminal else LINE_PERIOD_SECONDS
         if time.monotonic() - self._updated_at < period:
             return

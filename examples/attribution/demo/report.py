@@ -41,7 +41,7 @@ class Report:
     sink: Metrics
     """Counters of the PostgreSQL sink."""
     notices: Sequence[Notice]
-    """Notices that campaigns reached their caps or were reopened."""
+    """Notices about campaigns that reached their caps or were reopened."""
     cpu: Cpu | None
     """CPU use during the measured part, or None if the run ended before the measured part."""
 

@@ -16,7 +16,7 @@ STDERR = 2
 
 @contextmanager
 def filter_worker_logs() -> Iterator[None]:
-    """Filter the stderr of every process that is started within the block, until the process ends."""
+    """Filter the stderr of every process that the block starts, until the process ends."""
     original = os.dup(STDERR)
     read_end, write_end = os.pipe()
     threading.Thread(target=_copy, args=(read_end, os.dup(original)), daemon=True).start()

@@ -1,7 +1,7 @@
 """
-Set the goals of the campaigns. The campaigns reach their caps one after the other within a run.
+Set goals with which the campaigns reach their caps one after the other within a run.
 
-Campaigns reach their caps after the warm-up, because only at the full rate does a run show how much over-delivery it
+Campaigns reach their caps after the warm-up, because only a run at the full rate shows how much over-delivery it
 avoids.
 """
 
