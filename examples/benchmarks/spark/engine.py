@@ -8,28 +8,18 @@ import json
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
-
 from examples.benchmarks.harness.engine import Engine, Run, Start
-from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
-from examples.realtime.queries import raise_if_failed, wait_until
-from examples.realtime.warm_up import warm_up
+from examples.benchmarks.spark.queries import SparkOptions
 from examples.services.child import start_child, wait_until_ready
-from examples.services.spark import build_session
 
 REPOSITORY = Path(__file__).parents[3]
 START_SECONDS = 420.0
-MIN_POLL_SECONDS = 0.25
-POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare. They must still see every batch."""
 
 
 def spark_engine(options: SparkOptions) -> Start:
@@ -48,70 +38,19 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
         for copy in range(options.copies):
             argument = json.dumps([asdict(options), asdict(run), copy], default=str)
             name, log_path = f"Spark ({options.mode})", run.folder / f"spark-{copy}.log"
-            command = [sys.executable, "-m", "examples.benchmarks.spark.engine", argument]
+            command = [sys.executable, "-m", "examples.benchmarks.spark.process", argument]
             children.append(start_child(name, command, log_path=log_path, env=environment))
             stack.callback(children[-1].stop)
         for copy, child in enumerate(children):
-            wait_until_ready(child, _ready(run, copy).exists, START_SECONDS)
-        yield Engine(tuple(children), tuple(_batches(run, copy) for copy in range(options.copies)))
+            wait_until_ready(child, ready_file(run, copy).exists, START_SECONDS)
+        yield Engine(tuple(children), tuple(batches_file(run, copy) for copy in range(options.copies)))
 
 
-def serve(options: SparkOptions, run: Run, copy: int) -> None:
-    """Start one copy of the queries between boundaries of the previous copy, and write the progress of its batches."""
-    spark = build_session(
-        "benchmark",
-        slots=options.slots,
-        shuffle_partitions=options.shuffle_partitions,
-        confs={**SHORT_INTERVALS, **options.confs},
-    )
-    pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
-    if options.warm_up_batches:
-        warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
-    if copy:
-        _wait_between_boundaries(options, run, copy)
-    queries = start_queries(spark, options, run, copy)
-    poll_seconds = max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL)
-    with _batches(run, copy).open("w", buffering=1) as file:
-        _ready(run, copy).touch()
-        while not pause.wait(poll_seconds):
-            raise_if_failed(queries)
-            for query in queries:
-                progress = query.lastProgress
-                if progress and progress.batchId != last_batch[query.name]:
-                    last_batch[query.name] = progress.batchId
-                    file.write(" ".join(progress.json.split()) + "\n")
-
-
-def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
-    """Wait until the last batch boundary of the previous copy is half an interval ago (for two copies)."""
-    wait_until(_ready(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
-    # A first batch takes seconds longer, so the times of the boundaries are known only after its end.
-    batches = _batches(run, copy - 1)
-    size = batches.stat().st_size
-    wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
-    threading.Event().wait(options.interval_seconds / options.copies)
-
-
-def _batches(run: Run, copy: int) -> Path:
+def batches_file(run: Run, copy: int) -> Path:
+    """Return the file to which a copy appends the progress of its batches."""
     return run.folder / f"batches-{copy}.jsonl"
 
 
-def _ready(run: Run, copy: int) -> Path:
+def ready_file(run: Run, copy: int) -> Path:
+    """Return the file that a copy creates when its queries run."""
     return run.folder / f"ready-{copy}"
-
-
-def _start_short(
-    spark: SparkSession, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
-) -> list[StreamingQuery]:
-    # The source is still empty, because the harness starts to send when this engine is ready.
-    return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
-
-
-def main() -> None:
-    """Run the queries until this process is stopped."""
-    options, run, copy = json.loads(sys.argv[1])
-    serve(SparkOptions(**options), Run(**run | {"folder": Path(run["folder"])}), copy)
-
-
-if __name__ == "__main__":
-    main()

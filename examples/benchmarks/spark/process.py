@@ -1,0 +1,75 @@
+"""The process of a Spark engine: runs one copy of the queries and writes the progress of its batches."""
+
+import json
+import sys
+import threading
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.benchmarks.harness.engine import Run
+from examples.benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
+from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
+from examples.realtime.queries import raise_if_failed, wait_until
+from examples.realtime.warm_up import warm_up
+from examples.services.spark import build_session
+
+MIN_POLL_SECONDS = 0.25
+POLLS_PER_INTERVAL = 8
+"""Each poll takes CPU time from the engine, so polls are rare. They must still see every batch."""
+
+
+def serve(options: SparkOptions, run: Run, copy: int) -> None:
+    """Start one copy of the queries between boundaries of the previous copy, and write the progress of its batches."""
+    spark = build_session(
+        "benchmark",
+        slots=options.slots,
+        shuffle_partitions=options.shuffle_partitions,
+        confs={**SHORT_INTERVALS, **options.confs},
+    )
+    pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
+    if options.warm_up_batches:
+        warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
+    if copy:
+        _wait_between_boundaries(options, run, copy)
+    queries = start_queries(spark, options, run, copy)
+    poll_seconds = max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL)
+    with batches_file(run, copy).open("w", buffering=1) as file:
+        ready_file(run, copy).touch()
+        while not pause.wait(poll_seconds):
+            raise_if_failed(queries)
+            for query in queries:
+                progress = query.lastProgress
+                if progress and progress.batchId != last_batch[query.name]:
+                    last_batch[query.name] = progress.batchId
+                    file.write(" ".join(progress.json.split()) + "\n")
+
+
+def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
+    """Wait until the last batch boundary of the previous copy is half an interval ago (for two copies)."""
+    wait_until(ready_file(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
+    # A first batch takes seconds longer, so the times of the boundaries are known only after its end.
+    batches = batches_file(run, copy - 1)
+    size = batches.stat().st_size
+    wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
+    threading.Event().wait(options.interval_seconds / options.copies)
+
+
+def _start_short(
+    spark: SparkSession, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
+) -> list[StreamingQuery]:
+    # The source is still empty, because the harness starts to send when this engine is ready.
+    return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
+
+
+def main() -> None:
+    """Run the queries until this process is stopped."""
+    options, run, copy = json.loads(sys.argv[1])
+    serve(SparkOptions(**options), Run(**run | {"folder": Path(run["folder"])}), copy)
+
+
+if __name__ == "__main__":
+    main()
