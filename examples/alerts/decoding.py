@@ -1,8 +1,8 @@
 """
 Decode JSON records with a schema, and route each row to the topic that the job chooses or to the reject topic.
 
-Every row needs a topic, and no expression may throw. Otherwise a single row makes the query fail, and the query fails
-on the same row again after each restart.
+Every row needs a topic, and no expression may throw. A row without a topic or an expression that throws makes the query
+fail, and the query fails on the same row again after each restart.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column])
     Add the columns `record`, `src` and `reason` to Kafka source rows.
 
     `record` holds the fields of `schema`, and `src` holds the source position. `reason` is null for a valid row.
-    A valid row is a JSON object whose strings and numbers match `schema`. Its numbers are from 0 to `MAX_NUMBER`, it
-    has all fields that are not nullable, and no condition in `checks` is true. `checks` maps reasons to conditions.
+    A valid row is a JSON object whose strings and numbers match `schema`. All numbers are from 0 to `MAX_NUMBER`, all
+    fields that are not nullable are set, and no condition in `checks` is true. `checks` maps reasons to conditions.
     """
     return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, checks)))
 

@@ -1,8 +1,9 @@
 """
 Measure Spark without Kafka, from the due time of a record to a statistic that counts the record.
 
-Run it with `make bench-engine-only`.
-The program prints a table and writes `engine_only.json`. It exits with status 1 if a statistic is missing or wrong.
+Run the benchmark with `make bench-engine-only`.
+The program prints a table and writes `engine_only.json`.
+The program exits with status 1 if a statistic is missing or wrong.
 Only micro-batch mode and real-time mode are measured, because the other modes of OSS 4.3.0 do not support aggregations.
 """
 

@@ -1,8 +1,9 @@
 """
 Measure the latency of Spark's execution modes, of the baseline, and of two copies of a query.
 
-Run it with `make bench-latency`.
-The program prints tables, and writes `latency.json` and its charts. It exits with status 1 if a run is invalid.
+Run the benchmark with `make bench-latency`.
+The program prints tables, and writes `latency.json` and its charts.
+The program exits with status 1 if a run is invalid.
 """
 
 import sys

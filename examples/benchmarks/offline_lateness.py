@@ -1,7 +1,7 @@
 """
 Measure the lateness of alarms for silent devices.
 
-Run it with `make bench-offline-lateness`.
+Run the benchmark with `make bench-offline-lateness`.
 Lateness is the append time of `offline` minus the deadline of its device. In real-time mode of OSS 4.3.0, a due timer
 fires with the next row of its state partition. Ticks provide these rows. With `--no-ticks`, a due timer waits for the
 heartbeat of another device.

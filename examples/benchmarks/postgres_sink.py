@@ -1,7 +1,8 @@
 """
 Measure the PostgreSQL sink: flushes compared with other methods, a single row, and the paths from Kafka to the table.
 
-Run it with `make bench-postgres-sink`. The program prints tables, and writes `postgres_sink.json` and its chart.
+Run the benchmark with `make bench-postgres-sink`.
+The program prints tables, and writes `postgres_sink.json` and its chart.
 A measured time ends with the commit or when a reader has read the row, because only then has the row arrived.
 """
 

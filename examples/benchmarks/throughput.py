@@ -1,8 +1,9 @@
 """
 Find the highest rate that each mode sustains, and measure latency below that rate.
 
-Run it with `make bench-throughput`.
-The program prints tables, and writes `throughput.json` and its charts. It exits with status 1 if a run is invalid.
+Run the benchmark with `make bench-throughput`.
+The program prints tables, and writes `throughput.json` and its charts.
+The program exits with status 1 if a run is invalid.
 """
 
 import sys

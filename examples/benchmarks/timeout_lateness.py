@@ -1,7 +1,7 @@
 """
 Measure the lateness of timeouts.
 
-Run it with `make bench-timeout-lateness`.
+Run the benchmark with `make bench-timeout-lateness`.
 Lateness is the append time of `unfilled` minus the deadline of its slot. Timeouts run in a micro-batch query. A due
 timeout therefore waits for the end of the running batch, and then for the next batch.
 """

@@ -1,8 +1,9 @@
 """
 Measure real-time mode with one setting changed at a time.
 
-Run it with `make bench-tuning`.
-The program prints tables, and writes `tuning.json` and its charts. It exits with status 1 if a run is invalid.
+Run the benchmark with `make bench-tuning`.
+The program prints tables, and writes `tuning.json` and its charts.
+The program exits with status 1 if a run is invalid.
 """
 
 import sys

@@ -27,8 +27,8 @@ def ensure_topics(
     Create the topics that are missing, and return the number of partitions of each of `topics`.
 
     A new topic gets `partitions` partitions and its configuration in `confs`, by default `APPEND_TIME`. Create topics
-    before a query starts. Otherwise the Kafka sink waits 60 s for a missing target topic and then fails (OSS 4.3.0,
-    client default).
+    before a query starts. If a target topic is missing, the Kafka sink waits 60 s and then fails (OSS 4.3.0, client
+    default).
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)

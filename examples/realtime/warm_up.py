@@ -28,9 +28,9 @@ def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: P
     """
     Run `batches` short batches of the queries that `start` starts, then stop them.
 
-    `start` takes a folder for checkpoints and a trigger interval in seconds, and returns the running queries. These
-    queries must be those of production, but with empty source topics.
-    The folder is created below `parent` and deleted afterwards. All executors of a cluster must be able to reach it.
+    `start` takes a folder for checkpoints and a trigger interval in seconds, and returns the running queries. Use
+    the same queries as in production, but with empty source topics.
+    The folder is created below `parent` and deleted afterwards. All executors of a cluster need access to `parent`.
     Raises ValueError if a query has read records, and `QueryFailedError` if a query fails.
     """
     before = str(spark.conf.get(MIN_INTERVAL_CONF))

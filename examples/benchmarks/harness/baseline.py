@@ -18,7 +18,7 @@ START_SECONDS = 30.0
 
 @contextmanager
 def echo(run: Run) -> Iterator[Engine]:
-    """Start the echo. It always runs the workload `echo`, also if the other engines run another workload."""
+    """Start the echo. The echo always runs the workload `echo`, even if the other engines run another workload."""
     arguments = (run.bootstrap_servers, run.source, run.target, str(run.partitions))
     child = start_child(BASELINE, client_command("Echo", arguments, ("-Xmx256m",)), log_path=run.folder / "echo.log")
     try:

@@ -1,7 +1,7 @@
 """
 Command-line options that all benchmarks share.
 
-A real-time run must last several trigger intervals. Otherwise the run contains no batch boundary.
+A real-time run must last several trigger intervals, because a shorter run contains no batch boundary.
 """
 
 import sys

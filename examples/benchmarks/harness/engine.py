@@ -1,8 +1,9 @@
 """
 The interface of a benchmarked engine: its separate processes, and the progress of its batches.
 
-An engine is a function that takes a `Run` and returns a context manager of an `Engine`. It reads the source topic from
-the beginning and yields when it is ready; the harness then sends warm-up traffic.
+An engine is a function that takes a `Run` and returns a context manager of an `Engine`. The engine reads the source
+topic from the beginning. The context manager yields when the engine is ready, and then the harness sends warm-up
+traffic.
 Latency is measured outside the engine, because the progress of real-time mode on OSS 4.3.0 contains no latencies.
 """
 

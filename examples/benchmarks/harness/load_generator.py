@@ -1,7 +1,8 @@
 """
 Send records in an open loop, and store when each record was due, sent and appended, and when its output arrived.
 
-A record that is due during a pause of the engine is still sent on time. Its latency counts from the due time.
+A record that is due during a pause of the engine is still sent on time. The latency of each record counts from its due
+time.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ TIMES_FILE = "record_times.bin"
 
 @contextmanager
 def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
-    """Start the load generator. It ends when the last output has arrived or is overdue."""
+    """Start the load generator, which ends when the last output has arrived or is overdue."""
     arguments = [
         *(run.bootstrap_servers, run.source, run.target, run.rejected, run.partitions, run.workload),
         *(traffic.records, traffic.rate, traffic.arrivals, traffic.drain_seconds, run.folder / TIMES_FILE),

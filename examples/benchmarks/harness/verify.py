@@ -1,7 +1,8 @@
 """
 Compare every output of a run with the replay of its input in plain Python.
 
-An engine may repeat outputs and may merge the outputs of one transaction. It must not lose, invent or change outputs.
+An engine may repeat outputs and may merge the outputs of one transaction, but it must not lose, invent or change any
+output.
 """
 
 import json

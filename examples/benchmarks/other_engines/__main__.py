@@ -1,8 +1,9 @@
 """
 Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
 
-Run it with `make bench-other-engines`.
-The program prints tables, and writes `other_engines.json` and its charts. It exits with status 1 if a run is invalid.
+Run the benchmark with `make bench-other-engines`.
+The program prints tables, and writes `other_engines.json` and its charts.
+The program exits with status 1 if a run is invalid.
 If an engine cannot be installed, the program skips the engine and prints the reason.
 """
 

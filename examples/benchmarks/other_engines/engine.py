@@ -1,7 +1,7 @@
 """
 The functions that all other engines share: install, start and clean up.
 
-Each engine is tuned for latency like real-time mode. It does not buffer outputs, and it commits every 30 seconds.
+Each engine is tuned for latency like real-time mode: outputs are not buffered, and commits happen every 30 seconds.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """
 Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
 
-By default, Flink buffers outputs for up to 100 ms. This buffering is off, because it is also off in real-time mode.
+By default, Flink buffers outputs for up to 100 ms. The benchmark turns this buffer off, as in real-time mode.
 """
 
 import json

@@ -1,7 +1,7 @@
 """
 The workloads of `harness/workloads.py` in Flink SQL.
 
-This file runs in the Python environment of Flink and imports nothing from this repository. Its only argument is a JSON
+This file runs in the Python environment of Flink and imports nothing from this repository. The only argument is a JSON
 object with the topics, the workload and the settings. Flink 2.3 parses the JSON of a record again for each field.
 """
 

@@ -1,7 +1,7 @@
 """
 Run Quix Streams as a benchmarked engine: a Python program with the Kafka client library written in C.
 
-By default, its producer collects outputs for 5 ms. This delay is off, because it is also off in real-time mode.
+By default, its producer collects outputs for 5 ms. The benchmark turns this delay off, as in real-time mode.
 """
 
 import json

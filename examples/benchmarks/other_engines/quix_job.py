@@ -1,7 +1,7 @@
 """
 The workloads of `harness/workloads.py` in Quix Streams, as plain Python functions, which Quix recommends.
 
-This file runs in the Python environment of Quix Streams and imports nothing from this repository. Its only argument is
+This file runs in the Python environment of Quix Streams and imports nothing from this repository. The only argument is
 a JSON object with the topics, the workload and the settings.
 """
 

@@ -26,7 +26,11 @@ class Boundary:
     ended_at: float
     """End of the last commit, in seconds since 1970."""
     phases_ms: dict[str, float]
-    """Milliseconds of each phase. Phases of the whole batch exclude the trigger interval. State phases are summed."""
+    """
+    Milliseconds of each phase.
+
+    The phases of the whole batch exclude the trigger interval. The phases of the state are sums over all partitions.
+    """
 
 
 def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:

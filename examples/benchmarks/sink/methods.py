@@ -1,7 +1,7 @@
 """
 Different methods to write the same rows to PostgreSQL in one flush.
 
-A real-time sink usually flushes a few rows, and round trips dominate the time. After a pause it flushes many rows.
+A real-time sink usually flushes a few rows, and round trips dominate the time. After a pause, a sink flushes many rows.
 """
 
 from collections.abc import Callable, Iterable

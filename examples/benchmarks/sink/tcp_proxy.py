@@ -27,7 +27,7 @@ class TcpProxy:
     A proxy on 127.0.0.1 to `target`, as a context manager.
 
     The function `answer` takes each chunk that the server sends, and returns the chunk for the client, b"" to drop the
-    chunk, or None to close the connection. It may be replaced at any time.
+    chunk, or None to close the connection. Callers may replace `answer` at any time.
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:

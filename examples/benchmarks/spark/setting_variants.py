@@ -1,7 +1,7 @@
 """
 Variants of real-time mode that differ from the recommended settings in one setting each.
 
-Some settings change the latency of rows within a batch. Others change the pause at a batch boundary.
+Some settings change the latency of rows within a batch, and others change the pause at a batch boundary.
 """
 
 from collections.abc import Iterator
