@@ -29,19 +29,19 @@ EXAMPLES = {
     # What surrounds the pipeline when it is demonstrated.
     "examples/attribution/traffic": "attribution/events attribution/pacing attribution/settings attribution/topics "
     "kafka realtime",
-    "examples/attribution/audit": "attribution/events attribution/schemas attribution/settings attribution/topics "
+    "examples/attribution/audit": "attribution/events attribution/settings attribution/topics "
     "attribution/correlation attribution/credit attribution/pacing kafka measure realtime",
     "examples/attribution/demo": "attribution attribution/audit attribution/pacing attribution/pipeline "
     "attribution/settings attribution/topics attribution/traffic command_line measure realtime services sinks",
     # Benchmarks: results below the harness, programs on top.
     "examples/benchmarks/results": "measure",
-    "examples/benchmarks/harness": "benchmarks/results command_line kafka measure realtime services",
+    "examples/benchmarks/harness": "benchmarks/results command_line kafka measure services",
     "examples/benchmarks/spark": "benchmarks/harness benchmarks/results measure realtime services",
     "examples/benchmarks/other_engines": "benchmarks/harness benchmarks/results benchmarks/spark services",
     "examples/benchmarks/sink": "attribution attribution/correlation attribution/settings attribution/topics "
-    "kafka measure realtime services sinks",
+    "measure realtime services sinks",
     "examples/benchmarks": "alerts attribution attribution/settings attribution/topics benchmarks/harness "
-    "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services sinks",
+    "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services",
 }
 
 SCRIPTS = {
