@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.kafka.client import consumer_from_start
+from examples.kafka.consumer import consumer_from_start
 from examples.kafka.topics import ensure_topics
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import KAFKA_SINK, raise_if_failed

@@ -183,10 +183,10 @@ def test_upward_import_would_be_found(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     (demo / "cli.py").touch()
     (kafka / "topics.py").write_text("from examples.attribution.demo.cli import parse\n")
-    (kafka / "client.py").write_text("from ..attribution.demo import cli\nfrom . import topics\n")
+    (kafka / "consumer.py").write_text("from ..attribution.demo import cli\nfrom . import topics\n")
 
     assert [
-        "examples/kafka -> examples/attribution/demo: examples/kafka/client",
+        "examples/kafka -> examples/attribution/demo: examples/kafka/consumer",
         "examples/kafka -> examples/attribution/demo: examples/kafka/topics",
     ] == forbidden_imports(tmp_path, kafka.glob("*.py"))
 

@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from examples.kafka.client import CONSUMER, end_offsets, is_record
+from examples.kafka.consumer import CONSUMER, end_offsets, is_record
 from examples.sinks import PostgresUpsertSink
 
 OFFSET_COLUMNS = {"topic": "text", "partition": "int", "next_offset": "bigint"}

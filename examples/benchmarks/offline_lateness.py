@@ -28,7 +28,7 @@ from examples.alerts.job import start
 from examples.alerts.ticks import ticking
 from examples.benchmarks.harness.cli import exit_status
 from examples.command_line import arguments_of
-from examples.kafka.client import read_topic
+from examples.kafka.consumer import read_topic
 from examples.measure.percentiles import percentiles
 from examples.realtime.queries import raise_if_failed
 from examples.services import kafka_broker

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.kafka.client import consumer_from_start, is_record
+from examples.kafka.consumer import consumer_from_start, is_record
 from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 

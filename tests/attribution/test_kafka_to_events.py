@@ -16,7 +16,7 @@ from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_event
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
-from examples.kafka.client import read_topic
+from examples.kafka.consumer import read_topic
 from examples.realtime.limits import ID_PATTERN, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.attributed_to_postgres import ResultsConsumer
-from examples.attribution.audit.topic_reader import TopicReader
+from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.realtime.queries import raise_if_failed
@@ -26,7 +26,7 @@ MICRO_BATCH_QUERIES = ("events_to_timeouts", "touches_to_credit")
 class RunMonitor:
     """The parts of a run that can fail or fall behind."""
 
-    reader: TopicReader
+    reader: RunLogReader
     results: ResultsConsumer
     throttle: DeliveryThrottle
     queries: list[StreamingQuery]

@@ -12,7 +12,7 @@ from examples.attribution.attributed_table import stored_results
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.audit.latency import boundary_pauses_ms, hop_latencies
 from examples.attribution.audit.reconciliation import reconcile
-from examples.attribution.audit.topic_reader import TopicReader
+from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.monitor import RunMonitor
 from examples.attribution.demo.report import Report
@@ -33,7 +33,7 @@ def run(
     """Send traffic through all queries for the duration or until `stop` is set, drain the queries, and reconcile."""
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
-        reader = TopicReader(bootstrap_servers, settings, partitions)
+        reader = RunLogReader(bootstrap_servers, settings, partitions)
         stack.callback(reader.close)
         results = stack.enter_context(
             attributed_to_postgres(bootstrap_servers, dsn, settings, partitions[ATTRIBUTED_TOPIC])

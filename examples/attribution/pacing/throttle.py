@@ -20,7 +20,7 @@ from confluent_kafka import Consumer
 from examples.attribution.pacing.rule import CampaignCount, Goal, Pacing, pacing
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC
-from examples.kafka.client import consumer_from_start, is_record
+from examples.kafka.consumer import consumer_from_start, is_record
 
 POLL_SECONDS = 0.1
 FAST_FETCH = {

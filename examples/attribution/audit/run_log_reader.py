@@ -20,7 +20,7 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
     TOPICS,
 )
-from examples.kafka.client import consumer_from_start, end_offsets, is_at_end, is_record
+from examples.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
 
 CONSUMER_CONF = {
     # A slow reader does not change append times, so fetches may wait for more data.
@@ -31,7 +31,7 @@ CONSUMER_CONF = {
 MAX_MESSAGES = 2_000
 
 
-class TopicReader:
+class RunLogReader:
     """A consumer that reads all topics from their start and adds the records to `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
