@@ -1,1 +1,1 @@
-"""Tools that generate, check, lint and install the skill; `skills.py` is their command line."""
+"""Implement the commands of `scripts/skills.py`: generate, validate, lint and install."""

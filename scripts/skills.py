@@ -3,7 +3,8 @@
 Lint code for Spark real-time mode, install this skill, and generate and validate its files.
 
 `lint` and `install` need only Python 3.11. `generate` and `validate` also need the packages that `make setup` installs.
-Findings go to standard error, one per line. Exit status: 0 without findings, 1 with findings, 2 for wrong usage.
+Text findings are printed to standard error, one per line.
+The exit status is 0 without findings, 1 with findings and 2 for wrong usage.
 """
 
 import argparse
@@ -24,8 +25,8 @@ EXAMPLES = {
         "validate --format github": "annotate a pull request of this repository",
     },
     "lint": {
-        "lint jobs/ README.md": "check code, and advice in a page",
-        "lint --engine databricks .": "report only problems on Databricks",
+        "lint jobs/ README.md": "check code, and the advice in a page",
+        "lint --engine databricks .": "report only problems that affect Databricks",
         "lint --format github src/": "annotate a pull request",
     },
     "install": {
@@ -110,7 +111,7 @@ def _install(options: argparse.Namespace) -> int:
 def _report(findings: Sequence[finding.Finding], style: str) -> int:
     text = finding.render(findings, style)
     if text:
-        # Formats for programs go to standard output, and lines for people go to standard error.
+        # Machine-readable formats go to standard output, and text for people goes to standard error.
         print(text, file=sys.stderr if style == "text" else sys.stdout)
     return 1 if findings else 0
 

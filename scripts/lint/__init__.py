@@ -1,1 +1,1 @@
-"""Linter for code and advice about real-time mode; it needs only the standard library."""
+"""Lint code and documentation for real-time mode, using only the standard library."""

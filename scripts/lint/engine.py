@@ -1,7 +1,7 @@
 """
-Lint code and pages about real-time mode with the standard library alone.
+Find mistakes with real-time mode in code and pages, using only the standard library.
 
-Rules about real-time mode apply only to real-time queries, and code that a file marks as wrong is not reported.
+Rules about real-time mode check only real-time queries. Code that a file marks as wrong is not reported.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ IN_OSS = re.compile(r"local\[[\d*]+\]|local-cluster\[|spark-sql-kafka-0-10_")
 
 def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[Finding]:
     """
-    Return the sorted findings in files, and in all files below folders.
+    Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
 
-    A minimum batch duration that one Python file sets applies to all files.
+    A minimum batch duration set in one Python file applies to all files.
     """
     files = [path for root in paths for path in _files(Path(root))]
     texts = {path: text for path in files if (text := _text(path)) is not None and RELEVANT.search(text)}
@@ -58,10 +58,12 @@ def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[F
 
 def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: float | None = None) -> list[Finding]:
     """
-    Return the sorted findings in one text; the suffix of `path` determines its format.
+    Return the sorted findings for one text; the suffix of `path` determines the format of the text.
 
-    Without `engine`, the text determines the engine if it can, as a Databricks notebook does; otherwise both apply.
-    A text that cannot be parsed produces one warning, `unreadable`, if it contains `realTime`, and otherwise nothing.
+    If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
+    If the text does not indicate one engine, the linter reports findings for both engines.
+    If a text that contains `realTime` cannot be parsed, the only finding is the warning `unreadable`.
+    Other texts that cannot be parsed produce no findings.
     """
     if not RELEVANT.search(text):
         return []
@@ -73,7 +75,9 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
     if problems is None:
         message = "the file cannot be parsed, so it was not checked"
         is_about = re.search(r"realTime|RealTime", text)
-        return [Finding(path, 1, "unreadable", message, "correct its syntax", "warning")] if is_about else []
+        return (
+            [Finding(path, 1, "unreadable", message, "correct the syntax of the file", "warning")] if is_about else []
+        )
     engines = (engine,) if engine else _engines(text, suffix)
     silenced = silenced_rules(text.splitlines())
     return sorted({_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)})

@@ -1,7 +1,7 @@
 """
 Render the generated parts of pages: router, settings, error conditions, lint rules, benchmark tables.
 
-Settings are parsed from source, not imported, so generation does not need Spark.
+Settings are parsed from source code instead of imported, so `generate` does not need Spark.
 """
 
 import ast
@@ -31,7 +31,7 @@ def settings(root: Path, class_name: str) -> str:
     tree = ast.parse((root / "examples/attribution/settings.py").read_text(encoding="utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
     if not classes:
-        raise ValueError(f"examples/attribution/settings.py has no class {class_name!r}")
+        raise ValueError(f"examples/attribution/settings.py does not define the class {class_name!r}")
     rows = []
     for field, description in zip(classes[0].body, classes[0].body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and field.value is not None:
@@ -56,7 +56,7 @@ def conditions(root: Path, _: str) -> str:
 
 
 def lint_rules(_: Path, __: str) -> str:
-    """Return links to all lint rules, then a section for each rule, built from its docstring."""
+    """Return links to all lint rules, followed by a section for each rule, built from the docstring of the rule."""
     contents = " · ".join(f"[{rule.id}](#{rule.id})" for rule in RULES)
     return f"{contents}\n\n" + "\n".join(rule.section() for rule in RULES)
 

@@ -1,5 +1,5 @@
 """
-Extract the source of a symbol from a module, by name.
+Extract the source code of a symbol from a module, by name.
 
 A target is `path/to/module.py:Symbol`. The excerpt includes decorators and the comment above the symbol.
 Selecting by name keeps an excerpt correct when lines move.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 def excerpt(root: Path, target: str) -> str:
     """
-    Return the source of `path:name` or `path:Class.method`, dedented and ending with a newline.
+    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline.
 
     Raise ValueError if the file or the symbol does not exist.
     """

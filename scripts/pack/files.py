@@ -2,7 +2,7 @@
 List the files of the pack: pages, modules and tests.
 
 `root` is a checkout or an installed copy. The order of each list is fixed.
-Generate, validate, install and the tests share these lists, so none of them misses a file that another one covers.
+Generate, validate, install and the tests share these lists, so all of them cover the same files.
 """
 
 import re
@@ -40,7 +40,7 @@ def tests(root: Path) -> list[Path]:
 
 
 def read_when(text: str) -> str | None:
-    """Return the text of a page's `*Read when ...*` line, or None without such a line."""
+    """Return the text of a page's `*Read when ...*` line, or None if the page has no such line."""
     match = _READ_WHEN.search(text)
     return match["when"] if match else None
 
@@ -52,12 +52,12 @@ def title(text: str) -> str:
 
 
 def relative(root: Path, path: Path) -> str:
-    """Return `path` relative to the root with forward slashes, as findings and links write it."""
+    """Return `path` relative to the root with forward slashes, the form used in findings and links."""
     return path.relative_to(root).as_posix()
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return all files below a folder, without hidden files and Python's caches."""
+    """Return all files in a folder and its subfolders, except hidden files and Python caches."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if not _is_leftover(path.relative_to(folder)))
 

@@ -32,7 +32,7 @@ def render_all(root: Path) -> dict[Path, str]:
 
 
 def render_page(root: Path, path: Path) -> str:
-    """Return the text of a page with its generated parts up to date."""
+    """Return the text of a page with all its generated parts updated."""
     name, text = files.relative(root, path), path.read_text(encoding="utf-8")
     try:
         return _with_excerpts(root, _with_blocks(root, text))

@@ -1,10 +1,10 @@
 """
 Copy the skill into the skills folders of coding assistants, and detect stale copies.
 
-A copy is a folder with the skill's name that contains exactly the files of the manifest.
+A copy is a folder with the skill's name that contains exactly the files listed in the manifest.
 Without `force`, edited files in a copy are never overwritten or removed.
 
-Standard library only, because the target machine may have no other packages.
+This module uses only the standard library, because the target machine may have no other packages.
 """
 
 import json
@@ -15,7 +15,8 @@ from pathlib import Path
 from scripts.pack import files, manifest
 from scripts.text.finding import Finding
 
-# For each assistant: a folder that exists if it is installed, and its folder for personal skills (read 2026-11-21):
+# For each assistant: a folder that exists if the assistant is installed, and the folder for personal skills
+# (read 2026-11-21):
 # https://code.claude.com/docs/en/skills, https://developers.openai.com/codex/skills, https://cursor.com/docs/skills,
 # https://code.visualstudio.com/docs/copilot/customization/agent-skills
 ASSISTANTS = {
@@ -60,7 +61,7 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return the files in `root` that are missing or do not match the manifest; a copy of them would be wrong."""
+    """Return the files in `root` that are missing or differ from the manifest, and so must not be installed."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, (_, expected) in manifest.read(root).items():

@@ -1,5 +1,5 @@
 """
-Render and read `manifest.json`, which lists the files of the skill with size and SHA-256.
+Render and read `manifest.json`, which lists each file of the skill with its size and SHA-256.
 
 `install` uses the manifest to check and update copies. The same files produce the same text on every machine.
 """
@@ -32,7 +32,7 @@ SITE_DIR = "scripts/site"
 
 
 def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
-    """Return the text of the manifest; `rendered` holds new texts of files that are not written yet."""
+    """Return the text of the manifest; `rendered` holds the new texts of files that have not been written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     content = {
@@ -71,5 +71,7 @@ def _entry(root: Path, path: Path, rendered: Mapping[Path, str]) -> dict[str, st
 def _pinned(root: Path, name: str) -> str:
     match = re.search(rf"^{name}==(\S+)$", (root / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:
-        raise ValueError(f"constraints.txt does not pin {name}, so the verified version is unknown; pin it")
+        raise ValueError(
+            f"constraints.txt does not pin {name}, so the verified version is unknown; add a pinned version"
+        )
     return match[1]

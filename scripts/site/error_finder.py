@@ -1,5 +1,5 @@
 """
-Collect the data of the error finder: every error condition of the pages, with its message and its fix.
+Collect the data of the error finder: every error condition on the pages, with its message and its fix.
 
 The build embeds the data as JSON in the page of the error finder.
 """
@@ -21,7 +21,7 @@ _QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 
 
 class Entry(TypedDict):
-    """An explanation of a condition; `messages` quote the engine, `fix` is HTML."""
+    """An explained error condition; `messages` holds the engine's messages verbatim, and `fix` is HTML."""
 
     condition: str
     engine: str
@@ -38,9 +38,9 @@ def data(root: Path) -> str:
 
 def entries(root: Path) -> list[Entry]:
     """
-    Return an entry for each section that reproduces a condition, and for each condition that only Databricks has.
+    Return an entry for each section that reproduces a condition, and for each condition that exists only on Databricks.
 
-    Pages other than the error pages contribute only conditions that are not explained yet.
+    Pages other than the error pages contribute only conditions that no earlier page explains.
     """
     paths = sorted(files.references(root), key=lambda path: not path.stem.startswith("errors_"))
     result: list[Entry] = []
@@ -96,7 +96,7 @@ def _after(lines: list[str], start: int) -> str:
 
 
 def _rendered(stem: str, text: str) -> str:
-    """Return HTML with links relative to the finder's page, which is in the same folder as the page `stem`."""
+    """Return Markdown as HTML, with links relative to the error finder, in the same folder as the page `stem`."""
 
     def to_site(link: re.Match[str]) -> str:
         file = link["file"].removesuffix(".md") or stem

@@ -52,7 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
-    """Set the name of the page's raw file, which is in the same folder, and the weight in the search."""
+    """Set the page's search weight, and the name of the page's raw file, which is in the same folder."""
     name = page.file.src_uri
     source = name.removesuffix(".md")
     if (ROOT / name).is_file() or (ROOT / source).is_file():

@@ -1,7 +1,7 @@
 """
 Render the files that language models look for on a site: `llms.txt`, and all pages in one file.
 
-Links lead to raw Markdown.
+The links lead to the raw Markdown files.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """
-Render the page of published measurements: the chart, conditions and numbers of each one.
+Render the page of published measurements: the chart, conditions and numbers of each measurement.
 
 A measurement is an SVG and a JSON file with the same stem in `references/measured/`.
-The JSON contains an object `conditions`, and lists of rows with equal keys.
+The JSON contains an object `conditions` and lists of rows. All rows of a list have the same keys.
 """
 
 import json
@@ -16,11 +16,11 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 
 
 def page(root: Path) -> str:
-    """Return the Markdown of the page."""
+    """Return the Markdown of the page of published measurements."""
     parts = [
-        # Excluded from the search: with the thousands of numbers of this page, the search finds nothing for some words.
+        # With the thousands of numbers on this page, the search finds nothing for some words, so the page is excluded.
         f"{tree.FRONTMATTER.format(title='Measured')}# Measured\n",
-        "Commands of this repository draw each chart from the JSON file with the same name.",
+        "A command in this repository draws each chart from the JSON file with the same name.",
         "The pages that cite a measurement explain its numbers.",
     ]
     for chart in sorted((root / tree.MEASURED_DIR).glob("*.svg")):
@@ -33,7 +33,9 @@ def page(root: Path) -> str:
 def _figure(chart: Path) -> str:
     size = _SIZE.search(chart.read_text(encoding="utf-8"))
     if not size:
-        raise ValueError(f"{chart.name} has no viewBox, so the page cannot reserve space for it; draw it with one")
+        raise ValueError(
+            f"{chart.name} has no viewBox, so the page cannot reserve space for the chart; add a viewBox to the SVG"
+        )
     return (
         f'<figure class="measured"><img src="{chart.name}" width="{float(size["width"]):.0f}" '
         f'height="{float(size["height"]):.0f}" alt="Chart of {chart.stem}; its numbers are in the tables below">'

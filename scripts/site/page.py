@@ -1,6 +1,7 @@
 """
-Convert a page of the repository to the Markdown that mkdocs renders: add source links, fence titles, forms, the chart.
+Convert a page of the repository to the Markdown that mkdocs renders.
 
+The conversion adds source links, fence titles, forms and the chart.
 The pages in the repository are complete without these additions.
 """
 
@@ -56,7 +57,7 @@ def for_site(root: Path, name: str, text: str) -> str:
 
 
 def tool(root: Path, name: str) -> str:
-    """Return the HTML form of a tool; its data is embedded, so it works without a server."""
+    """Return a tool as HTML with its data embedded, so the tool works without a server."""
     form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 

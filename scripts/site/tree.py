@@ -26,7 +26,7 @@ def pages(root: Path) -> list[Path]:
 
 @cache
 def linked(root: Path) -> dict[str, list[Path]]:
-    """Return the pages that link to each file or folder, by its path from the root."""
+    """Map the path of each linked file or folder to the pages that link to it."""
     pages_by_target: dict[str, list[Path]] = defaultdict(list)
     for page in pages(root):
         for target in link_targets(page):
@@ -37,7 +37,7 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
 @cache
 def sources(root: Path) -> list[str]:
-    """Return the files that get a source page: every module, and other files except images that a page links to."""
+    """Return the files that have a source page: every module, and every linked file that is not an image."""
     names = {files.relative(root, module) for module in files.modules(root)}
     others = {name for name in linked(root) if (root / name).is_file() and Path(name).suffix not in IMAGE_SUFFIXES}
     return sorted(names | others)
@@ -45,7 +45,7 @@ def sources(root: Path) -> list[str]:
 
 @cache
 def folders(root: Path) -> list[str]:
-    """Return the folders of `examples/`; each gets a page that lists its modules."""
+    """Return the folders in `examples/`; each folder has a page that lists its modules."""
     return sorted({str(Path(name).parent) for name in sources(root) if name.startswith("examples/")})
 
 
@@ -58,7 +58,7 @@ def raw(root: Path) -> list[str]:
 
 
 def source_page(root: Path, name: str) -> str:
-    """Return the page of a source: its text after links to related pages and files."""
+    """Return the page of a source file: links to related pages and files, and then the text of the source file."""
     text = (root / name).read_text(encoding="utf-8")
     depth = "../" * name.count("/")
     related = [
@@ -68,7 +68,7 @@ def source_page(root: Path, name: str) -> str:
     related += [f"[{Path(other).name}]({depth}{other})" for other in _counterparts(root, name)]
     folder = str(Path(name).parent)
     related += [f"[{folder}/]({depth}{folder}/index.md)"] if folder in folders(root) else []
-    # The mark of the fence is longer than any run of backticks in the text.
+    # The mark of the fence must be longer than any run of backticks in the text.
     mark = "`" * (max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1)
     language = {".py": "python", ".scala": "scala", ".java": "java", ".json": "json", ".toml": "toml"}.get(
         Path(name).suffix, "text"

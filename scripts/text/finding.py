@@ -19,11 +19,11 @@ class Finding:
     """One problem at one line."""
 
     path: str
-    """Path as the caller passed it, with forward slashes."""
+    """The path as the caller passed it, but with forward slashes."""
     line: int
-    """Line number, starting at 1."""
+    """The line number, starting at 1."""
     rule: str
-    """Identifier of the rule, such as `output-mode`."""
+    """The identifier of the rule, such as `output-mode`."""
     message: str
     """The problem and its consequence."""
     fix: str
@@ -31,11 +31,11 @@ class Finding:
     severity: str = "error"
     """`error` or `warning`."""
     engine: tuple[str, ...] = ENGINES
-    """The engines to which it applies."""
+    """The engines to which the finding applies."""
 
 
 def render(findings: Iterable[Finding], style: str = "text") -> str:
-    """Return `findings` in one of `STYLES`, sorted and without duplicates; as text, no findings are an empty string."""
+    """Return `findings` in one of `STYLES`, sorted and without duplicates; the `text` of no findings is empty."""
     ordered = sorted(set(findings))
     if style == "text":
         return "\n".join(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}" for f in ordered)
@@ -54,7 +54,7 @@ def _annotation(finding: Finding) -> str:
 
 
 def _escaped(text: str, extra_characters: str = "") -> str:
-    # The percent sign is escaped first, because the other escapes contain one.
+    # The percent sign is escaped first, because the other escape sequences contain a percent sign.
     for character in "%\r\n" + extra_characters:
         text = text.replace(character, f"%{ord(character):02X}")
     return text

@@ -1,11 +1,11 @@
 """
 Parse the parts of a Markdown page that can be checked: fences, headings, links and tables.
 
-Each part holds the number of its first line.
+Each part contains its first line number.
 The tests do not run a fence that this parser misses, so the parser also finds tilde, quoted and indented fences with
 any info string.
 
-Standard library only, because the linter also runs on machines without any packages.
+This module uses only the standard library, because the linter also runs on machines without any packages.
 """
 
 import re
@@ -45,13 +45,13 @@ class Fence:
 
     @property
     def is_python(self) -> bool:
-        """Whether the language is one of the names for Python."""
+        """Whether the language of the fence is Python."""
         return self.language in _PYTHON
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading and its anchor, which links use."""
+    """A heading and the anchor to which links refer."""
 
     line: int
     level: int
@@ -61,7 +61,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Link:
-    """A link; `target` is as written in the page."""
+    """A link; `target` is exactly as written in the page."""
 
     line: int
     text: str
@@ -83,7 +83,7 @@ def fences(text: str) -> list[Fence]:
 
 
 def prose(text: str) -> list[str]:
-    """Return the lines of the page, with the lines of fences blanked to keep line numbers correct."""
+    """Return the lines of the page; lines inside fences are empty, so line numbers stay correct."""
     lines = text.splitlines()
     for fence in _fences(lines):
         for number in range(fence.line - 1, min(fence.end_line, len(lines))):

@@ -51,7 +51,7 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
             '```python {excerpt="examples/attribution/settings.py:Gone"}\n```\n',
             r"new_page\.md: excerpt .* does not define 'Gone'",
         ),
-        ("<!-- generated: settings Gone -->\n<!-- end -->\n", r"new_page\.md: .* has no class 'Gone'"),
+        ("<!-- generated: settings Gone -->\n<!-- end -->\n", r"new_page\.md: .* does not define the class 'Gone'"),
     ],
     ids=["block", "excerpt", "settings"],
 )

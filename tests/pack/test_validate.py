@@ -126,9 +126,9 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
     ),
     "contents": (check_budgets, _replace_all(PAGE, "](#", "](real_time_mode.md#"), PAGE, "no table of contents"),
     "link": (check_links, _append(PAGE, "\n[x](nowhere.md)\n"), PAGE, "'nowhere.md' does not exist"),
-    "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "anchor that errors.md"),
-    "own-anchor": (check_links, _append(PAGE, "\n[x](#nowhere)\n"), PAGE, "names an anchor"),
-    "outside": (check_links, _append(PAGE, "\n[x](../../secret.md)\n"), PAGE, "outside of the repository"),
+    "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "does not exist in errors.md"),
+    "own-anchor": (check_links, _append(PAGE, "\n[x](#nowhere)\n"), PAGE, "refers to an anchor"),
+    "outside": (check_links, _append(PAGE, "\n[x](../../secret.md)\n"), PAGE, "outside the repository"),
     "twice": (check_links, _append(PAGE, "\n## When to use real-time mode\n"), PAGE, "appears twice"),
     "read-when": (check_orphans, _replace(PAGE, "*Read when", "*Look when"), PAGE, r"no line `\*Read when"),
     "unrouted": (
@@ -157,7 +157,7 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         check_fences,
         _append(PAGE, f'\n{TICKS}python {{raise="X"}}\nx\n{TICKS}\n'),
         PAGE,
-        r"unknown options \['raise'\]",
+        r"unknown options: raise",
     ),
     "syntax": (check_fences, _append(PAGE, f"\n{TICKS}python\nx = = 1\n{TICKS}\n"), PAGE, "is not valid Python"),
     "two-outcomes": (

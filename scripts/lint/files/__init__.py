@@ -1,1 +1,1 @@
-"""Checks for each file format: Markdown, notebooks, Scala, cluster definitions in JSON and YAML."""
+"""Linters for each file format: Markdown, notebooks, Scala, and cluster definitions in JSON or YAML."""

@@ -1,4 +1,4 @@
-"""Check definitions of clusters and jobs in JSON and, if PyYAML is installed, in YAML."""
+"""Check cluster and job definitions in JSON and, if PyYAML is installed, in YAML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?
 
 
 def definition_problems(text: str, *, is_json: bool) -> list[RuleProblem]:
-    """Return the problems of a definition, or no problems if it cannot be read."""
+    """Return the problems in a cluster or job definition, or an empty list if the definition cannot be parsed."""
     try:
         roots = [read_json(text)] if is_json else read_yaml(text)
     except (UnreadableError, RecursionError):
@@ -47,7 +47,7 @@ def _clusters(node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterato
     if CLUSTER_KEYS & content.keys():
         yield _cluster(node, (*names, *names_here))
         return
-    # If a job has several clusters, its name does not indicate which of them is for real-time mode.
+    # If a job has several clusters, the job's name does not indicate which cluster runs real-time mode.
     inner = (*names, *names_here, *_task_names(content)) if _count(node) == 1 else ()
     for name, (_, child) in content.items():
         yield from _clusters(child, inner, name if isinstance(child.content, dict) else "")

@@ -1,7 +1,8 @@
 """
-Read JSON and YAML with the line of every value.
+Parse JSON and YAML, and record the line number of every value.
 
-The JSON reader of the standard library does not record lines, and PyYAML may be missing.
+Python's `json` module does not record line numbers, so this module contains a JSON parser.
+YAML can be parsed only if PyYAML is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MAX_YAML_DEPTH = 60
 
 @dataclass(frozen=True)
 class Node:
-    """A value of a document and its line; each entry of an object also has the line of its key."""
+    """A value in a document with its line number; each entry of an object also holds the line number of its key."""
 
     line: int
     content: Content
@@ -28,11 +29,11 @@ Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | b
 
 
 class UnreadableError(ValueError):
-    """The text is not a document of the expected format."""
+    """Raised if a text is not a document of the expected format."""
 
 
 def read_json(text: str) -> Node:
-    """Return the root of a JSON document."""
+    """Return the root node of a JSON document."""
     tokens = [(match, text.count("\n", 0, match.end()) + 1) for match in _tokens(text)]
     if not tokens:
         raise UnreadableError
@@ -89,9 +90,9 @@ def _entries(tokens: list[tuple[re.Match[str], int]]) -> dict[str, tuple[int, No
 
 
 def read_yaml(text: str) -> list[Node]:
-    """Return the roots of the documents in a YAML text, or no roots if PyYAML is missing."""
+    """Return the root node of each document in a YAML text, or an empty list if PyYAML is not installed."""
     try:
-        import yaml  # noqa: PLC0415  # the linter must run without packages
+        import yaml  # noqa: PLC0415  # the linter must run without third-party packages
     except ModuleNotFoundError:
         return []
     try:
@@ -101,7 +102,7 @@ def read_yaml(text: str) -> list[Node]:
 
 
 def _from_yaml(node: Any, yaml: Any, depth: int = 0) -> Node:
-    if depth > MAX_YAML_DEPTH:  # an alias may contain itself
+    if depth > MAX_YAML_DEPTH:  # a YAML alias may contain itself
         raise UnreadableError
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):

@@ -1,7 +1,7 @@
 """
-Check Markdown pages: fences, code spans, tables and prose.
+Check the fences, code spans, tables and prose of Markdown pages.
 
-Code and text that the page itself marks as wrong are not reported.
+Code and text that the page marks as wrong are not reported.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TRIGGER_SPAN = re.compile(
 
 
 def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
-    """Return the problems of a Markdown page."""
+    """Return the problems in a Markdown page."""
     titles = titles_of(text)
     problems: list[RuleProblem] = []
     for fence in markdown.fences(text):
         in_fence = _fence_problems(fence, is_spark=bool(SPARK.search(text)), min_batch_ms=min_batch_ms)
         if "raises" in fence.options:
-            # The fence must fail with the declared condition, but a wrong `realTime` value would fail earlier.
+            # The fence must fail with the declared condition. A wrong `realTime` value would cause an earlier failure.
             if fence.options["raises"] not in TRIGGER_CONDITIONS:
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         elif not is_counterexample(text, titles, fence):
@@ -98,7 +98,7 @@ def _as_chain(span: str) -> str:
 
 
 def counterexample_fence_lines(text: str) -> set[int]:
-    """Return the lines of all fences that are counterexamples."""
+    """Return the line numbers of all fences that the page marks as counterexamples."""
     titles = titles_of(text)
     lines: set[int] = set()
     for fence in markdown.fences(text):

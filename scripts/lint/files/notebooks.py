@@ -1,8 +1,9 @@
 """
-Check notebooks: `.ipynb` files and Databricks notebooks exported as Python.
+Check `.ipynb` notebooks, and Databricks notebooks exported as Python files.
 
-All Python cells form one module, because a cell can use names of earlier cells. The Markdown cells form one page, in
-which fences replace the Python cells, because a heading in one cell can mark the code of the next cell as wrong.
+A cell can use names from earlier cells, so all Python cells are checked as one module.
+A heading in one cell can mark the code in the next cell as wrong.
+The Markdown and Python cells are therefore also checked as one page, in which each Python cell is a fence.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SEPARATOR = "# COMMAND ----------"
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """One cell: its kind (`python`, `markdown`, `scala`), its text, and the line number in the file of each line."""
+    """A cell: its kind, such as `python` or `markdown`, its text, and the file line number of each text line."""
 
     kind: str
     text: str
@@ -32,13 +33,13 @@ class NotebookCell:
 
     @property
     def first_line(self) -> int:
-        """The line number in the file of the first line of the cell."""
+        """The file line number of the cell's first line."""
         return self.lines[0] if self.lines else 1
 
 
 @dataclass
 class _JoinedText:
-    """Lines from several cells, each with its line number in the file."""
+    """The joined lines of several cells, each with its line number in the file."""
 
     text: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -52,12 +53,12 @@ class _JoinedText:
 
 
 def is_notebook(text: str) -> bool:
-    """Return whether a Python file is an exported notebook."""
+    """Return whether a Python file is an exported Databricks notebook."""
     return SEPARATOR in text or text.startswith("# Databricks notebook source")
 
 
 def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None = None) -> list[RuleProblem]:
-    """Return the problems of a notebook."""
+    """Return the problems in a notebook."""
     page, code = _JoinedText(), _JoinedText()
     problems: list[RuleProblem] = []
     for cell in cells:
@@ -77,7 +78,7 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
 
 
 def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProblem]:
-    """Return problems at their lines in the file; `lines` holds the line number in the file of each text line."""
+    """Convert line numbers in joined text to line numbers in the file; `lines` holds these for each text line."""
     return [
         (rule, problem.at(lines[problem.line - 1] if 0 < problem.line <= len(lines) else 1))
         for rule, problem in problems
@@ -85,7 +86,7 @@ def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProb
 
 
 def cells_of_source(text: str) -> list[NotebookCell]:
-    """Return the cells of an exported notebook."""
+    """Return the cells of a notebook that was exported as a Python file."""
     cells: list[NotebookCell] = []
     entries: list[tuple[int, str]] = []
     for number, line in enumerate([*text.splitlines(), SEPARATOR], 1):
@@ -134,7 +135,7 @@ def cells_of_json(text: str) -> list[NotebookCell]:
 
 
 def _find(raw: list[str], line: str, start: int) -> int:
-    """Return the index of the first line of the file, from `start`, that contains a line of a cell as JSON."""
+    """Return the index of the first `raw` line at or after `start` that contains `line` as JSON, or else `start`."""
     forms = {json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]}
     for number in range(start, len(raw)):
         if any(form in raw[number] for form in forms):

@@ -1,7 +1,7 @@
 """
-Check Scala code: its real-time triggers and the calls between `writeStream` and `start`.
+Check the real-time triggers in Scala code, and the calls between `writeStream` and `start`.
 
-Scala has a trigger object, whose argument is a string, a number of milliseconds, or absent.
+In Scala, a trigger is an object with one optional argument: a string or a number of milliseconds.
 """
 
 import re
@@ -32,7 +32,7 @@ FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.app
 
 
 def scala_problems(code: str) -> list[RuleProblem]:
-    """Return the problems of Scala code."""
+    """Return the problems in Scala code."""
     plain = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), code, flags=re.DOTALL)
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     counterexamples = _counterexample_lines(plain)

@@ -1,1 +1,1 @@
-"""Checks of prose: wrong claims about real-time mode, and marks of counterexamples."""
+"""Check prose for wrong claims about real-time mode, and recognize text marked as a counterexample."""

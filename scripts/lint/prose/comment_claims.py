@@ -1,4 +1,4 @@
-"""Find code comments that call a micro-batch trigger real-time mode, and report them as `claim-micro-batch`."""
+"""Find code comments that describe a micro-batch trigger as real-time mode; the rule is `claim-micro-batch`."""
 
 import re
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ DENIES_OR_COMPARES = re.compile(
 
 
 def comment_claims(module: Module) -> Iterator[Problem]:
-    """Yield the micro-batch triggers that a comment on the same line or the line above calls real-time mode."""
-    message = "a comment calls this trigger real-time mode, but it selects micro-batch mode, in which rows wait"
+    """Yield micro-batch triggers that a comment on the same line or the line above describes as real-time mode."""
+    message = "a comment describes this micro-batch trigger as real-time mode, but in micro-batch mode rows wait"
     for trigger, _ in module.triggers:
         if trigger.kinds == ("processingTime",) and trigger.line <= len(module.lines):
             above = module.lines[trigger.line - 2].strip() if trigger.line > 1 else ""

@@ -1,4 +1,4 @@
-"""Rules about claims about Databricks compute: Photon, runtime, serverless, autoscaling."""
+"""Rules for claims about Databricks compute: Photon, runtime version, serverless, autoscaling."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def claim_photon(page: Page) -> Iterator[Problem]:
     """
     Checks for the wrong advice to use Photon with real-time mode.
 
-    Why: The Databricks setup page says to turn Photon off.
+    Why: The Databricks documentation instructs you to turn Photon off.
 
     Example:
         Enable Photon for real-time mode queries.
@@ -46,7 +46,7 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         re.IGNORECASE,
     )
     for sentence in page.claiming(claim, about=True):
-        yield Problem(sentence.line, "real-time mode does not run with Photon", "tell readers to turn Photon off")
+        yield Problem(sentence.line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
 
 
 @COMPUTE_CLAIMS.add("claim-runtime", DATABRICKS_ONLY, subject="page")
@@ -54,7 +54,7 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
     """
     Checks for claims that a Databricks Runtime below 16.4 LTS is sufficient for real-time mode.
 
-    Why: 16.4 LTS is the lowest documented version; 18 LTS is recommended.
+    Why: Databricks documents 16.4 LTS as the minimum version and recommends 18 LTS.
 
     Example:
         Real-time mode requires Databricks Runtime 15.4 LTS or later.
@@ -77,7 +77,7 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
     """
     Checks for the wrong advice to run real-time mode in serverless notebooks or jobs.
 
-    Why: Notebooks and jobs on serverless compute refuse unbounded triggers; declarative pipelines run real-time mode.
+    Why: Serverless notebooks and jobs refuse unbounded triggers. Declarative pipelines can run real-time mode.
 
     Example:
         Real-time mode runs on serverless compute.
@@ -110,7 +110,7 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
     """
     Checks for the wrong advice to use autoscaling or spot instances with real-time mode.
 
-    Why: A query holds its task slots for a whole batch and fails when it loses a node. Databricks advises against both.
+    Why: A query holds its task slots for the batch and fails if it loses a node. Databricks discourages both options.
 
     Example:
         Enable autoscaling for real-time mode clusters.

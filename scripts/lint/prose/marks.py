@@ -1,7 +1,7 @@
 """
-Recognize marks that declare code or text to be a counterexample, and comments that silence a rule.
+Recognize marks that label code or text as a counterexample, and comments that silence a rule.
 
-Documentation must be able to show mistakes, so the linter does not report code that is marked as wrong.
+Documentation must be able to show mistakes, so the linter does not report code marked as wrong.
 """
 
 import ast
@@ -59,7 +59,7 @@ WRONG_NAME = re.compile(
 
 
 def is_wrong_comment(text: str) -> bool:
-    """Return whether a comment says that the code next to it or below it is wrong."""
+    """Return whether a comment marks the code on its line or below it as wrong."""
     text = EXPECT.sub("", text)
     if IGNORE.search("#" + text):
         return False
@@ -69,7 +69,7 @@ def is_wrong_comment(text: str) -> bool:
 
 
 def is_right_comment(text: str) -> bool:
-    """Return whether a comment says that the code below it is right."""
+    """Return whether a comment marks the code below it as correct."""
     return bool(RIGHT.search(text) or RIGHT_SIGN.search(text)) and not SIGN.search(text)
 
 
@@ -80,7 +80,7 @@ def _announces_wrong(text: str) -> bool:
 
 
 def is_wrong_lead(text: str) -> bool:
-    """Return whether the line before a fence announces wrong code."""
+    """Return whether the line before a fence introduces the code in the fence as wrong."""
     if re.match(r"\W*before\b[^:]{0,20}:", text, re.IGNORECASE):
         return True
     return _announces_wrong(text) and not LEAD_RIGHT.search(
@@ -89,19 +89,19 @@ def is_wrong_lead(text: str) -> bool:
 
 
 def silenced_rules(lines: list[str]) -> dict[int, set[str]]:
-    """Return the ids of the rules that comments silence on each line; `*` means all."""
+    """Map each line number to the ids of the rules that a comment silences there; `*` means all rules."""
     silenced = {}
     for number, line in enumerate(lines, 1):
         match = IGNORE.search(line)
         if match:
             silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
-            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on a separate line covers the next line
+            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on its own line covers the next line
                 silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
     return silenced
 
 
 def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:
-    """Return the lines that comments, names or `pytest.raises` mark as counterexamples."""
+    """Return the line numbers that comments, names or `pytest.raises` mark as counterexamples."""
     marked: set[int] = set()
     comment_lines: dict[int, str] = {}
     for number, text, is_alone in _comments(code):
@@ -114,7 +114,7 @@ def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> se
 
 
 def _comments(code: str) -> list[tuple[int, str, bool]]:
-    """Return the line and text of each comment, and whether it is alone on its line."""
+    """Return the line number and text of each comment, and whether the comment is alone on its line."""
     comments = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -122,15 +122,16 @@ def _comments(code: str) -> list[tuple[int, str, bool]]:
                 is_alone = not token.line[: token.start[1]].strip()
                 comments.append((token.start[0], token.string.lstrip("#").strip(), is_alone))
     except (tokenize.TokenError, SyntaxError, IndentationError):
-        pass  # keep the comments before the error
+        pass  # keep the comments found before the syntax error
     return comments
 
 
 def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
     """
-    Return the lines that comments above them mark as wrong.
+    Return the line numbers of code that comments mark as wrong, usually from above.
 
-    A comment covers its paragraph; in an excerpt it covers all lines up to the next comment that marks code as right.
+    A comment covers the rest of its paragraph.
+    In an excerpt, a comment covers all lines up to the next comment that marks code as correct.
     """
     marked: set[int] = set()
     rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
@@ -162,10 +163,10 @@ def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
 
 def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
     """
-    Return whether a mark covers a statement.
+    Return whether a statement is marked as wrong.
 
-    A block is covered by its name, by `raises` or by a mark on its first line.
-    Any other statement is covered by a mark on any of its lines.
+    A compound statement is marked by its name, by `raises` or by a comment on its first line.
+    Any other statement is marked by a comment on any of its lines.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         doc = ast.get_docstring(node, clean=True) or ""

@@ -1,4 +1,4 @@
-"""Rules about claims that confuse real-time mode with other modes, or limit its purpose."""
+"""Rules for claims that confuse real-time mode with other modes, or that restrict when to use it."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode is only for latencies below 800 ms.
 
-    Why: The sources recommend real-time mode below one second or for immediate actions; none has a bound of 800 ms.
+    Why: No source states a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
 
     Example:
         Use real-time mode only when you need latency below 800 ms.
@@ -34,7 +34,11 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     for sentence in page.sentences:
         if sentence.is_about and claim.search(sentence.text) and not denied.search(sentence.text):
             message = "no source limits real-time mode to latencies below 800 ms"
-            yield Problem(sentence.line, message, "write below one second, or when an action follows immediately")
+            yield Problem(
+                sentence.line,
+                message,
+                "recommend real-time mode for latencies below one second or for immediate actions",
+            )
 
 
 @MODE_CLAIMS.add("claim-continuous", BOTH, subject="page")
@@ -42,7 +46,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
     """
     Checks for text that confuses real-time mode with continuous mode.
 
-    Why: The modes have different triggers. Continuous mode supports only map and filter, and Databricks lacks it.
+    Why: Continuous mode has a different trigger, supports only map and filter, and does not exist on Databricks.
 
     Example:
         Real-time mode is the same as continuous processing mode.
@@ -66,7 +70,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         rf"enabled by|by)\b[^.|]*\bcontinuous\s*=",
         re.IGNORECASE,
     )
-    message = "real-time mode and continuous mode are different triggers with different limits"
+    message = "real-time mode and continuous mode have different triggers and different limits"
     fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
     for sentence in page.claiming(claim):
         yield Problem(sentence.line, message, fix)
@@ -77,7 +81,7 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
     """
     Checks for text that presents a micro-batch trigger as real-time mode.
 
-    Why: `processingTime="0 seconds"` runs batches back to back; only `realTime` processes each row immediately.
+    Why: `processingTime="0 seconds"` runs micro-batches back to back. Only `realTime` processes each row immediately.
 
     Example:
         Enable real-time mode with `.trigger(processingTime="0 seconds")`.

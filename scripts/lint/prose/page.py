@@ -1,7 +1,7 @@
 """
-Determine whether a sentence of a page is about real-time mode, and whether it denies, warns or compares.
+Determine whether a sentence is about real-time mode, and whether it is a denial, a warning or a comparison.
 
-A page may mention any mistake, provided that it labels it as a mistake.
+A page may show a mistake if the page labels it as one.
 """
 
 import re
@@ -45,7 +45,11 @@ class Sentence:
 
     @property
     def is_about(self) -> bool:
-        """Whether the sentence is about real-time mode; without a topic, the nearest heading with a topic decides."""
+        """
+        Whether the sentence is about real-time mode.
+
+        If the sentence has no topic, the nearest heading that has a topic decides.
+        """
         for text in (self.text, *reversed(self.headings)):
             if TOPIC.search(text):
                 return True
@@ -55,18 +59,18 @@ class Sentence:
 
     @property
     def is_negated(self) -> bool:
-        """Whether the sentence denies, warns or compares."""
+        """Whether the sentence is a denial, a warning or a comparison."""
         return bool(NEGATION.search(self.text) or OTHER_SUBJECT.search(self.text))
 
 
 @dataclass
 class Page:
-    """The prose of a page."""
+    """The prose of a page, split into sentences."""
 
     sentences: list[Sentence] = field(default_factory=list)
 
     def claiming(self, claim: re.Pattern[str], *, about: bool = False) -> Iterator[Sentence]:
-        """Yield the sentences that match `claim` and do not deny it; `about` restricts them to real-time mode."""
+        """Yield sentences that match `claim` without negation; `about` selects only sentences about real-time mode."""
         for sentence in self.sentences:
             if claim.search(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
                 yield sentence

@@ -1,5 +1,5 @@
 """
-Split a page into sentences, and find the places that the page itself marks as wrong.
+Split a page into sentences, and find the passages that the page marks as wrong.
 
 Text under a heading such as "Mistakes" is not advice, so it yields no sentences.
 """
@@ -42,7 +42,7 @@ COLUMN_WRONG = re.compile(
 
 
 def titles_of(text: str) -> list[tuple[str, ...]]:
-    """Return for each line the headings above it, the nearest heading last."""
+    """Return the headings above each line, with the nearest heading last."""
     headings = {heading.line: heading for heading in markdown.headings(text)}
     stack: list[tuple[int, str]] = []
     titles = []
@@ -60,9 +60,10 @@ def _announces_mistakes(title: str) -> bool:
 
 def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
     """
-    Return whether the lead-in sentence announces a mistake.
+    Return whether a lead-in sentence or a heading introduces a mistake.
 
-    If the sentence marks the place neither as right nor as wrong, the nearest heading that does so decides.
+    A lead-in sentence that marks the passage as correct or wrong takes precedence over the headings.
+    Otherwise, the nearest heading that contains such a mark decides.
     """
     if lead and (is_right_comment(lead) or _announces_fix(lead)):
         return False
@@ -77,7 +78,7 @@ def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
 
 
 def is_counterexample(text: str, titles: list[tuple[str, ...]], fence: markdown.Fence) -> bool:
-    """Return whether options, headings, or the sentence before or after a fence mark it as a counterexample."""
+    """Return whether its options, its headings or an adjacent sentence mark a fence as a counterexample."""
     if "raises" in fence.options:
         return True
     if "requires" in fence.options or "excerpt" in fence.options:
@@ -86,7 +87,7 @@ def is_counterexample(text: str, titles: list[tuple[str, ...]], fence: markdown.
     first = END.split(after.strip())[0]
     if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
         return True
-    # On a page whose failing fences declare `raises`, any other fence is advice, even below the name of an error.
+    # If a page declares `raises` for its failing fences, every other fence is advice, even below an error name.
     above = () if '{raises="' in text else titles[fence.line - 1]
     return is_wrong_place(above, lead_in(text, fence.line))
 
@@ -111,7 +112,7 @@ def lead_in(text: str, line: int) -> str:
 
 
 def sentences(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield the rows of tables and the sentences of all other text except headings and fences."""
+    """Yield the table rows, and the sentences of all other text except headings and fences."""
     tables = markdown.tables(text)
     for table in tables:
         yield from _rows(table, titles)
@@ -128,7 +129,7 @@ def sentences(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
 
 
 def _rows(table: markdown.Table, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield each row as a whole, and each cell of several words, but omit the columns that list mistakes."""
+    """Yield each table row, and each cell with several words, but omit columns that list mistakes."""
     about = {column for column, name in enumerate(table.header) if column and TOPIC.search(name)}
     wrong = {column for column, name in enumerate(table.header) if COLUMN_WRONG.search(name) or SIGN.search(name)}
     for line, cells in table.rows:
@@ -142,7 +143,7 @@ def _rows(table: markdown.Table, titles: list[tuple[str, ...]]) -> Iterator[Sent
 
 
 def comments(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield the comments of Python fences, because they make claims as prose does."""
+    """Yield the comments in Python fences, because comments can make claims like prose."""
     for fence in markdown.fences(text):
         above = (*titles[fence.line - 1], *(["real-time mode"] if "realTime=" in fence.code else []))
         if not fence.is_python or is_counterexample(text, titles, fence):

@@ -1,1 +1,1 @@
-"""Check Python source by following its paths without running it."""
+"""Check Python code by following its execution paths without running the code."""

@@ -1,4 +1,4 @@
-"""Check Python code, and modules extracted from other languages, against the rules about code."""
+"""Apply the code rules to Python code, and to modules extracted from code in other languages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPARK = re.compile(r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataSt
 def python_problems(
     code: str, *, is_excerpt: bool, is_spark: bool | None = None, min_batch_ms: float | None = None
 ) -> list[RuleProblem] | None:
-    """Return the problems of Python code, or None if it cannot be parsed."""
+    """Return the problems in Python code, or None if the code cannot be parsed."""
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
@@ -38,7 +38,7 @@ def python_problems(
 
 
 def module_problems(module: Module, counterexamples: set[int]) -> list[RuleProblem]:
-    """Return the problems of a module, without those of lines or queries that are marked as counterexamples."""
+    """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
     problems = [(rule, problem) for rule in CODE_RULES for problem in rule.check(module)]
     problems += [(MICRO_BATCH_CLAIM, problem) for problem in comment_claims(module)]
     return [

@@ -1,8 +1,8 @@
 """
 Evaluate expressions to abstract values.
 
-Code often sets the options and the trigger of a query through constants, dictionaries, `**kwargs`, conditional
-expressions and functions of the same module, so the linter evaluates all of these.
+Code often sets a query's options and trigger through constants, dictionaries, `**kwargs`, conditional expressions
+and functions in the same module. The linter therefore evaluates all of these.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Numb
 
 
 class Evaluator(ABC):
-    """Evaluates expressions, with one `_value_*` method for each kind of syntax node."""
+    """Evaluates expressions, with one `_value_*` method per kind of syntax node."""
 
     def __init__(self) -> None:
         self.spark = SparkCalls()
 
     @abstractmethod
     def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return the outcome of a condition on this path, or None if the condition is undecided."""
+        """Return the outcome of a condition on this path, or None if the outcome is unknown."""
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function of the module and return its possible results; `given` is None for unknown arguments."""
+        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the value of an expression; without an expression, the value is the constant None."""
+        """Return the value of an expression, or the constant None if there is no expression."""
         if node is None:
             return Const(None)
         method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
@@ -65,7 +65,7 @@ class Evaluator(ABC):
         return value
 
     def arguments(self, node: ast.Call, state: State) -> list[Arguments]:
-        """Return the possible arguments of a call, with `*` and `**` expanded."""
+        """Return the possible argument lists of a call, with `*` and `**` arguments expanded."""
         positional, is_open = self._positional(node, state)
         choices: list[list[tuple[dict[str, tuple[Value, int]], bool]]] = []
         for keyword in node.keywords:
@@ -228,7 +228,7 @@ class Evaluator(ABC):
         return self.spark.method(value, name, given, line, state)
 
     def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
-        """Return the result of calling a value."""
+        """Return the result of calling `callee` with the arguments `given`."""
         if isinstance(callee, Function):
             return self.inline(callee, given, state)
         if isinstance(callee, Class):

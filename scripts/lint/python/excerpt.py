@@ -1,7 +1,8 @@
 """
-Parse Python, or as much of an excerpt as can be parsed.
+Parse Python code, or the parsable parts of an excerpt.
 
-Documentation often shows a chain of calls without its beginning or without brackets. Line numbers do not change.
+Documentation often shows a method chain without its first object or its parentheses, so the parser adds these parts.
+Line numbers do not change.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
 def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
-    """Return the syntax tree, or None if the code has none, and the code without prompts and notebook magics."""
+    """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     tree = _tree(code)
     if tree is not None:
         return tree, code
@@ -38,7 +39,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Return the code with its paragraphs completed where necessary; unparsable paragraphs become empty lines."""
+    """Return the code with incomplete paragraphs completed, and with other unparsable paragraphs emptied."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
     if _tree("\n".join(lines)):
         return "\n".join(lines)
@@ -65,12 +66,12 @@ def _salvaged_block(block: list[str]) -> list[str]:
 
 
 def _in_brackets(block: list[str], name: str) -> list[str]:
-    """Put a chain of calls in brackets, after `name` if it starts with a dot."""
+    """Return a method chain in parentheses; if the chain has no first object, `name` replaces the object."""
     codes = [number for number, line in enumerate(block) if line.strip() and not line.strip().startswith("#")]
     if not codes:
         return block
     lines = list(block)
-    target, value = ASSIGNMENT.match(lines[codes[0]]).groups()  # type: ignore[union-attr]  # matches any line
+    target, value = ASSIGNMENT.match(lines[codes[0]]).groups()  # type: ignore[union-attr]  # the pattern matches any line
     if not name and value.startswith("."):
         name = FRAGMENT
     name = "_stream" if name and any("writeStream" in line for line in block) else name
@@ -82,7 +83,7 @@ def _in_brackets(block: list[str], name: str) -> list[str]:
 
 
 def _without_prompts(code: str) -> str:
-    """Empty the lines of notebook magics and shell commands, and remove the prompts of an interactive session."""
+    """Replace notebook magics and shell commands with empty lines, and remove interactive prompts."""
     lines = code.splitlines()
     first = next((line.lstrip() for line in lines if line.strip()), "")
     is_session = first.startswith(">>> ")

@@ -1,5 +1,5 @@
 """
-Follow all paths through a module without running it, and collect imports, queries, triggers and settings.
+Follow all execution paths of a module without running it; collect imports, queries, triggers and settings.
 
 Each query keeps its own trigger, so rules about real-time mode do not report micro-batch queries in the same module.
 """
@@ -30,11 +30,11 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNo
 
 
 class ExhaustedError(Exception):
-    """Raised if the paths of a module have more than `MAX_STEPS` statements in total."""
+    """Raised if following all paths of a module takes more than `MAX_STEPS` statements in total."""
 
 
 class Interpreter(Statements):
-    """Follows the paths of one module."""
+    """Follows the execution paths of one module."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,20 +42,20 @@ class Interpreter(Statements):
         self.calls: list[ast.AST] = []
 
     def run(self, tree: ast.Module) -> None:
-        """Follow the module, then every function that the module does not call."""
+        """Follow the statements of the module, and then every function that the module does not call."""
         try:
             states = self.block(tree.body, [State()])
             for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
-                    # When a function runs, it sees names that the module assigns after the definition.
+                    # A function can use names that the module assigns after the function definition.
                     for end in states[:4] or [state]:
                         self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
         except (ExhaustedError, RecursionError):
-            pass  # the findings up to this point are valid
+            pass  # the queries and settings collected so far are valid
         self.spark.finish()
 
     def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
-        """Follow statements on all paths and return the paths after them."""
+        """Follow a block of statements on each path and return the resulting paths."""
         for statement in statements:
             going = [state for state in states if not state.has_ended]
             if not going:
@@ -70,7 +70,7 @@ class Interpreter(Statements):
         return states
 
     def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return the outcome of a condition on this path, or None if the condition is undecided."""
+        """Return the outcome of a condition on this path, or None if the outcome is unknown."""
         plain, is_negated = _without_not(test)
         known = state.decided.get(ast.unparse(plain))
         if known is None:
@@ -78,11 +78,11 @@ class Interpreter(Statements):
         return known if known is None else known is not is_negated
 
     def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return the path on which a condition has this outcome."""
+        """Return the path on which a condition has the given outcome."""
         plain, is_negated = _without_not(test)
         outcome = outcome is not is_negated
         if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
-            for part in plain.values:  # a true `and` or a false `or` decides all its parts
+            for part in plain.values:  # a true `and` or a false `or` decides all its operands
                 state = self.decide(part, state, outcome)
         state = state.copy()
         if isinstance(plain, ast.Name):
@@ -99,7 +99,7 @@ class Interpreter(Statements):
         return state
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function of the module and return its possible results; `given` is None for unknown arguments."""
+        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:
@@ -152,7 +152,7 @@ class Interpreter(Statements):
             raise ExhaustedError
 
     def _forked(self, statement: ast.stmt, state: State) -> list[State]:
-        """Split a path at the undecided conditional expressions of a simple statement."""
+        """Split a path for each unknown outcome of a conditional expression in a simple statement."""
         paths = [state]
         if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition):
             return paths
@@ -168,7 +168,7 @@ class Interpreter(Statements):
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
-    """Return a condition without its negation, and whether it was negated."""
+    """Return a condition without a leading `not`, and whether the condition was negated."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         plain, is_negated = _without_not(test.operand)
         return plain, not is_negated

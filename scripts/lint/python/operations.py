@@ -1,4 +1,4 @@
-"""Results of operators, subscripts and dictionary methods on values."""
+"""Evaluate operators, subscripts and dictionary methods on abstract values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
 
 
 def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """Return the outcome of a comparison, or None if it is uncertain."""
+    """Return the outcome of a comparison, or None if the outcome is uncertain."""
     is_equality = isinstance(operator, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
     if is_equality and isinstance(right, Const):
         if isinstance(left, Const):
@@ -61,7 +61,7 @@ def item(value: Value, key: Value) -> Value:
         if isinstance(key, Const):
             known = value.items.get(str(key.value))
             return known if known is not None else Unknown()
-        # The key may depend on a condition elsewhere. Guess only dictionaries, because they may be arguments of a call.
+        # An unknown key may select any entry. Consider only dictionaries, because a call may use them as arguments.
         tables = tuple(each for each in value.items.values() if isinstance(each, Table))
         return OneOf(tables[:MAX_ALTERNATIVES]) if tables else Unknown()
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
@@ -70,7 +70,7 @@ def item(value: Value, key: Value) -> Value:
 
 
 def table_method(table: Table, name: str, given: Arguments) -> Value:
-    """Return the result of a dictionary method."""
+    """Return the result of calling a method of a dictionary."""
     views: dict[str, list[Value]] = {
         "items": [Items((Const(key), value)) for key, value in table.items.items()],
         "values": list(table.items.values()),

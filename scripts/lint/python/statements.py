@@ -1,7 +1,7 @@
 """
-Apply the effect of each kind of statement to a path.
+Apply the effect of each kind of statement to an execution path.
 
-Branches split a path, so a trigger stays with the query to which it belongs.
+A branch splits the path, so each trigger stays with its query.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Statements(Evaluator):
-    """Follows single statements, with one `_follow_*` method for each kind of syntax node."""
+    """Follows single statements, with one `_follow_*` method per kind of syntax node."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,14 +42,14 @@ class Statements(Evaluator):
 
     @abstractmethod
     def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
-        """Follow statements on all paths and return the paths after them."""
+        """Follow a block of statements on each path and return the resulting paths."""
 
     @abstractmethod
     def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return the path on which a condition has this outcome."""
+        """Return the path on which a condition has the given outcome."""
 
     def follow(self, statement: ast.stmt, state: State) -> list[State]:
-        """Follow one statement and return the paths after it."""
+        """Follow one statement and return the resulting paths."""
         method: Callable[[ast.stmt, State], list[State] | None] | None
         method = getattr(self, f"_follow_{type(statement).__name__.lower()}", None)
         if method is None:
@@ -196,7 +196,7 @@ class Statements(Evaluator):
     _follow_asyncfunctiondef = _follow_functiondef
 
     def _record_flow(self, statement: Definition, function: Function, state: State) -> None:
-        """Record a pipeline flow whose decorator sets the real-time trigger."""
+        """Record a function as a pipeline flow if its decorator sets the real-time trigger."""
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call):
                 for given in self.arguments(decorator, state):

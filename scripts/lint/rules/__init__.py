@@ -1,1 +1,1 @@
-"""Lint rules for code and cluster definitions, grouped by what they check."""
+"""Lint rules for code and cluster definitions, grouped by topic."""

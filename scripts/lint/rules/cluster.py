@@ -1,4 +1,4 @@
-"""Rules about Databricks clusters for real-time mode: flag, workers, runtime and Photon."""
+"""Rules for Databricks clusters that run real-time mode: flag, workers, runtime version and Photon."""
 
 import re
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ MIN_RUNTIME = (16, 4)
 
 @dataclass
 class Cluster:
-    """One cluster of a definition; `lines` maps dotted keys to their lines."""
+    """One cluster in a definition file; `lines` maps each dotted key to its line number."""
 
     keys: dict[str, object] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     line: int = 1
     has_flag: bool = False
     is_real_time: bool = False
-    """Whether the flag, or a name in or around the definition, indicates real-time mode."""
+    """Whether the flag, or a name such as that of the cluster or job, indicates real-time mode."""
 
 
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
@@ -46,9 +46,9 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
 def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for clusters for real-time mode on which Photon is not turned off.
+    Checks for clusters that run real-time mode but do not turn Photon off.
 
-    Why: The Databricks setup page says to turn Photon off.
+    Why: The Databricks documentation instructs you to turn Photon off.
 
     Example:
         {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -74,7 +74,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for spot instances on clusters for real-time mode.
 
-    Why: When the cloud reclaims a worker, the query fails and replays the rows of the open batch.
+    Why: When the cloud provider reclaims a worker, the query fails and then replays the rows of the current batch.
 
     Example:
         {"aws_attributes": {"availability": "SPOT_WITH_FALLBACK"},
@@ -90,9 +90,11 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
         attributes = cluster.keys.get(cloud)
         value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")):
-            message = f"the workers are {value}, and the query fails when one is reclaimed"
+            message = f"the availability of the workers is {value}, so the query fails when the cloud reclaims a worker"
             line = cluster.lines.get(f"{cloud}.availability", cluster.line)
-            yield Problem(line, message, "write ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)")
+            yield Problem(
+                line, message, "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"
+            )
 
 
 @CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
@@ -118,7 +120,7 @@ def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
 def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for clusters that are named for real-time mode but do not set its flag.
+    Checks for clusters whose name refers to real-time mode, but whose settings lack the real-time mode flag.
 
     Why: Unless the flag is set when the cluster boots, queries fail with CLUSTER_CONFIGURATION_NOT_SUPPORTED.
 
@@ -130,5 +132,5 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     """
     if cluster.is_real_time and not cluster.has_flag:
         line = cluster.lines.get("flag", cluster.lines.get("spark_conf", cluster.line))
-        message = "the cluster does not set the flag of real-time mode, so its queries fail"
+        message = "the cluster does not set the real-time mode flag, so its real-time queries fail"
         yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')

@@ -1,4 +1,4 @@
-"""All rules about code."""
+"""Collect all rules that check code."""
 
 from scripts.lint.rules.mode import MODE_RULES
 from scripts.lint.rules.operator import OPERATOR_RULES

@@ -37,7 +37,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking in stateful queries.
 
-    Why: Asynchronous progress tracking supports only stateless queries. A stateful query fails after the start.
+    Why: Asynchronous progress tracking supports only stateless queries. A stateful query fails after it starts.
 
     Example:
         events.groupBy("key").count().selectExpr("key AS value")
@@ -48,16 +48,16 @@ def async_state(module: Module) -> Iterator[Problem]:
     """
     for query, line in _async_queries(module):
         if is_stateful(query.writer.frame):
-            message = "asynchronous progress tracking does not support state, so the query fails after the start"
+            message = "asynchronous progress tracking does not support state, so the query fails after it starts"
             yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
 @MODE_RULES.add("async-interval")
 def async_interval(module: Module) -> Iterator[Problem]:
     """
-    Checks for a checkpoint interval of asynchronous progress tracking in real-time queries, whose trigger sets it.
+    Checks for the checkpoint interval option of asynchronous progress tracking, which the real-time trigger sets.
 
-    Why: Any value except 0 fails with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
+    Why: Values other than 0 fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
 
     Example:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
@@ -98,7 +98,7 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
             refused += [("the current time", mark.line) for mark in step.marks if mark.kind == "clock"]
         for name, line in refused:
             message = f"continuous mode does not support {name}, so start() fails"
-            fix = 'use real-time mode, trigger(realTime="5 minutes"), or micro-batch mode'
+            fix = 'use real-time mode with trigger(realTime="5 minutes"), or use micro-batch mode'
             yield Problem(line, message, fix, lines=query.writer.lines)
 
 
@@ -134,8 +134,8 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
         events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/performance, 2026-11-20
     """
-    message = "current_timestamp() is constant during a batch, so the difference is not a latency"
-    fix = "use the append time of Kafka, or reflect('java.lang.System', 'currentTimeMillis')"
+    message = "current_timestamp() is constant during a batch, so the difference does not measure latency"
+    fix = "use the Kafka append time, or reflect('java.lang.System', 'currentTimeMillis')"
     for query, mark in module.marks("clock-difference"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
 

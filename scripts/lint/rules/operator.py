@@ -1,4 +1,4 @@
-"""Rules about joins, unions and the order of rows."""
+"""Rules about joins, unions, sorting and limits."""
 
 from collections.abc import Iterator
 
@@ -13,9 +13,9 @@ INNER_JOINS = {"inner", "cross"}
 @OPERATOR_RULES.add("stream-join")
 def stream_join(module: Module) -> Iterator[Problem]:
     """
-    Checks for joins of two streams, but on Databricks only for joins that are not inner joins.
+    Checks for joins of two streams; on Databricks, only for joins other than inner joins.
 
-    Why: Open-source Spark refuses all joins of streams. Databricks 18 LTS, with settings, supports only inner joins.
+    Why: Open-source Spark refuses all stream-stream joins. Databricks 18 LTS, if configured, supports only inner joins.
 
     Example:
         events.join(events_2, "key")
@@ -54,7 +54,9 @@ def static_join(module: Module) -> Iterator[Problem]:
                 continue
             static = right if right.is_streaming is False else left if left.is_streaming is False else None
             if static and not static.is_broadcast and not static.is_small:
-                message = "the static side of the join is not broadcast, and real-time mode refuses sort-merge joins"
+                message = (
+                    "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
+                )
                 fix = "wrap the static side in F.broadcast(...)"
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -62,9 +64,9 @@ def static_join(module: Module) -> Iterator[Problem]:
 @OPERATOR_RULES.add("union-self")
 def union_self(module: Module) -> Iterator[Problem]:
     """
-    Checks for unions of streams that come from the same source DataFrame.
+    Checks for unions of streams that read the same source DataFrame.
 
-    Why: A query cannot read the same source twice and fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED.
+    Why: A query that reads the same source twice fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED.
 
     Example:
         events.union(events)
@@ -75,7 +77,9 @@ def union_self(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for step in steps(query, *UNIONS):
             if step.other and step.left.sources & step.other.sources:
-                message = "the union reads one source twice and fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
+                message = (
+                    "the union reads the same source twice, so it fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
+                )
                 fix = "load the source a second time, or replace the union with explode or when"
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -106,7 +110,7 @@ def sort_or_coalesce(module: Module) -> Iterator[Problem]:
     """
     Checks for `orderBy`, `sort`, `limit`, `coalesce` and `repartitionByRange` in real-time queries.
 
-    Why: A sort or a limit needs input that ends. `coalesce` and `repartitionByRange` are not on the operator allowlist.
+    Why: Sorts and limits require finite input. `coalesce` and `repartitionByRange` are not on the operator allowlist.
 
     Example:
         events.coalesce(1)
@@ -119,5 +123,5 @@ def sort_or_coalesce(module: Module) -> Iterator[Problem]:
         for step in steps(query, "coalesce", "repartitionByRange", *(need_an_end - {"sortWithinPartitions", "sample"})):
             engines = BOTH if step.name in need_an_end else OSS_ONLY
             message = f"real-time mode refuses {step.name}, so the query fails"
-            fix = "sort or limit where the results are read" if step.name in need_an_end else "use repartition(n)"
+            fix = "sort or limit the results where they are read" if step.name in need_an_end else "use repartition(n)"
             yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

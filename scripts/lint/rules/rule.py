@@ -1,4 +1,4 @@
-"""A lint rule, the problems that it reports, and the view of a module that its check receives."""
+"""Define lint rules, the problems that rules report, and the modules that rules check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PART = re.compile(r"^(Why|Example|Use instead|Source):[ \n]", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Problem:
-    """One violation of a rule; `engine` and `severity` are set only if they differ from those of the rule."""
+    """One violation of a rule; `engine` and `severity` override those of the rule."""
 
     line: int
     message: str
@@ -27,10 +27,10 @@ class Problem:
     engine: tuple[str, ...] = ()
     severity: str = ""
     lines: frozenset[int] = frozenset()
-    """The lines of the query with the problem; a counterexample comment on any of them suppresses the problem."""
+    """The line numbers of the query; a counterexample comment on any of these lines suppresses the problem."""
 
     def at(self, line: int) -> Problem:
-        """Return the same problem at another line, without the lines of its query."""
+        """Return the problem with another line number, and without the line numbers of the query."""
         return replace(self, line=line, lines=frozenset())
 
 
@@ -48,22 +48,22 @@ class Module:
 
     @property
     def real_time(self) -> list[Query]:
-        """Return the queries in real-time mode."""
+        """Return the real-time queries."""
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
 
     def marks(self, kind: str) -> Iterator[tuple[Query, Mark]]:
-        """Yield the marks of one kind in real-time queries, each with its query."""
+        """Yield each mark of the given kind in real-time queries, together with its query."""
         for query in self.real_time:
             for step in query.writer.frame.steps:
                 yield from ((query, mark) for mark in step.marks if mark.kind == kind)
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
-        """Return the values that the module assigns to a setting, with their lines."""
+        """Return each value that the module assigns to a setting, with its line number."""
         return [(as_text(value), line) for name, value, line, _ in self.settings if name == key]
 
 
 def as_text(value: Value | None) -> str | None:
-    """Return the text that Spark reads for a constant option value, or None if the value is uncertain."""
+    """Return a constant option value as the text that Spark reads, or None if the value is uncertain."""
     constants = known(value)
     if len(constants) != 1:
         return None
@@ -76,7 +76,7 @@ Check = Callable[..., Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: its check yields problems, and the docstring of the check is its section in the documentation."""
+    """One lint rule; the docstring of `check` becomes the section of the rule in `references/lint_rules.md`."""
 
     id: str
     subject: str
@@ -87,7 +87,7 @@ class Rule:
 
     @property
     def what(self) -> str:
-        """Return what the rule checks for."""
+        """Return the sentence that states what the rule checks for."""
         return self._parts()["What"]
 
     @property
@@ -107,11 +107,11 @@ class Rule:
 
     @property
     def source(self) -> str:
-        """Return the address of the source and its date."""
+        """Return the address of the rule's source and the date on which the source was read."""
         return self._parts()["Source"]
 
     def section(self) -> str:
-        """Return the rule's section of `references/lint_rules.md`: three lines and a blank line."""
+        """Return the rule's section in `references/lint_rules.md`: three lines and a blank line."""
         forms = f"Wrong: {_code(self.example)}. Right: {_code(self.use_instead)}"
         facts = f"{self.severity} on {' and '.join(self.engines)}; source: {self.source}"
         return f"## {self.id}\n{self.what} {self.why}\n{forms} ({facts})\n"
@@ -131,12 +131,12 @@ def _code(text: str) -> str:
 
 
 class Rules(list[Rule]):
-    """A group of rules in the order of their definition."""
+    """A group of rules in definition order."""
 
     def add(
         self, rule_id: str, engines: tuple[str, ...] = BOTH, severity: str = "error", subject: str = "module"
     ) -> Callable[[Check], Check]:
-        """Return a decorator that registers a function as the check of a rule."""
+        """Return a decorator that registers a function as a rule's check."""
 
         def register(check: Check) -> Check:
             self.append(Rule(rule_id, subject, engines, severity, check))

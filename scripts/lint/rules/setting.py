@@ -11,14 +11,14 @@ FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SOURCE_OPTIONS = {
     "maxoffsetspertrigger": ("is refused because real-time mode reads without a limit", ()),
     "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", ()),
-    "minpartitions": ("is refused because each topic partition is one task", OSS_ONLY),
+    "minpartitions": ("is refused because each topic partition has exactly one task", OSS_ONLY),
     "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
     "maxpartitions": ("does not exist in open-source Spark, so it has no effect", OSS_ONLY),
     "endingoffsets": ("is refused because a stream has no end", ()),
     "endingtimestamp": ("is refused because a stream has no end", ()),
     "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
     "kafka.enable.auto.commit": ("is refused because Spark manages the offsets itself", ()),
-    "kafka.auto.offset.reset": ("is refused because Spark has startingOffsets for this purpose", ()),
+    "kafka.auto.offset.reset": ("is refused because Spark uses startingOffsets for this purpose", ()),
 }
 SINK_OPTIONS = {
     "kafka.transactional.id": ("makes the first row fail because the Kafka sink has no transactions", ()),
@@ -33,7 +33,7 @@ def option(module: Module) -> Iterator[Problem]:
     """
     Checks for Kafka options that real-time mode refuses or ignores, such as `maxOffsetsPerTrigger`.
 
-    Why: A refused option fails the query; an ignored option suggests a limit that does not exist.
+    Why: A refused option makes the query fail. An ignored option suggests a limit that does not exist.
 
     Example:
         spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
@@ -48,7 +48,7 @@ def option(module: Module) -> Iterator[Problem]:
                 reason, engines = SOURCE_OPTIONS.get(key, ("", ()))
                 if key == "failondataloss" and as_text(value) == "false":
                     reason, engines = (
-                        "has no effect; the query fails with OffsetOutOfRange after data loss",
+                        "has no effect, so the query fails with OffsetOutOfRange after data loss",
                         OSS_ONLY,
                     )
                 if reason:
@@ -63,7 +63,7 @@ def setting(module: Module) -> Iterator[Problem]:
     """
     Checks for session settings that prevent open-source Spark from starting a real-time query.
 
-    Why: start() fails unless state is in RocksDB with checkpoint format 2 and repartition does not sort.
+    Why: start() fails unless RocksDB stores the state with checkpoint format 2 and repartition does not sort.
 
     Example:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
@@ -89,7 +89,7 @@ def setting(module: Module) -> Iterator[Problem]:
     for key, (is_refused, right) in refused.items():
         values = module.setting(key)
         bad = [(value, line) for value, line in values if value and is_refused(value)]
-        # A module that also sets an accepted value switches between modes on purpose.
+        # A module that also sets an accepted value switches between modes intentionally.
         for value, line in bad if len(bad) == len(values) else []:
             message = f"{key} is {value!r}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
             yield Problem(line, message, f"leave the key unset or use {right}")
@@ -98,9 +98,9 @@ def setting(module: Module) -> Iterator[Problem]:
 @SETTING_RULES.add("flag-in-session", DATABRICKS_ONLY)
 def flag_in_session(module: Module) -> Iterator[Problem]:
     """
-    Checks for the Databricks flag that enables real-time mode, set in a session instead of on the cluster.
+    Checks for sessions that set the Databricks real-time mode flag, which must be set on the cluster.
 
-    Why: The cluster reads the flag when it boots, so setting it in a session is too late.
+    Why: The cluster reads the flag when it boots, so a flag set in a session is too late.
 
     Example:
         spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
@@ -110,8 +110,10 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
     """
     for value, line in module.setting(FLAG):
         if value != "false":
-            message = "the session sets the real-time mode flag too late, because the cluster reads it when it boots"
-            yield Problem(line, message, f"put `{FLAG} true` into the cluster's Spark config")
+            message = (
+                "the cluster reads the real-time mode flag when it boots, so setting the flag in a session is too late"
+            )
+            yield Problem(line, message, f"add `{FLAG} true` to the cluster's Spark config")
 
 
 def _option(key: str, reason: str, line: int, engines: tuple[str, ...], query: Query) -> Problem:

@@ -26,7 +26,7 @@ def source(module: Module) -> Iterator[Problem]:
     """
     Checks for unsupported sources: files, Delta, Auto Loader, sockets, and on open-source Spark also `rate`.
 
-    Why: Only sources that can be read row by row are allowed; other sources fail with INPUT_STREAM_NOT_SUPPORTED.
+    Why: Only sources that can be read row by row are allowed. Other sources fail with INPUT_STREAM_NOT_SUPPORTED.
 
     Example:
         spark.readStream.format("rate")
@@ -48,7 +48,7 @@ def sink(module: Module) -> Iterator[Problem]:
     """
     Checks for unsupported sinks: files, Delta, JDBC, memory, and on open-source Spark also `noop` and tables.
 
-    Why: Only sinks that take rows one by one are allowed; other sinks fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: Only sinks that accept rows one by one are allowed. Other sinks fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.writeStream.format("noop").outputMode("update").trigger(realTime="5 minutes").start()
@@ -61,14 +61,14 @@ def sink(module: Module) -> Iterator[Problem]:
         if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
             continue
         if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
-            message = "no sink format is set, and the default is files, which real-time mode refuses"
+            message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
             yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)', lines=writer.lines)
         elif writer.format is not None:
             name = (text_of(writer.format[0]) or "").lower()
             engines = REFUSED_SINKS.get(name)
             if engines:
                 message = f"the sink {name!r} fails in real-time mode with {ALLOWLIST_CONDITION}"
-                fix = "write to Kafka or use foreach, and fill tables or files in a separate query"
+                fix = "write to Kafka or use foreach, and write tables or files in a separate query"
                 yield Problem(writer.format[1], message, fix, engines, lines=writer.lines)
 
 
@@ -77,7 +77,7 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
     """
     Checks for `foreachBatch` in real-time queries.
 
-    Why: Rows do not arrive in batches, so the query fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: Real-time mode does not deliver rows in batches, so the query fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()

@@ -33,7 +33,7 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     """
     Checks for `dropDuplicatesWithinWatermark` in real-time queries.
 
-    Why: Open-source Spark 4.3 refuses this method, and the Databricks documentation contradicts itself.
+    Why: Open-source Spark 4.3 refuses this method, and the Databricks documentation is contradictory.
 
     Example:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
@@ -43,7 +43,7 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
         .dropDuplicates(["key", "at"])
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
     """
-    fix = "use dropDuplicates with the event-time column among its columns, after withWatermark"
+    fix = "call withWatermark and then dropDuplicates, with the event-time column among its columns"
     for query in module.real_time:
         for step in steps(query, "dropDuplicatesWithinWatermark"):
             refused = f"dropDuplicatesWithinWatermark fails in real-time mode with {ALLOWLIST_CONDITION}"
@@ -57,7 +57,7 @@ def legacy_state(module: Module) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
-    Why: These operators sort their input, which never ends, and fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: These operators sort their input, which never ends, so they fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.groupBy("key")
@@ -76,9 +76,9 @@ def legacy_state(module: Module) -> Iterator[Problem]:
 @STATE_RULES.add("event-time-timer", DATABRICKS_ONLY)
 def event_time_timer(module: Module) -> Iterator[Problem]:
     """
-    Checks for `transformWithState` in event-time mode in real-time queries on Databricks.
+    Checks for `transformWithState` with `timeMode="EventTime"` in real-time queries on Databricks.
 
-    Why: In real-time mode, Databricks has no event-time timers. Open-source Spark has such timers, but only in Scala.
+    Why: Databricks has no event-time timers in real-time mode. Open-source Spark has such timers only in Scala.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
@@ -91,16 +91,16 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
             modes = [text.lower() for text in texts_of(step.arguments.get("timeMode", 3))]
             if modes and all(mode == "eventtime" for mode in modes):
                 message = "Databricks does not support event-time timers in real-time mode, so the query fails"
-                fix = 'write timeMode="ProcessingTime", and compare the event times of rows in the processor'
+                fix = 'write timeMode="ProcessingTime", and compare event times in the processor'
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
 
 @STATE_RULES.add("python-udf", OSS_ONLY)
 def python_udf(module: Module) -> Iterator[Problem]:
     """
-    Checks for Python and pandas functions in real-time queries on open-source Spark.
+    Checks for Python and pandas UDFs in real-time queries on open-source Spark.
 
-    Why: The operator that calls Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows this operator.
+    Why: The operator that runs Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows this operator.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
@@ -108,7 +108,7 @@ def python_udf(module: Module) -> Iterator[Problem]:
         events.select(F.upper("value").alias("value"))
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
-    message = f"on open-source Spark, Python functions fail in real-time mode with {ALLOWLIST_CONDITION}"
+    message = f"on open-source Spark, Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
     fix = "use pyspark.sql.functions or SQL expressions"
     for query, mark in module.marks("udf"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
@@ -119,7 +119,7 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: Open-source Spark refuses these methods, and the Databricks documentation contradicts itself.
+    Why: Open-source Spark refuses these methods, and the Databricks documentation is contradictory.
 
     Example:
         events.mapInPandas(lambda frames: frames, "key binary, value binary")
@@ -132,14 +132,14 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
         for step in steps(query, "mapInPandas", "mapInArrow"):
             refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
             yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
-            uncertain = f"the current Databricks limitations exclude {step.name} from real-time mode"
+            uncertain = f"the current Databricks limitations page excludes {step.name} from real-time mode"
             yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
 
 
 @STATE_RULES.add("python-state")
 def python_state(module: Module) -> Iterator[Problem]:
     """
-    Checks for Python's `transformWithState` in real-time queries on open-source Spark, and for the pandas form.
+    Checks for `transformWithStateInPandas` in real-time queries, and on open-source Spark for `transformWithState`.
 
     Why: Open-source Spark fails with STDS_FAILED_TO_READ_OPERATOR_METADATA. Databricks supports only the Row form.
 
@@ -153,5 +153,5 @@ def python_state(module: Module) -> Iterator[Problem]:
         for step in steps(query, "transformWithState", "transformWithStateInPandas"):
             engines = OSS_ONLY if step.name == "transformWithState" else BOTH
             message = f"Python's {step.name} does not run in real-time mode, so the query fails"
-            fix = "use aggregation or micro-batch mode; Databricks supports transformWithState with Row"
+            fix = "use aggregation, micro-batch mode, or on Databricks transformWithState with Row"
             yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

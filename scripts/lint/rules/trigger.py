@@ -42,9 +42,9 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
 @TRIGGER_RULES.add("trigger-form")
 def trigger_form(module: Module) -> Iterator[Problem]:
     """
-    Checks for trigger forms that PySpark does not have: Scala objects, misspelled keywords, writer options.
+    Checks for triggers in a form that PySpark does not support: Scala objects, misspelled keywords, writer options.
 
-    Why: PySpark has only the keyword `realTime`. Other forms fail, or the query runs in micro-batch mode.
+    Why: PySpark has only the keyword `realTime`. Other forms fail or run the query in micro-batch mode.
 
     Example:
         writer.trigger(real_time="5 minutes").start()
@@ -73,7 +73,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     """
     Checks for durations that Spark cannot parse or that are below the minimum batch duration of 5 seconds.
 
-    Why: Units must be spelled out (`ms` and `5m` fail). The duration is the time between two commits, not a latency.
+    Why: Units must be spelled out, so `ms` and `5m` fail. The duration is the time between two commits, not a latency.
 
     Example:
         writer.trigger(realTime="500 ms").start()
@@ -106,13 +106,13 @@ def trigger_several(module: Module) -> Iterator[Problem]:
     for trigger, receiver in module.triggers:
         certain = [name for name in trigger.kinds if _is_certain(trigger.value(name))]
         if "realTime" in certain and len(certain) > 1:
-            message = f"{' and '.join(certain)} exclude each other, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
-            yield Problem(trigger.line, message, "keep realTime only", lines=_lines(receiver))
+            message = f"{' and '.join(certain)} are mutually exclusive, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
+            yield Problem(trigger.line, message, "keep only realTime", lines=_lines(receiver))
 
 
 def _spark_triggers(module: Module) -> Iterator[tuple[Trigger, Value]]:
     for trigger, receiver in module.triggers:
-        # In a file without Spark, `trigger` of an unknown object belongs to another library.
+        # In a file that does not use Spark, a `trigger` method of an unknown object belongs to another library.
         if module.is_spark or isinstance(receiver, Writer):
             yield trigger, receiver
 

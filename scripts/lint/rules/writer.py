@@ -55,6 +55,6 @@ def checkpoint(module: Module) -> Iterator[Problem]:
         writer = query.writer
         is_kafka = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
         if query.start_line and is_kafka and not writer.is_open and "checkpointlocation" not in writer.options:
-            message = "a query that writes to Kafka has no checkpointLocation, so it does not start"
-            fix = 'add .option("checkpointLocation", ...) with a separate folder that outlives the job'
+            message = "a query that writes to Kafka has no checkpointLocation, so the query does not start"
+            fix = 'add .option("checkpointLocation", ...) with a folder for this query alone that outlives the job'
             yield Problem(query.start_line, message, fix, lines=writer.lines)

@@ -1,1 +1,1 @@
-"""Abstract values of PySpark expressions: streams, columns, writers, queries."""
+"""Represent PySpark expressions as abstract values: streams, columns, writers and queries."""

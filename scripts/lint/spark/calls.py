@@ -1,4 +1,4 @@
-"""Evaluate calls of PySpark's methods, and collect the queries, triggers and settings that the calls reveal."""
+"""Evaluate PySpark method calls, and collect the queries, triggers and settings that the calls define."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ STATIC_READS = {"createDataFrame", "range", "table"}
 
 
 class SparkCalls:
-    """Evaluates calls of PySpark's methods and collects queries, triggers and settings."""
+    """Evaluates PySpark method calls and collects queries, triggers and settings."""
 
     def __init__(self) -> None:
         self.queries: list[Query] = []
@@ -240,7 +240,7 @@ class SparkCalls:
 
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
-        """Return whether the decorator of a pipeline flow sets the real-time trigger."""
+        """Return whether a pipeline flow's decorator sets the real-time trigger."""
         confs = given.get("spark_conf")
         return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
 

@@ -1,5 +1,5 @@
 """
-Evaluate attributes, functions and columns of PySpark.
+Evaluate PySpark attributes, functions and columns.
 
 A column has a mark for each property that rules check: Python functions, clocks and session windows.
 """
@@ -27,7 +27,7 @@ DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
 def udf_kind(value: Value) -> str:
-    """Return the kind of Python function that a decorator creates, or an empty string."""
+    """Return the kind of Python UDF that a decorator creates, or an empty string if it creates none."""
     if isinstance(value, Udf):
         return value.kind
     if isinstance(value, Library) and value.name.startswith(FUNCTIONS):
@@ -36,7 +36,7 @@ def udf_kind(value: Value) -> str:
 
 
 def attribute(value: Value, name: str, line: int) -> Value:
-    """Return the value of an attribute."""
+    """Return the value of an object's attribute."""
     if isinstance(value, Library):
         value_name = f"{value.name}.{name}"
         return Session() if value_name.endswith("SparkSession.builder") else Library(value_name)
@@ -50,7 +50,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
 
 
 def frame_of(value: Value) -> Frame:
-    """Return `value` as a DataFrame; an unknown value becomes its source."""
+    """Return `value` as a DataFrame; an unknown value becomes the source of the DataFrame."""
     if isinstance(value, Frame):
         return value
     return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))

@@ -11,7 +11,7 @@ ABBREVIATED_UNITS = {"ms", "s", "sec", "secs", "m", "min", "mins", "h", "hr", "u
 
 
 def not_a_text(value: Value) -> str:
-    """Return the text for a message if the value cannot be a non-empty string; otherwise return an empty string."""
+    """Return a description of a value that cannot be a non-empty string, or an empty string for any other value."""
     if isinstance(value, Const):
         is_text = isinstance(value.value, str) and value.value.strip()
         return "" if is_text or value.value is ... else repr(value.value)
@@ -23,9 +23,9 @@ def not_a_text(value: Value) -> str:
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
     """
-    Return the interval, its problem and the affected engines, where no engines means all.
+    Return the interval, its problem and the affected engines; an empty tuple means all engines.
 
-    Without a problem, all three values are empty.
+    If there is no problem, all three values are empty.
     """
     if isinstance(value, Text):
         return _template_problem(value.template)

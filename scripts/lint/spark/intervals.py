@@ -1,9 +1,9 @@
-"""Parse durations in the two notations of Spark: trigger intervals such as `5 minutes`, settings such as `500ms`."""
+"""Parse Spark's two duration formats: trigger intervals such as `5 minutes` and settings such as `500ms`."""
 
 import re
 
 MIN_BATCH_MS = 5000
-"""Spark's default for the minimum batch duration in real-time mode."""
+"""Spark's default minimum batch duration in real-time mode."""
 PART = re.compile(r"([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s+([a-z]+)\s*")
 UNITS_MS = {
     "microsecond": 0.001,
@@ -29,7 +29,7 @@ def interval_ms(text: str) -> float | str:
             return "is not a number followed by a space and a unit"
         unit = part[3].removesuffix("s")
         if unit in {"month", "year"}:
-            return "counts months or years, whose length varies"
+            return "uses months or years, whose length varies"
         if unit not in UNITS_MS:
             return f"has the unit {part[3]!r}, which Spark does not recognize"
         total += float(part[1] + part[2]) * UNITS_MS[unit]
@@ -38,12 +38,12 @@ def interval_ms(text: str) -> float | str:
 
 
 def time_conf_ms(text: str) -> float | None:
-    """Return the milliseconds of a setting such as `500ms` or `1s`, or None if it cannot be parsed."""
+    """Return a setting such as `500ms` or `1s` in milliseconds, or None if the setting cannot be parsed."""
     parts = TIME_CONF.fullmatch(text.strip().lower())
     return float(parts[1]) * TIME_CONF_MS[parts[2]] if parts else None
 
 
 def min_batch_ms_in(text: str) -> float | None:
-    """Return the smallest minimum batch duration that a text sets, in milliseconds, or None."""
+    """Return the smallest minimum batch duration set in a text, in milliseconds, or None if the text sets none."""
     values = [value for match in MIN_BATCH_SETTING.findall(text) if (value := time_conf_ms(match)) is not None]
     return min(values, default=None)

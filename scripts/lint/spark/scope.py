@@ -1,5 +1,5 @@
 """
-Store the names and decisions along one path through a module.
+Track variable values and condition outcomes along one execution path of a module.
 
 Each path records the outcome of its conditions, so a trigger and an output mode chosen by the same condition stay
 together.
@@ -34,7 +34,7 @@ WELL_KNOWN: dict[str, Value] = {
 }
 """Names that excerpts use without defining them."""
 FRAGMENT = "_fragment"
-"""The name that replaces the beginning of a chain when an excerpt leaves it out."""
+"""The name that replaces the first object of a method chain if an excerpt omits the object."""
 WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
@@ -42,7 +42,7 @@ WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
 
 @dataclass
 class State:
-    """One path: its scopes (the module's scope first), its decided conditions, and how it ended."""
+    """One execution path: its scopes (module scope first), its decided conditions, and how the path ended."""
 
     scopes: list[dict[str, Value]] = field(default_factory=lambda: [{}])
     decided: dict[str, bool] = field(default_factory=dict)
@@ -68,17 +68,17 @@ class State:
                 return scope[name]
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
-        # Excerpts may leave names undefined. Store the value, so the same name always has the same value.
+        # Excerpts may use undefined names. Store an unknown value, so the same name always has the same value.
         return self.scopes[0].setdefault(name, Unknown())
 
     def bind(self, name: str, value: Value) -> None:
-        """Assign to a name of the innermost scope and drop the decided conditions that mention it."""
+        """Assign a value to a name in the innermost scope, and drop the decided conditions that use the name."""
         self.scopes[-1][name] = value
         for test in [test for test in self.decided if name in test]:
             del self.decided[test]
 
     def replace_everywhere(self, old: Reader | Writer, new: Value) -> None:
-        """Rebind every name of `old` to `new`, because PySpark's readers and writers change in place."""
+        """Rebind every name that refers to `old` to `new`, because PySpark changes readers and writers in place."""
         for scope in self.scopes:
             for name, value in scope.items():
                 if value is old:
@@ -90,12 +90,12 @@ class State:
                     scope[name] = replace(value, items=items)
 
     def is_like(self, other: State) -> bool:
-        """Return whether both paths ended alike and give every name the same value."""
+        """Return whether both paths ended the same way and all names have the same values."""
         return self.has_ended == other.has_ended and self.returned == other.returned and self.scopes == other.scopes
 
 
 def merged(states: list[State], limit: int = 24) -> list[State]:
-    """Merge equal paths, keeping the decisions on which they agree, and return at most `limit` of them."""
+    """Merge equal paths, keep only the decisions on which they agree, and return at most `limit` paths."""
     kept: list[State] = []
     for state in states:
         twin = next((other for other in kept if other.is_like(state)), None)
@@ -105,12 +105,12 @@ def merged(states: list[State], limit: int = 24) -> list[State]:
             twin.decided = {
                 test: outcome for test, outcome in twin.decided.items() if state.decided.get(test) is outcome
             }
-    # If there are too many paths, drop some of them at even distances.
+    # If there are more than `limit` paths, keep `limit` of them at even intervals.
     return kept if len(kept) <= limit else [kept[number * len(kept) // limit] for number in range(limit)]
 
 
 def truth(value: Value) -> bool | None:
-    """Return the truth value of `value`, or None if it is uncertain."""
+    """Return the truth value of `value`, or None if the truth value is uncertain."""
     if isinstance(value, Const):
         return bool(value.value)
     if isinstance(value, Unknown):
@@ -121,7 +121,7 @@ def truth(value: Value) -> bool | None:
 
 
 def narrowed(value: Value, outcome: bool) -> Value:  # noqa: FBT001
-    """Return the alternatives of `value` that remain once its truth value is `outcome`."""
+    """Return the alternatives of `value` that can have the truth value `outcome`."""
     left: list[Value] = []
     for each in alternatives(value):
         if isinstance(each, Unknown):
@@ -132,7 +132,7 @@ def narrowed(value: Value, outcome: bool) -> Value:  # noqa: FBT001
 
 
 def narrowed_by(value: Value, constant: Const, *, equal: bool) -> Value:
-    """Return the alternatives of `value` that remain once it equals `constant`, or does not equal it."""
+    """Return the alternatives of `value` that can equal `constant`, or if `equal` is false, that can differ from it."""
     if equal:
         return constant
     left: list[Value] = []

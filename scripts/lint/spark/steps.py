@@ -1,4 +1,4 @@
-"""Find the operators of a query, and determine which operators keep state or join streams."""
+"""Find a query's operators, and determine which operators keep state or join streams."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ STATEFUL = {"aggregate", "dropDuplicates", "drop_duplicates", "dropDuplicatesWit
 
 
 def steps(query: Query, *names: str) -> Iterator[Step]:
-    """Yield the operators of a query that have one of `names`."""
+    """Yield the query's operators whose name is one of `names`."""
     for step in query.writer.frame.steps:
         if step.name in names:
             yield step

@@ -1,4 +1,4 @@
-"""Represent readers, DataFrames, writers and queries of PySpark as values, with the line number of every setting."""
+"""Represent PySpark readers, DataFrames, writers and queries as values, with the line number of each setting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Frame(Value):
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """The arguments of one call; `is_open` means that the call may pass further, unknown arguments."""
+    """The arguments of one call; if `is_open`, the call may have additional, unknown arguments."""
 
     positional: tuple[Value, ...] = ()
     keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
@@ -84,24 +84,24 @@ class Trigger:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Return the trigger keywords that have a value other than None."""
+        """The trigger keywords whose value is not None."""
         return tuple(
             name for name in self.arguments.keywords if name in TRIGGER_KEYWORDS and self.value(name) is not None
         )
 
     def value(self, name: str) -> Value | None:
-        """Return the value of a keyword, or None if it is absent or the constant None."""
+        """Return the value of a keyword, or None if the keyword is absent or its value is the constant None."""
         value = self.arguments.get(name)
         return None if value == Const(None) else value
 
     def line_of(self, name: str) -> int:
-        """Return the line of a keyword."""
+        """Return the line number of a keyword, or of the call if the keyword is absent."""
         return self.arguments.keywords[name][1] if name in self.arguments.keywords else self.line
 
 
 @dataclass(frozen=True, eq=False)
 class Writer(Value):
-    """`stream.writeStream` with its settings; `is_open` means that there may be further, unknown settings."""
+    """`stream.writeStream` with its settings; if `is_open`, the writer may have additional, unknown settings."""
 
     frame: Frame
     format: tuple[Value, int] | None = None
@@ -115,7 +115,7 @@ class Writer(Value):
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A writer that the module starts, or that other code must start (then `start_line` is None)."""
+    """A query defined by its writer; `start_line` is None if the module does not start the query."""
 
     writer: Writer
     start_line: int | None = None

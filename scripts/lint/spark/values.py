@@ -1,4 +1,4 @@
-"""Represent the possible values of expressions in a linted module, and return the parts that rules check."""
+"""Represent the possible values of expressions in a linted module, and extract the parts that rules check."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Unknown(Value):
     """
     An unknown value.
 
-    `origin` is the dotted name of the library function that returned it, or empty. Conditions on the path may restrict
-    the value: `truth` is its known truth value, `excluded` holds constants that it does not equal.
+    `origin` is the dotted name of the library function that returned the value, or an empty string.
+    Conditions on the path can restrict the value. `truth` is its truth value, or None if that is unknown.
+    `excluded` holds constants that the value does not equal.
     """
 
     origin: str = ""
@@ -47,14 +48,14 @@ class Unknown(Value):
 
 @dataclass(frozen=True)
 class OneOf(Value):
-    """One of several values, such as a parameter with a default."""
+    """One of several possible values, for example of a parameter with a default."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Table(Value):
-    """A dictionary with string keys; `is_open` means that it may have unknown entries."""
+    """A dictionary with string keys; if `is_open`, the dictionary may have unknown entries."""
 
     items: dict[str, Value]
     is_open: bool = False
@@ -62,7 +63,7 @@ class Table(Value):
 
 @dataclass(frozen=True, eq=False)
 class Items(Value):
-    """A list, tuple or set; `is_open` means that it may have unknown elements."""
+    """A list, tuple or set; if `is_open`, the collection may have unknown elements."""
 
     values: tuple[Value, ...]
     is_open: bool = False
@@ -70,14 +71,14 @@ class Items(Value):
 
 @dataclass(frozen=True)
 class Library(Value):
-    """An imported module or one of its members, as a dotted name."""
+    """An imported module or one of its members, identified by its dotted name."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A property of a column that a rule checks, such as `udf` or `clock`, and the line that caused it."""
+    """A column property that a rule checks, such as `udf` or `clock`, and the number of the line that causes it."""
 
     kind: str
     line: int
@@ -99,7 +100,7 @@ class Udf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
-    """A function of the module, with its enclosing scopes and the object that it is bound to."""
+    """A function of the module, with its enclosing scopes and the object to which it is bound."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scopes: tuple[dict[str, Value], ...] = ()
@@ -135,7 +136,7 @@ def alternatives(value: Value | None) -> tuple[Value, ...]:
 
 
 def one_of(values: list[Value]) -> Value:
-    """Join `values` into one without repetitions, keeping at most `MAX_ALTERNATIVES`."""
+    """Combine `values` into one value without duplicates and with at most `MAX_ALTERNATIVES` alternatives."""
     flat: list[Value] = []
     for value in values:
         flat += [each for each in alternatives(value) if each not in flat]
@@ -143,7 +144,7 @@ def one_of(values: list[Value]) -> Value:
 
 
 def text_of(value: Value | None) -> str | None:
-    """Return the string if `value` is certainly one string, or None otherwise."""
+    """Return the string if `value` is known to be one string, or None otherwise."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
@@ -153,7 +154,7 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the possible values except those that are unknown."""
+    """Return the possible values, without unknown values."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 

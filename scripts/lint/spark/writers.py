@@ -1,4 +1,4 @@
-"""Apply the effect of PySpark's methods to a stream writer."""
+"""Apply PySpark method calls to a stream writer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scripts.lint.spark.streams import Arguments, Trigger, Writer
 from scripts.lint.spark.values import Const, Unknown, Value, alternatives, texts_of
 
 UNKNOWN_KEY = "\0"
-"""The key of options whose names are unknown."""
+"""The key under which options with unknown names are stored."""
 
 
 def changed_writer(writer: Writer, name: str, given: Arguments, line: int) -> Writer:

@@ -1,1 +1,1 @@
-"""Checks of the pack: each takes the root folder, yields findings, and has a test that makes it fail."""
+"""Checks of the pack. Each check takes the root folder and yields findings, and a test makes the check fail."""

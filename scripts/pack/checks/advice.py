@@ -2,7 +2,7 @@
 Lint the pack's own pages and examples, and reject invalid triggers everywhere, even in prose.
 
 The linter accepts mistakes that the text labels as mistakes. Readers copy triggers more than any other line, so an
-invalid trigger may appear only in a fence that proves that PySpark refuses it.
+invalid trigger may appear only in a fence that proves that PySpark refuses the trigger.
 """
 
 import re
@@ -22,7 +22,7 @@ RULES_MARK = "<!-- generated: lint-rules"
 
 
 def check_advice(root: Path) -> Iterator[Finding]:
-    """Yield the findings of the linter in pages and examples."""
+    """Yield the linter's findings in pages and examples."""
     for path in [*files.pages(root), *files.modules(root)]:
         yield from lint_text(path.read_text(encoding="utf-8"), files.relative(root, path))
 

@@ -17,7 +17,7 @@ NO_CLAIM_MARK = "<!-- no engine claim -->"
 GENERATED_MARK = "<!-- generated: "
 END_MARK = "<!-- end -->"
 _DATE = re.compile(r"\b20\d\d-\d\d(-\d\d)?\b")
-_REMEDY = "link the test, the section with the fence, or a public source with the date you read it"
+_REMEDY = "link the test, the section with the fence, or a public source with the date on which you read it"
 
 
 def check_evidence(root: Path) -> Iterator[Finding]:

@@ -1,5 +1,5 @@
 """
-Check that tests, site and linter can parse every fence and its options.
+Check that the tests, the site and the linter can parse every fence and its options.
 
 The tests in `tests/pages/` run the fences; this module only parses them.
 """
@@ -33,7 +33,7 @@ MAX_REQUIRES_SHARE = 0.03
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """Yield fences with an unknown language or option or invalid Python, and too many fences for Databricks."""
+    """Yield fences with an unknown language, unknown options or invalid Python, and excess fences for Databricks."""
     python_fences = required_fences = 0
     last_required = (files.SKILL, 1)
     for path in files.pages(root):
@@ -65,18 +65,18 @@ def _problems(fence: markdown.Fence) -> Iterator[tuple[str, str]]:
             ast.parse(fence.code)
         except SyntaxError as error:
             yield (
-                f"is not valid Python: {error.msg} in line {error.lineno} of the fence",
-                "correct it or mark it as text",
+                f"is not valid Python: {error.msg} on line {error.lineno} of the fence",
+                "correct the code or mark the fence as text",
             )
 
 
 def _option_problems(options: dict[str, str]) -> Iterator[tuple[str, str]]:
     if unknown := set(options) - FENCE_OPTIONS:
-        yield f"has unknown options {sorted(unknown)}", f"use {', '.join(sorted(FENCE_OPTIONS))}"
+        yield f"has unknown options: {', '.join(sorted(unknown))}", f"use {', '.join(sorted(FENCE_OPTIONS))}"
     if options.get("requires", "databricks") != "databricks":
         yield (
             f"requires {options['requires']!r}",
-            "require databricks or make the fence run in the tests",
+            'write requires="databricks", or remove the option and make the fence run in the tests',
         )
     if options.get("mode", "batch") not in MODES:
         yield (
@@ -84,4 +84,4 @@ def _option_problems(options: dict[str, str]) -> Iterator[tuple[str, str]]:
             f"use one of {', '.join(sorted(MODES))}; the default is real-time",
         )
     if len({"excerpt", "raises", "requires"} & set(options)) > 1:
-        yield "has more than one of the options excerpt, raises, requires", "keep one of them"
+        yield "has more than one of the options excerpt, raises, requires", "keep one of these options"

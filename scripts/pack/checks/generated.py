@@ -29,7 +29,7 @@ def check_generated(root: Path) -> Iterator[Finding]:
 
 
 def check_manifest(root: Path) -> Iterator[Finding]:
-    """Yield the first violation of the manifest's schema, or without one, every listed file that does not exist."""
+    """Yield the manifest's first schema violation, or if the schema is met, every listed file that does not exist."""
     path = root / files.MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """
-Check every relative link and anchor, and report pages, modules and tests that nothing refers to.
+Check every relative link and anchor, and report pages, modules and tests without references to them.
 
-Links must work in the raw tree, because assistants read the tree and not the site.
+Links must work between the files of the repository, because assistants read these files and not the site.
 """
 
 import ast
@@ -12,7 +12,7 @@ from scripts.pack import files
 from scripts.text import markdown
 from scripts.text.finding import Finding
 
-# These tests cover several modules or pages, so they are not named after one.
+# These tests cover several modules or pages, so their names do not match one.
 SHARED_TESTS = ("tests/pages/", "tests/test_layout.py")
 
 
@@ -24,7 +24,7 @@ def check_links(root: Path) -> Iterator[Finding]:
         for heading in markdown.headings(text):
             if heading.anchor in anchors:
                 problem = f"the heading {heading.title!r} appears twice, so links reach only the first one"
-                yield Finding(name, heading.line, "link", problem, "rename one of them")
+                yield Finding(name, heading.line, "link", problem, "rename one of the headings")
             anchors.add(heading.anchor)
         for link in markdown.links(text):
             if broken := _broken(root, path, link.target):
@@ -32,7 +32,7 @@ def check_links(root: Path) -> Iterator[Finding]:
 
 
 def check_orphans(root: Path) -> Iterator[Finding]:
-    """Yield pages without a link from SKILL.md or to a test, modules that no page reaches, tests without a subject."""
+    """Yield pages without a link in SKILL.md or to a test, unreachable modules, and tests without a subject."""
     yield from _check_pages(root)
     reachable = _reachable_modules(root)
     for module in files.modules(root):
@@ -105,7 +105,7 @@ def _imports(root: Path, module: Path) -> set[Path]:
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".py"):
-            # A module that is started as a file, such as a supervisor, is named in a string.
+            # A string names each module that is started as a file, such as a supervisor.
             candidates += [module.with_name(node.value)] if "/" not in node.value else []
         for name in names:
             path = root.joinpath(*name.split("."))
@@ -119,13 +119,13 @@ def _broken(root: Path, page: Path, target: str) -> str | None:
     path, _, anchor = target.partition("#")
     file = (page.parent / path) if path else page
     if path.startswith("/") or not file.resolve().is_relative_to(root.resolve()):
-        return f"{target!r} is outside of the repository"
+        return f"{target!r} is outside the repository"
     if not file.exists():
         return f"{target!r} does not exist"
     if anchor and file.suffix == ".md":
         anchors = {heading.anchor for heading in markdown.headings(file.read_text(encoding="utf-8"))}
         if anchor not in anchors:
-            return f"{target!r} names an anchor that {file.name} does not have"
+            return f"{target!r} refers to an anchor that does not exist in {file.name}"
     return None
 
 

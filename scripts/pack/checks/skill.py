@@ -1,7 +1,7 @@
 """
 Check `SKILL.md` against the Agent Skills specification, and all pages against their size limits.
 
-An assistant pays for every token of a page, so exceeding a limit is an error.
+Every token of a page uses up the assistant's context, so exceeding a limit is an error.
 Specification: https://agentskills.io/specification (read 2026-11-21); `skills-ref` is its reference implementation.
 """
 

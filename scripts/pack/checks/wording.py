@@ -1,5 +1,5 @@
 """
-Find words that the house style bans, in the text of pages and in the docstrings, comments and strings of Python files.
+Find words banned by the house style in page text, and in docstrings, comments and strings of Python files.
 
 `wording.json` lists the words as regular expressions, each with its replacement. Code in pages is not checked.
 """
@@ -18,7 +18,7 @@ from scripts.text.finding import Finding
 WORDING_FILE = "scripts/pack/wording.json"
 # The changelog quotes old names and messages.
 EXEMPT_PAGES = {"CHANGELOG.md"}
-# In Python 3.12 and later, the text of an f-string has a separate kind of token.
+# In Python 3.12 and later, the text of an f-string has a separate token type.
 TEXT_TOKENS = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 # A phrase may continue on the next line of a page, docstring or comment, or in the next adjacent string literal.
 GAP = r"""(?:[ "']*\n[ >#]*(?:f?["'])?[ ]*|[ ]+)"""
@@ -40,12 +40,12 @@ def check_wording(root: Path) -> Iterator[Finding]:
 
 
 def text_of_page(page: str) -> str:
-    """Return a page with its fences and inline code blanked, with the same line numbers."""
+    """Return a page with its fences and inline code blanked; line numbers do not change."""
     return "\n".join(markdown.CODE_SPAN.sub("``", line) for line in markdown.prose(page))
 
 
 def text_of_module(source: str) -> str:
-    """Return a module with everything but comments and strings blanked, with the same line numbers."""
+    """Return a module with everything except comments and strings blanked; line numbers do not change."""
     lines = source.splitlines(keepends=True)
     kept = [[character if character == "\n" else " " for character in line] for line in lines]
     for token in tokenize.generate_tokens(io.StringIO(source).readline):

@@ -1,4 +1,4 @@
-"""Render the published run of `make demo COMPARE=1 PUBLISH=1` as a sentence and a table."""
+"""Render the published run of `make demo COMPARE=1 PUBLISH=1` as sentences and tables."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ FIELDS = {"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"}
 
 
 def sentence(root: Path, _: str) -> str:
-    """Return median and p99 of both modes as two sentences, for the top of the README."""
+    """Return two sentences with the median and p99 latency of both modes, for the top of the README."""
     rows = _rows(_content(root))
     fast, slow = rows["real-time"], rows["micro-batch"]
     return (
@@ -57,7 +57,7 @@ def comparison(root: Path, _: str) -> str:
 def _content(root: Path) -> dict[str, Any]:
     path = root / DEMO
     if not path.is_file():
-        raise ValueError(f"{DEMO} does not exist; write it with `{COMMAND}`")
+        raise ValueError(f"{DEMO} does not exist; create it with `{COMMAND}`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 

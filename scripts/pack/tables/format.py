@@ -13,7 +13,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Return a time as text: with one decimal place below 10 ms, without decimals above."""
+    """Return a time in ms as text: with one decimal place below 10 ms, and as an integer above."""
     # With a limit of 10, 9.96 would be shown as 10.0 instead of 10.
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 

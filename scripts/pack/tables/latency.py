@@ -2,7 +2,7 @@
 Render the JSON of the latency, tuning, throughput and engine-only benchmarks as Markdown tables.
 
 Numbers are rounded but never recomputed, so a reader can find each one in the JSON.
-Only ratios between runs are computed here: those of two copies, of the spread in tuning, and of throughput.
+This module computes only ratios between runs: for two copies, for the spread of tuning runs, and for throughput.
 """
 
 import json
@@ -70,7 +70,7 @@ def overview(root: Path, _: str) -> str:
 
 
 def boundaries(root: Path, _: str) -> str:
-    """Return a table of the duration of batch boundaries by phase, for each real-time query of `make bench-latency`."""
+    """Return a table of batch boundary durations by phase, for each real-time query of `make bench-latency`."""
     content = _content(root, "latency")
     cases = {(case["workload"], case["engine"]): case for case in content["cases"]}
     rows = []
@@ -92,7 +92,7 @@ def costs(root: Path, _: str) -> str:
 
 
 def two_copies(root: Path, _: str) -> str:
-    """Return a table of p99.9 and maximum with one and with two copies, for each repeat of `make bench-latency`."""
+    """Return a table of p99.9 and maximum with one and two copies of the query, per repeat of `make bench-latency`."""
     content = _content(root, "latency")
     pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
     rows = [
@@ -113,7 +113,7 @@ def two_copies(root: Path, _: str) -> str:
 
 
 def tuning(root: Path, _: str) -> str:
-    """Return a table with a row for each changed setting of `make bench-tuning`; other settings are as recommended."""
+    """Return a table with a row per changed setting of `make bench-tuning`; other settings have recommended values."""
     content = _content(root, "tuning")
     rows = []
     for case in content["cases"]:
@@ -151,7 +151,7 @@ def throughput(root: Path, _: str) -> str:
     header = (
         "workload, mode",
         "max. sustained records/s",
-        *(f"at {percent:g} % of that rate" for percent in percents),
+        *(f"at {percent:g}% of that rate" for percent in percents),
     )
     unit = "Each cell shows p50 in ms / p99 in ms / CPU s per million records."
     return f"{_conditions(content, 'bench-throughput', unit)}\n{table(header, rows)}"
@@ -188,7 +188,7 @@ def _content(root: Path, stem: str) -> dict[str, Any]:
     path = root / FOLDER / f"{stem}.json"
     if not path.is_file():
         command = f"bench-{stem.replace('_', '-')}"
-        raise ValueError(f"{FOLDER}/{stem}.json does not exist; write it with `make {command} PUBLISH=1`")
+        raise ValueError(f"{FOLDER}/{stem}.json does not exist; create it with `make {command} PUBLISH=1`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 

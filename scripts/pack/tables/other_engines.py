@@ -17,7 +17,7 @@ def other_engines(root: Path, workload: str) -> str:
     """Return a table for workload `stateless` or `stateful`: the baseline, then each engine."""
     path = root / OTHER_ENGINES
     if not path.is_file():
-        raise ValueError(f"{OTHER_ENGINES} does not exist; write it with `make bench-other-engines PUBLISH=1`")
+        raise ValueError(f"{OTHER_ENGINES} does not exist; create it with `make bench-other-engines PUBLISH=1`")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     cases = [case for case in content["cases"] if case["workload"] in {"echo", workload}]
     if all(case["workload"] == "echo" for case in cases):

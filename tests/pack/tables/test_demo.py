@@ -77,5 +77,5 @@ def test_changed_number_changes_the_table(root: Path) -> None:
 
 def test_missing_measurement_names_its_command(tmp_path: Path) -> None:
     """The message tells how to write the file."""
-    with pytest.raises(ValueError, match=r"demo\.json does not exist; write it with `make demo COMPARE=1 PUBLISH=1`"):
+    with pytest.raises(ValueError, match=r"demo\.json does not exist; create it with `make demo COMPARE=1 PUBLISH=1`"):
         comparison(tmp_path, "")

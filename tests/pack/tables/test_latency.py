@@ -215,10 +215,10 @@ def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None
     """Without the JSON file the error names the command that writes it; an unknown workload lists the known ones."""
     with pytest.raises(
         ValueError,
-        match=r"references/measured/latency\.json does not exist; write it with `make bench-latency PUBLISH=1`",
+        match=r"references/measured/latency\.json does not exist; create it with `make bench-latency PUBLISH=1`",
     ):
         latency.modes(tmp_path, "stateful")
-    with pytest.raises(ValueError, match=r"engine_only\.json does not exist; write it with `make bench-engine-only "):
+    with pytest.raises(ValueError, match=r"engine_only\.json does not exist; create it with `make bench-engine-only "):
         latency.engine_only(tmp_path, "")
 
     write(tmp_path, "latency", cases=[case("stateless", "real-time", 1)])

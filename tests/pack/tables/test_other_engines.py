@@ -91,5 +91,5 @@ def test_unknown_workload_is_refused_with_the_known_ones(root: Path) -> None:
 
 def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None:
     """Without the JSON file the error names the command that writes it."""
-    with pytest.raises(ValueError, match=r"other_engines\.json does not exist; write it with `make bench-"):
+    with pytest.raises(ValueError, match=r"other_engines\.json does not exist; create it with `make bench-"):
         other_engines(tmp_path, "stateful")
