@@ -1,5 +1,5 @@
 """
-Derive the command-line flags of a program from a documented dataclass, so `--help` always matches the code.
+Derive a program's command-line flags from a documented dataclass, so `--help` always matches the code.
 
 The field `max_rows: int = 10` becomes the flag `--max-rows`, and the docstring below the field becomes the help text.
 """
@@ -30,9 +30,9 @@ def arguments_of(
     """
     Parse a command line into an instance of the dataclass `kind`.
 
-    If an argument is invalid, the program prints its usage and exits with status 2. This includes a ValueError that the
-    constructor raises. A field in `fixed` takes its value from `fixed` and has no flag. If the user passes `--quick`,
-    the values in `quick` replace the defaults.
+    If an argument is invalid or the constructor raises ValueError, the program exits with status 2 and prints its
+    usage. A field in `fixed` takes its value from `fixed` and has no flag. If the user passes `--quick`, the values in
+    `quick` replace the defaults.
     """
     parser = argparse.ArgumentParser(
         prog=program,
@@ -58,7 +58,7 @@ def arguments_of(
 
 def docstrings_of(kind: type) -> dict[str, str]:
     """
-    Return the first paragraph of the docstring below each field, by field name.
+    Return the first paragraph of the docstring below each field, keyed by field name.
 
     If a subclass redefines a field without a docstring, the docstring from the base class applies.
     """

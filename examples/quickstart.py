@@ -1,4 +1,4 @@
-"""Send ten records through one real-time query from Kafka to Kafka, and print each latency: `make quickstart`."""
+"""Send ten records through one real-time query from Kafka to Kafka, and print their latencies (`make quickstart`)."""
 
 import contextlib
 import tempfile
@@ -18,7 +18,7 @@ from examples.services.spark import build_session
 
 
 def shouts_of(clicks: DataFrame) -> DataFrame:
-    """Turn Kafka source rows into Kafka sink rows with the same key and with the value in capital letters."""
+    """Convert Kafka source rows into Kafka sink rows with the same key and with the value in capital letters."""
     return clicks.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 
 

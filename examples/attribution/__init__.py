@@ -1,1 +1,1 @@
-"""The ad-attribution pipeline: each query has a separate module, and `pipeline.py` starts all queries."""
+"""The ad-attribution pipeline: each query has its own module, and `pipeline.py` starts all queries."""

@@ -1,7 +1,7 @@
 """
 Define the results table in PostgreSQL or Databricks Lakebase, and the sink that writes to the table.
 
-The table has one row per result. Rows are updated many times, so the table is laid out for cheap updates.
+The table has one row per result. Each row is updated many times, so the table's storage settings keep updates cheap.
 """
 
 import re
@@ -22,9 +22,9 @@ from examples.sinks import PostgresUpsertSink
 SCHEMA = "public"
 TYPE_NAMES: dict[DataType, str] = {StringType(): "text", LongType(): "bigint", BooleanType(): "boolean"}
 COLUMNS = {field.name: TYPE_NAMES[field.dataType] for field in ATTRIBUTED}
-# The primary key is the key of the sink. The table has no other index, because an index on an updated column would
-# disable HOT updates. Each page keeps 10 % of its space free for new row versions. Autovacuum starts after a fixed
-# number of dead rows, not after a percentage of the rows.
+# The sink upserts rows by the primary key. The table has no other index, because an index on an updated column would
+# disable HOT updates. Each table page keeps 10% of its space free for new row versions. Autovacuum starts at a fixed
+# number of dead rows instead of a percentage of all rows.
 CREATE_TABLES = """
 create table if not exists {schema}.{table} ({columns}, primary key (result_id))
     with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
@@ -36,9 +36,9 @@ create table if not exists {schema}.{table}_offsets
 
 def results_table(settings: Settings) -> str:
     """
-    Return the table name: the topic name in lower case, with an underscore for each special character.
+    Return the table name, which is the topic name in lower case with special characters replaced by underscores.
 
-    Such a name needs no quotes in SQL.
+    The table name does not need quotes in SQL.
     """
     return re.sub(r"\W", "_", settings.topic(ATTRIBUTED_TOPIC)).lower()
 
@@ -51,18 +51,18 @@ def create_tables(dsn: str, settings: Settings) -> None:
 
 
 def results_sink(connect: dict[str, Any] | Callable[[], dict[str, Any]], settings: Settings) -> PostgresUpsertSink:
-    """Return the sink for the results table, for use in `foreach` or in a loop that calls it directly."""
+    """Return the sink for the results table; pass it to `foreach`, or call its methods directly in a loop."""
     return PostgresUpsertSink(connect, (SCHEMA, results_table(settings)), ("result_id",), COLUMNS, "version")
 
 
 def results_of(records: DataFrame) -> DataFrame:
-    """Turn records of `ad-attributed`, or output rows of `events_to_attributed`, into rows of the results table."""
+    """Convert records of `ad-attributed`, or output rows of `events_to_attributed`, into rows of the results table."""
     result = F.from_json(F.col("value").cast("string"), ATTRIBUTED)
     return records.select(result.alias("result")).select("result.*")
 
 
 def stored_results(dsn: str, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the rows of the results table by result id, without null columns, as in the topic."""
+    """Return the rows of the results table, keyed by result id. As in the topic, null columns are left out."""
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         rows = connection.execute(f"select * from {SCHEMA}.{results_table(settings)}".encode())
         return {row["result_id"]: {name: v for name, v in row.items() if v is not None} for row in rows}

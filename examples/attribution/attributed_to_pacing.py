@@ -1,8 +1,9 @@
 """
-Count the delivered and reserved slots of each campaign, and emit a new count whenever a slot changes.
+Count each campaign's delivered and reserved ad slots, and emit a new count whenever an ad slot changes.
 
-The state keeps all versions of each slot, and the query counts only the newest version. Duplicates and the order of
-records therefore do not affect the count. If a slot changes from `filled` to `unfilled`, the count decreases.
+The state contains all versions of each ad slot. The query counts only the newest version, so duplicate and out-of-order
+records do not affect the counts. If an ad slot changes from `filled` to `unfilled`, the campaign's delivered count
+decreases.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -26,7 +27,8 @@ PACING = StructType(
     ]
 )
 """
-One count, with the fields of `pacing.rule.CampaignCount`. Of all versions of a result id, the newest is valid.
+Schema of one count, with the fields of `pacing.rule.CampaignCount`. For each result id, only the highest version is
+valid.
 
     {"result_id": "run-campaign-0/1767225577000/0", "version": 36, "campaign_id": "run-campaign-0",
      "bucket_ts": 1767225577000, "shard": 0, "slots": 3, "delivered": 1, "reserved": 2}
@@ -35,10 +37,10 @@ One count, with the fields of `pacing.rule.CampaignCount`. Of all versions of a 
 
 def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Turn Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) of `PACING` structs as JSON.
+    Convert Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) with `PACING` structs as JSON.
 
-    The state of a bucket expires when `events_to_attributed` drops all events of the requests in that bucket.
-    Later rows of an expired bucket are dropped in this query too.
+    A bucket's state expires when `events_to_attributed` drops all further events of the requests in that bucket. This
+    query also drops later rows of an expired bucket.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms
@@ -73,7 +75,7 @@ def _count(versions: Column, group: dict[str, Column]) -> Column:
             (count["delivered"] + (slot["code"] == "filled").cast("long")).alias("delivered"),
             (count["reserved"] + (slot["code"] == "pending").cast("long")).alias("reserved"),
         )
-        # Versions are sorted from newest to oldest, so only the first version of each slot is counted.
+        # Versions are sorted from newest to oldest, so only the first version of each ad slot is counted.
         return F.when(slot["result_id"] == count["slot_id"], count).otherwise(with_slot)
 
     def row(count: Column) -> Column:
@@ -81,6 +83,6 @@ def _count(versions: Column, group: dict[str, Column]) -> Column:
 
     zeros = (F.lit(0).cast("long").alias(name) for name in ("version", "slots", "delivered", "reserved"))
     empty_count = F.struct(F.lit("").alias("slot_id"), *zeros)
-    # `aggregate` returns the whole output row. If other columns selected fields of its result, each of these columns
-    # would repeat the aggregation.
+    # `aggregate` returns the whole output row. If separate columns selected fields of its result, Spark would repeat
+    # the aggregation for each column.
     return F.aggregate(F.sort_array(versions, asc=False), empty_count, add_slot, row)

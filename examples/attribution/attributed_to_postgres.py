@@ -1,8 +1,8 @@
 """
-Copy `ad-attributed` into PostgreSQL with a Kafka consumer, one table row per result.
+Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer; each result becomes one table row.
 
-Each result reaches PostgreSQL within milliseconds after the query has written the result to the topic. In real-time
-mode, OSS 4.3.0 passes rows to a Python sink seconds late, so a Kafka consumer calls the sink instead.
+Each result reaches PostgreSQL milliseconds after the query writes it to the topic. In real-time mode, OSS 4.3.0 passes
+rows to a Python sink seconds late, so a Kafka consumer calls the sink instead of Spark.
 """
 
 import json
@@ -32,8 +32,8 @@ class ResultsConsumer:
     """
     A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
-    The consumer stores its offsets in the same database, after the results that the offsets cover. A database that is
-    new or restored from a backup therefore receives all results that it does not contain.
+    The consumer first stores the results and then stores its offsets in the same database. A new database, or one
+    restored from a backup, therefore receives all missing results.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings, partitions: int) -> None:
@@ -59,7 +59,7 @@ class ResultsConsumer:
         self.future: Future[None] = Future()
 
     def run(self) -> None:
-        """Consume until `request_finish` is called, continue to the end of the topic, and store all results."""
+        """Consume records until `request_finish` is called, then read to the end of the topic and store all results."""
         error: BaseException | None = None
         for number, sink in enumerate((self._results, self._offsets)):
             sink.open(number, 0)
@@ -81,19 +81,20 @@ class ResultsConsumer:
         self._finish.set()
 
     def finish(self) -> None:
-        """Wait until all results are stored; if `run` failed, raise its error."""
+        """Request the finish and wait until all results are stored; raise the error of `run` if it failed."""
         self.request_finish()
         self.future.result()
 
     def raise_if_failed(self) -> None:
-        """If `run` has failed, raise its error."""
+        """Raise the error of `run` if it has failed."""
         if self.future.done():
             self.future.result()
 
     def _consume_until(self, is_over: Callable[[], bool]) -> None:
         saved_at = time.monotonic()
         while not is_over():
-            # Poll for one message. A call for several messages would wait until all have arrived or the timeout ends.
+            # Poll for one message. A call for several messages would wait until all of them have arrived or the timeout
+            # has passed.
             message = self._consumer.poll(POLL_SECONDS)
             if message is not None and is_record(message):
                 self._results.process(dict.fromkeys(COLUMNS) | json.loads(message.value() or b""))
@@ -109,8 +110,8 @@ class ResultsConsumer:
 
     def _is_at_end(self) -> bool:
         for partition, offset in self._next.items():
-            # This method runs once per record, and each request for an end offset is a round trip to the broker.
-            # An end offset is therefore requested only after the consumer has reached the last known end offset.
+            # This method runs once per record, and each request for an end offset is a round trip to the broker. The
+            # consumer therefore requests an end offset only after it has reached the last known end offset.
             if offset >= self._ends[partition]:
                 place = TopicPartition(self._topic, partition)
                 self._ends[partition] = end_offsets(self._consumer, [place])[self._topic, partition]
@@ -123,7 +124,7 @@ class ResultsConsumer:
 def attributed_to_postgres(
     bootstrap_servers: str, dsn: str, settings: Settings, partitions: int
 ) -> Iterator[ResultsConsumer]:
-    """Consume all `partitions` of `ad-attributed` while the block runs, and then to the end of the topic."""
+    """Consume all `partitions` of `ad-attributed` while the block runs, then read to the end of the topic."""
     consumer = ResultsConsumer(bootstrap_servers, dsn, settings, partitions)
     with ThreadPoolExecutor(1, "attributed_to_postgres") as threads:
         consumer.future = threads.submit(consumer.run)

@@ -1,7 +1,7 @@
 """
 Define the kinds of events, and the result codes that count as delivered.
 
-The module does not import Spark, because the rules run in plain Python.
+This module does not import Spark because the rules that use it are plain Python.
 """
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
@@ -10,4 +10,4 @@ KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
 """Kinds that have separate result codes; all playback steps share the codes of the family `step`."""
 BILLABLE = ("matched", "matched_late_request")
-"""Result codes of impressions that fill their slots."""
+"""Result codes of impressions that fill their ad slots."""

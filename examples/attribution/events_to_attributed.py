@@ -16,11 +16,11 @@ from examples.attribution.settings import Settings
 
 def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Turn Kafka source rows of `events` into Kafka sink rows (key, value) of `ATTRIBUTED` structs as JSON.
+    Convert Kafka source rows of `events` into Kafka sink rows (key, value) with `ATTRIBUTED` structs as JSON.
 
-    In micro-batch mode, one output row can cover several events, so the query emits every result of the transaction.
-    The state of a request expires when another request is `horizon_ms + watermark_slack_ms` newer. By then no event can
-    change the results of the older request.
+    In micro-batch mode, one output row can cover several events, so the query emits every result of the transaction. A
+    request's state expires when another request is newer by `horizon_ms + watermark_slack_ms`. From then on, no event
+    can change the results of the older request.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")

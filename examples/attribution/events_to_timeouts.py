@@ -1,9 +1,9 @@
 """
-Emit timeouts: results for slots that stay unfilled, and for impressions, clicks and playback steps that stay orphans.
+Emit timeouts: results for ad slots that stay unfilled and for impressions, clicks and steps that stay orphans.
 
-A timeout has the result id of the pending result that it replaces, and a later match has a higher version. OSS 4.3.0
-refuses Python processors in real-time mode with the error STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in
-micro-batch mode. Databricks runs Python processors in real-time mode.
+A timeout has the same result id as the pending result that it replaces. A later match has a higher version than the
+timeout. OSS 4.3.0 refuses Python processors in real-time mode with the error STDS_FAILED_TO_READ_OPERATOR_METADATA, so
+this query runs in micro-batch mode. Databricks runs Python processors in real-time mode.
 """
 
 from pyspark.sql import DataFrame
@@ -17,13 +17,13 @@ from examples.attribution.settings import Settings
 
 def events_to_timeouts(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Turn Kafka source rows of `events` into Kafka sink rows (key, value) of `ATTRIBUTED` structs as JSON.
+    Convert Kafka source rows of `events` into Kafka sink rows (key, value) with `ATTRIBUTED` structs as JSON.
 
-    Start the query with a micro-batch trigger. Timers fire once per interval, even if no record arrives. After a
-    restart between two batches, timers do not fire until the next record arrives, because the engine plans no batch
-    before that record.
-    `watermark_slack_ms` must exceed the maximum lag of this query. Otherwise the state of a request can expire before
-    its late records are read. These records then get orphan results with higher versions than their matched results.
+    Start the query with a micro-batch trigger. Timers fire once per trigger interval, even if no record arrives. If the
+    query restarts between two batches, timers do not fire until the next record arrives, because the engine plans no
+    batch before that record. `watermark_slack_ms` must exceed this query's maximum lag. Otherwise a request's state can
+    expire before its late records are read. These records then get orphan results with higher versions than their
+    matched results.
     """
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")
     results = (

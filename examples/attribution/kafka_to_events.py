@@ -1,9 +1,9 @@
 """
 Decode the three source topics into typed events, and route records that cannot be decoded to the reject topic.
 
-The decoding expression accepts every input. If it raised an error for one bad record, the query would fail again at
-that record after every restart. A record of `ad-rejected` keeps the raw bytes as its value. The headers of this
-record contain the reason, the source position and the length.
+The decoding expression accepts every input. If the expression raised an error for a bad record, the query would fail at
+that record again after every restart. Each record of `ad-rejected` has the raw bytes as its value. The headers of each
+rejected record contain the reject reason, the source position and the length.
 """
 
 from functools import reduce
@@ -50,11 +50,11 @@ HEADERS_TYPE = "array<struct<key:string,value:binary>>"
 
 def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Turn Kafka source rows, read with `includeHeaders`, into Kafka sink rows with key, value, headers and topic.
+    Convert Kafka source rows, read with `includeHeaders`, into Kafka sink rows with key, value, headers and topic.
 
     Every input row produces exactly one output row. A row for `events` contains an `EVENTS` struct as JSON and is keyed
-    by transaction. A row for `ad-rejected` contains the raw value. The only source header that is kept is `t0`, the
-    intended send time.
+    by transaction. A row for `ad-rejected` contains the raw value. Of the source headers, only `t0` (the intended send
+    time) is kept.
     """
     decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))

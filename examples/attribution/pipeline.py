@@ -1,5 +1,5 @@
 """
-Define the five queries of the pipeline and the topics that they read and write, and start the queries.
+Define the pipeline's five queries and the topics that they read and write, and start the queries.
 
 `start_queries` sets the trigger, the output mode and the checkpoint of every query.
 """
@@ -31,7 +31,7 @@ from examples.realtime.slots import preflight, slots_needed
 
 SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()
-"""The credit rules of the demonstration, before the time scale is applied."""
+"""The demonstration's credit rules before division by the time scale."""
 START_TIMEOUT_SECONDS = 120
 # On OSS 4.3.0, the first Python worker of a query must connect within ten seconds. This limit cannot be configured.
 SLOW_PYTHON_MESSAGE = "Python worker failed to connect back"
@@ -47,7 +47,9 @@ class PipelineQuery:
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
-    """Trigger interval of a query with a Python processor, which real-time mode refuses; None for all other queries."""
+    """
+    Trigger interval of a query whose Python processor is refused in real-time mode, or None for all other queries.
+    """
 
 
 def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
@@ -91,7 +93,7 @@ def start_queries(
     preflight(spark, {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()})
     started: dict[PipelineQuery, StreamingQuery] = {}
     try:
-        # Start queries with Python first, one after the other, while the machine is still idle.
+        # Start the queries that use Python first, one after another, while the machine is still idle.
         for query in sorted(streams, key=lambda query: query.micro_batch_seconds is None):
             writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
             writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
@@ -131,7 +133,7 @@ def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
     """
-    Return the number of task slots that a query needs in addition to the slots for its shuffles.
+    Return the number of task slots that a query needs in addition to the task slots for its shuffles.
 
     `partitions` maps each topic to its number of partitions.
     """

@@ -1,4 +1,4 @@
-"""Define the schemas that several stages share: source records, the topic `events` and the topic `ad-attributed`."""
+"""Define the schemas shared by several stages: source records, the topic `events` and the topic `ad-attributed`."""
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
@@ -68,8 +68,8 @@ ATTRIBUTED = StructType(
     ]
 )
 """
-One result, with the fields of `correlation.rule.Result`; times are UTC milliseconds. Of all versions of a result id,
-the newest is valid.
+One result, with the fields of `correlation.rule.Result`; times are UTC milliseconds. For each result id, only the
+highest version is valid.
 
     {"result_id": "run-t734/1767225577743/click/run-e741", "version": 12, "kind": "click", "code": "matched",
      "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",

@@ -1,5 +1,5 @@
 """
-Define the settings of the pipeline and of its demonstration, each with its unit.
+Define the settings of the pipeline and its demonstration, and document the unit of each setting.
 
 `demo/cli.py` derives the command-line flags from these settings.
 """
@@ -15,7 +15,7 @@ Trigger = Literal["real-time", "micro-batch"]
 @dataclass(frozen=True)
 class Windows:
     """
-    Correlation windows in milliseconds; each window includes both of its ends.
+    Correlation windows in milliseconds; each window includes its start and its end.
 
     The defaults are common values in ad measurement. Demonstrations and tests shorten all windows with `scaled`.
     """
@@ -24,20 +24,24 @@ class Windows:
     """
     Maximum time from a request to its impression. A later impression gets the code `late_impression`.
 
-    The slot of the request is pending until it is filled or this time has passed.
+    An ad slot of the request is pending until it is filled or this time has passed.
     """
     impression_to_click_ms: int = 900_000
     """Maximum time from an impression to its click. A later click gets the code `late_click`."""
     playback_grace_ms: int = 300_000
-    """Maximum time from an impression to its playback steps, plus the creative length. Later steps get `late_step`."""
+    """
+    Maximum time from an impression to a playback step, excluding the creative length. A later step gets `late_step`.
+    """
     hold_ms: int = 300_000
-    """Time that an impression waits for its request before it becomes an orphan."""
+    """Maximum time that an impression waits for its request before the impression becomes an orphan."""
     clock_skew_limit_ms: int = 300_000
-    """If the clocks of the device and the collector differ by more than this, the collector's time is used."""
+    """If the device's clock and the collector's clock differ by more than this time, the collector's time is used."""
     skew_tolerance_ms: int = 2_000
-    """An event that is earlier than its parent by at most this time counts as simultaneous with its parent."""
+    """An event that precedes its parent event by at most this time is treated as simultaneous with the parent."""
     max_creative_ms: int = 120_000
-    """Maximum creative length. State must expire, so a record with a longer creative is rejected as `bad_number`."""
+    """
+    Maximum creative length. A record with a longer creative is rejected as `bad_number`, because state must expire.
+    """
 
     def scaled(self, time_scale: int) -> "Windows":
         """Return the windows divided by `time_scale`; with a time scale of 60, minutes become seconds."""
@@ -55,13 +59,13 @@ class Settings:
     """Settings of one run of the pipeline."""
 
     duration: float = 60
-    """Seconds of measured traffic after the warm-up; with 0, the traffic runs until Ctrl-C."""
+    """Seconds of measured traffic after the warm-up; 0 means that the traffic runs until Ctrl-C."""
     warm_up_seconds: float = 25
     """
     Seconds of traffic at an increasing rate before the measured part. Latencies exclude the warm-up.
 
-    The warm-up records are reconciled. The default is longer than the trigger interval, because the first batch
-    boundary of a cold JVM takes seconds.
+    The reconciliation includes the warm-up records. The default is longer than the trigger interval, because the first
+    batch boundary of a cold JVM takes seconds.
     """
     rate: float = 150
     """Records per second, summed over all source topics."""
@@ -72,23 +76,35 @@ class Settings:
     interval_seconds: int = 15
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     timeouts_interval_seconds: float = 5
-    """Micro-batch interval of `events_to_timeouts`. Timeouts are up to this much late. Larger values use less CPU."""
+    """
+    Micro-batch interval of `events_to_timeouts`. Timeouts are late by up to this interval. Larger values use less CPU.
+    """
     credits_interval_seconds: float = 5
-    """Micro-batch interval of `touches_to_credit`. Credit is up to this much late. Larger values use less CPU."""
+    """
+    Micro-batch interval of `touches_to_credit`. Credit is late by up to this interval. Larger values use less CPU.
+    """
     partitions: int = 2
     """Number of partitions of each topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
     """Number of state partitions of each stateful query. Real-time mode needs one task slot per state partition."""
     slots: int = 24
-    """Task slots of a local master. Default: 3 x 2 + 2 x (2 + 2) for real-time mode, 2 + 6 for micro-batch, 2 spare."""
+    """
+    Task slots of a local master. The default covers 14 for real-time mode, 8 for micro-batch mode and 2 spare slots.
+
+    Real-time mode needs 3 x 2 + 2 x (2 + 2) task slots, and micro-batch mode needs 2 + 6.
+    """
     time_scale: int = 60
     """Divisor of all windows. With a time scale of 60, a window of five minutes takes five seconds."""
     watermark_slack_ms: int = 120_000
-    """Maximum time that one partition may be read ahead of another before rows are dropped as late; not scaled."""
+    """
+    Maximum time that one partition may be read ahead of another before rows are dropped as late (not time-scaled).
+    """
     pacing_shards: int = 4
     """Number of shards per campaign. The counters of a hot campaign are spread over this many state keys."""
     pacing_bucket_seconds: int = 1
-    """Length of a bucket of request times. Slots are counted per bucket, and state expires one bucket at a time."""
+    """
+    Seconds of request time in one bucket. Ad slots are counted per bucket, and state expires one bucket at a time.
+    """
     master: str = ""
     """Spark master URL, for example spark://host:7077. The default is a local master."""
     topic_prefix: str = ""
@@ -102,7 +118,7 @@ class Settings:
     malformed_share: float = 0.02
     """Share of records that cannot be decoded."""
     late_share: float = 0.05
-    """Share of transactions in which an impression, a click or a playback step is later than its window."""
+    """Share of transactions in which an impression, a click or a playback step occurs after the end of its window."""
     out_of_order_share: float = 0.05
     """Share of transactions whose request or impression is sent after an event that it caused."""
     orphan_share: float = 0.05
@@ -112,14 +128,14 @@ class Settings:
     hot_campaign_share: float = 0.4
     """Share of requests for one hot campaign. Seven other campaigns share the remaining requests."""
     several_slots_share: float = 0.2
-    """Share of requests for two or three slots."""
+    """Share of requests for two or three ad slots."""
     several_impressions_share: float = 0.05
-    """Share of filled slots for which a second impression is sent."""
+    """Share of filled ad slots for which a second impression is sent."""
     drain_seconds: float = 90
     """Maximum number of seconds to wait for the last results after the traffic has ended."""
 
     def __post_init__(self) -> None:
-        """Report all invalid values in one ValueError."""
+        """Raise one ValueError that lists all invalid values."""
         problems = [
             f"{name} is {getattr(self, name)!r}, but must be {rule}"
             for name, is_wrong, rule in (

@@ -1,5 +1,5 @@
 """
-Credit each conversion to the touches of its user, and emit a new version whenever a late touch changes the credit.
+Credit each conversion to its user's touches, and emit a new version whenever a late touch changes the credit.
 
 The query reads touches from `ad-attributed`, conversions from `events`, and erasures from `ad-erasures`. An erasure is
 a tombstone whose key is the user. OSS 4.3.0 refuses Python processors in real-time mode with the error
@@ -52,8 +52,8 @@ CREDITS = StructType(
     ]
 )
 """
-The credit for one order, as returned by `credit.rule.OrderCredit.document`. Of all versions of a result id, the newest
-is valid.
+Schema of the credit for one order, as returned by `credit.rule.OrderCredit.document`. For each result id, only the
+highest version is valid.
 
     {"result_id": "user-4940/advertiser-2/run-o743", "version": 10, "code": "attributed", "final": false,
      "model": "position", "advertiser_id": "advertiser-2", "order_id": "run-o743", "effective_ts": 1767225655095,
@@ -67,9 +67,9 @@ is valid.
 
 def touches_to_credit(records: DataFrame, settings: Settings, rules: CreditRules) -> DataFrame:
     """
-    Turn Kafka source rows of all three topics into Kafka sink rows (key, value) of `CREDITS` structs as JSON.
+    Convert Kafka source rows of all three topics into Kafka sink rows (key, value) with `CREDITS` structs as JSON.
 
-    A conversion without a user is keyed by its order. It cannot be attributed, but it is counted.
+    A conversion without a user is keyed by its order. Such a conversion is counted, although it cannot be attributed.
     """
     orders = (
         _records_by_user(records, settings)

@@ -1,7 +1,7 @@
 """
-Check that each order of a run has final credit, that its shares add up, and that it equals the credit of the rule.
+Check each order's credit: it must be final, its shares must add up, and it must match the credit rule.
 
-Credit that was assigned before the erasure of its user is counted, but not compared with the rule.
+If a user was erased after an order, the credit for the order is counted but not compared with the credit rule.
 """
 
 from collections import Counter, defaultdict
@@ -17,33 +17,32 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class CreditAudit:
-    """Totals of the credit in a run, and the differences from the rule."""
+    """Credit totals of one run, and the differences between its credit and the credit rule."""
 
     conversions: Counter[str]
     """
-    The number of conversion records as `in`, and the number of records by outcome.
-
-    All records of an order except one are duplicates.
+    Number of conversion records by outcome, and their total number under the key `in`. If an order has several records,
+    all but one are counted as `duplicate`.
     """
     compared: int
-    """Number of orders whose credit was compared with the rule."""
+    """Number of orders whose credit was compared with the credit rule."""
     erased: int
     """
     Number of orders whose user was erased after a record of the order.
 
-    The credit of such an order depends on when the query read the records.
+    The credit for such an order depends on when the query read the order's records.
     """
     late_touches: int
-    """Number of touches in a lookback window whose results were stored too late to earn credit."""
+    """Number of touches within a lookback window that were stored too late to earn credit."""
     value_micros: int
     """Total value of the attributed orders."""
     credited_micros: int
-    """Sum of the values that were credited to the touches of attributed orders."""
+    """Total value credited to the touches of attributed orders."""
     differences: list[str]
 
 
 def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
-    """Compare the newest credit of each order with the rule; `rules` are the scaled rules of the run."""
+    """Compare each order's newest credit with the credit rule; `rules` are already divided by the time scale."""
     expected = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():
@@ -69,7 +68,7 @@ def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAud
 def _is_determined(order: ReplayedOrder, credits_of_order: list[Row]) -> bool:
     if order.expected is None:
         return False
-    # The query can read a record before it reads an erasure, even if the record was appended after the erasure.
+    # The query can read a record before an erasure even if the record was appended after the erasure.
     result_ids = [credit["result_id"] for credit in credits_of_order]
     return not order.is_after_erasure or [order.expected.result_id] == result_ids
 

@@ -1,8 +1,8 @@
 """
-Compute exact latency percentiles of each hop and end to end, and the pauses at batch boundaries.
+Compute exact latency percentiles per hop and end to end, and the pauses at batch boundaries.
 
-Latencies are computed from append times, because the progress events of a real-time query contain no latency per
-record.
+Latencies are computed from Kafka append times because a real-time query's progress events do not contain per-record
+latencies.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency percentiles of one hop in milliseconds; append times have a resolution of 1 ms."""
+    """Latency percentiles of one hop in milliseconds; they have a resolution of 1 ms because append times do."""
 
     hop: LatencyHop
     records: int
@@ -30,18 +30,18 @@ class Latency:
 
 def hop_latencies(log: RunLog, sent_from: float = 0) -> list[Latency]:
     """
-    Return the latencies, by hop, of records whose intended send time is `sent_from` (UTC milliseconds) or later.
+    Return each hop's latencies for records whose intended send time is `sent_from` (UTC milliseconds) or later.
 
-    A hop starts when the broker appends its input and ends when the broker appends its first output.
+    A hop starts when the broker appends the input record and ends when the broker appends the first output record.
     """
     return [_order_statistics(hop, values) for hop, values in latency_samples_ms(log, sent_from).items() if values]
 
 
 def latency_samples_ms(log: RunLog, sent_from: float = 0) -> dict[LatencyHop, list[int]]:
     """
-    Return one latency per record and hop.
+    Return the latency of each record in each hop, in milliseconds.
 
-    Records are selected by intended send time, because a selection by arrival time would hide stalls.
+    Records are selected by intended send time because selecting them by arrival time would hide stalls.
     """
     values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
     for src, source in list(log.sources.items()):
@@ -58,7 +58,7 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0) -> dict[LatencyHop, li
 
 
 def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:
-    """Return the time by which each finished batch exceeded the trigger interval; records wait slightly longer."""
+    """Return by how many milliseconds each batch exceeded the trigger interval; records wait slightly longer."""
     return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 

@@ -1,7 +1,8 @@
 """
-Check the pacing of a run: compare the counts with the replay, and compute the over-delivery of each campaign.
+Check a run's pacing: compare its counts with the replay, and compute each campaign's over-delivery.
 
-Over-delivery is computed from the replay only, not from the counts, which are meant to prevent over-delivery.
+Over-delivery is computed only from the replay. The counts are not used because their purpose is to prevent
+over-delivery.
 """
 
 from collections import Counter
@@ -18,19 +19,19 @@ COUNT_FIELDS = ("slots", "delivered", "reserved")
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """The goal of a campaign and its delivery, computed from the replay."""
+    """A campaign's goal, and its delivery according to the replay."""
 
     goal: Goal
     pacing: Pacing
 
     @property
     def over_delivered(self) -> int:
-        """Return the number of impressions beyond the goal, which are not paid for."""
+        """Return the number of unpaid impressions beyond the campaign's goal."""
         return max(self.pacing.delivered - self.goal.impressions, 0)
 
 
 def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
-    """Return the delivery of each campaign at the end of the period of its goal."""
+    """Return each campaign's delivery at the end time of its goal."""
     delivered: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for count in count_slots(expected, settings):
@@ -43,7 +44,7 @@ def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], setting
 
 
 def count_differences(counts: Mapping[str, Row], expected: Iterable[Result], settings: Settings) -> Iterator[str]:
-    """Yield one line for each count that differs from the replay."""
+    """Yield one message for each count that differs from the replay."""
     expected_counts = {count.result_id: count for count in count_slots(expected, settings)}
     for result_id, count in expected_counts.items():
         row = counts.get(result_id)

@@ -30,20 +30,19 @@ class Reconciliation:
 
     counts: dict[str, Counter[str]]
     """
-    For each family of events, the number of input events as `in`, and the number of results by code.
-
-    In each family, the numbers by code add up to the number `in`.
+    For each event family, the number of results by code, and the number of input events under the key `in`. In a
+    correct run, the results of each family add up to the number of its input events.
     """
     differences: list[str]
     results: int
-    """Number of results that were compared with the replay."""
+    """Number of results compared with the replay."""
     credits: CreditAudit
     campaigns: list[CampaignOutcome]
-    """The goal and the delivery of each campaign, computed from the replay."""
+    """Each campaign's goal, and its delivery according to the replay."""
 
     @property
     def over_delivered(self) -> int:
-        """Return the number of impressions beyond the goals of all campaigns."""
+        """Return the total number of impressions that campaigns delivered beyond their goals."""
         return sum(campaign.over_delivered for campaign in self.campaigns)
 
 
@@ -51,9 +50,10 @@ def reconcile(
     log: RunLog, settings: Settings, rules: CreditRules, goals: Iterable[Goal], stored: dict[str, dict[str, Any]]
 ) -> Reconciliation:
     """
-    Check that no record is lost or counted twice, and that every result equals the result of the rules.
+    Check that no record is lost or counted twice, and that every result matches the rules.
 
-    `rules` are the rules before scaling. `stored` maps each result id to its row in the table, without null columns.
+    `rules` are the credit rules before division by the time scale. `stored` maps each result id to its row in the
+    results table, without null columns.
     """
     expected = replay_results(log, settings.windows)
     credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))

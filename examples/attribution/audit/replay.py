@@ -1,7 +1,7 @@
 """
 Replay a run without Spark: apply the rules to the set of all source records to compute the expected results.
 
-The pipeline does not guarantee any order, so its final results must depend only on the set of records.
+The pipeline does not guarantee the order of records, so its final results must depend only on the set of records.
 """
 
 import json
@@ -16,25 +16,25 @@ from examples.attribution.credit.rule import Conversion, OrderCredit, assign_cre
 from examples.attribution.settings import Windows
 
 AFTER_ALL_WINDOWS_MS = 10**14
-"""A time after the end of every window, so no result is pending."""
+"""A time later than the end of every window, so no result of the replay is pending."""
 
 
 @dataclass(frozen=True)
 class ReplayedOrder:
-    """The number of records of one order, and its expected credit."""
+    """The number of records of one order, and the expected credit for the order."""
 
     records: int
     expected: OrderCredit | None
     """
-    None if a record of the order precedes an erasure.
+    The expected credit, or None if a record of the order was stored before an erasure of the user.
 
-    The credit of such an order depends on which records the query had read before it read the erasure.
+    If a record was stored before an erasure, the credit depends on which records the query read before the erasure.
     """
     is_after_erasure: bool = False
 
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
-    """Return the results of the correlation rule after all windows have passed, by result id; all versions are 0."""
+    """Return the correlation results after all windows have ended, keyed by result id; all versions are 0."""
     transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] != "conversion":
@@ -48,7 +48,7 @@ def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
 
 
 def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
-    """Return every order by its result id; `rules` are the scaled rules of the run."""
+    """Return all orders, keyed by result id; `rules` are already divided by the time scale."""
     by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] == "conversion" and src in log.events:

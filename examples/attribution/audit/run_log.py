@@ -1,8 +1,8 @@
 """
-Define the log of a run, which is read back from Kafka: source records, their routes, and the newest results.
+Define the log of a run: source records, their routes, and the newest results, all read back from Kafka.
 
-A real-time query reports its progress only once per batch. The live view, the latencies and the reconciliation
-therefore use this log.
+A real-time query reports its progress only once per batch. The live view, the latency report and the reconciliation
+therefore use the run log instead.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One record of `events`: its partition, its append time (UTC milliseconds) and its kind."""
+    """One record of the topic `events`, with its partition, append time (UTC milliseconds) and kind."""
 
     partition: int
     appended_at: int
@@ -38,41 +38,44 @@ class EventRecord:
 
 class RunLog:
     """
-    The log of one run. A record is identified by `src`, its position in the source topic.
+    The log of one run. Each record is identified by `src`, its position in the source topic.
 
     The `record_*` methods accept records in any order, and accept the same record more than once.
     """
 
     def __init__(self) -> None:
-        """Start with an empty log."""
+        """Create an empty log."""
         self.sources: dict[str, SourceRecord] = {}
         self.events: dict[str, EventRecord] = {}
         self.rejects: dict[str, tuple[str, bytes | None]] = {}
-        """Reason and raw value by `src`."""
+        """Reject reason and raw value of each rejected record, by `src`."""
         self.results: dict[str, Row] = {}
         """The newest version of each result, by result id."""
         self.pending: set[str] = set()
-        """Ids of the results that are pending."""
+        """Ids of the pending results."""
         self.touches: defaultdict[str, dict[TouchId, Touch]] = defaultdict(dict)
-        """All versions of all touches by user; `stored_at` is the first append of the version."""
+        """All versions of all touches, by user; `stored_at` is the time of the version's first append."""
         self.orders: set[str] = set()
         """The result ids of all orders that have a conversion in `events`."""
         self.credits: dict[str, Row] = {}
-        """The newest credit by result id; records of an order after an erasure of its user have a separate id."""
+        """
+        The newest credit, by result id; if a user was erased, credit for later records of an order has a separate
+        result id.
+        """
         self.erasures: defaultdict[str, list[int]] = defaultdict(list)
-        """Append times of the tombstones by user."""
+        """Append times of the tombstones in `ad-erasures`, by user."""
         self.counts: dict[str, Row] = {}
-        """The newest record of `ad-pacing` by result id."""
+        """The newest record of `ad-pacing`, by result id."""
         self.first_result_at: dict[str, int] = {}
-        """Append time of the first result that includes the record, by `src`."""
+        """Append time of each record's first result, by `src`."""
         self.waiting: Counter[str] = Counter()
-        """Lag of each hop: the number of records that have no output yet, by `hop topic:partition`."""
+        """Number of records that a hop has not yet processed, by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
-        """Number of records that an at-least-once sink wrote again, by topic."""
+        """Number of duplicate records written by the at-least-once sink, by topic."""
         self.result_rows = 0
         """Number of records in `ad-attributed`: all versions of all results."""
         self.conflicts: list[str] = []
-        """Ids of results that were written with the same version but different content."""
+        """Ids of results that were written twice with the same version but different content."""
 
     def record_source(self, src: str, record: SourceRecord) -> None:
         """Add a record of a source topic."""
@@ -130,14 +133,14 @@ class RunLog:
         """
         Add a record of `ad-pacing`.
 
-        Repeated counts are not duplicates, because the query itself emits unchanged counts again.
+        Repeated counts are not reported as duplicates because the query itself emits unchanged counts again.
         """
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:
             self.counts[count["result_id"]] = count
 
     def open_orders(self) -> int:
-        """Return the number of orders without credit, or with credit that is not final."""
+        """Return the number of orders that have no credit or whose credit is not final."""
         are_final: dict[str, bool] = {}
         for credit in self.credits.values():
             order = result_id_without_erasure(credit)
@@ -145,7 +148,7 @@ class RunLog:
         return sum(not are_final.get(order) for order in self.orders)
 
     def is_pacing_complete(self) -> bool:
-        """Return whether the newest counts include the newest version of each slot, and whether no slot is reserved."""
+        """Return whether the newest counts include the newest version of each ad slot and no ad slot is reserved."""
         filled = [row["code"] == "filled" for row in self.results.values() if row["kind"] == "slot"]
         sums = [sum(row[name] for row in self.counts.values()) for name in ("slots", "delivered", "reserved")]
         return sums == [len(filled), sum(filled), 0]
@@ -176,7 +179,7 @@ def order_result_id(conversion: Row) -> str:
 
 
 def result_id_without_erasure(credit: Row) -> str:
-    """Return the result id of the order, without the time that is appended to the id after an erasure."""
+    """Return the order's result id without the time suffix that is added after an erasure."""
     result_id: str = credit["result_id"]
     has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
     return result_id if has_no_suffix else result_id.rpartition("/")[0]

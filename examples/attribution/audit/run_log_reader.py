@@ -1,5 +1,5 @@
 """
-Read all topics of a run from Kafka, without Spark, into a `RunLog`.
+Read all topics of a run from Kafka into a `RunLog`, without using Spark.
 
 A real-time query reports its progress only once per batch, so the reader detects the end of a run from the topics.
 """
@@ -32,10 +32,10 @@ MAX_MESSAGES = 2_000
 
 
 class RunLogReader:
-    """A consumer that reads all topics from their start and adds the records to `log`."""
+    """A Kafka consumer that reads all topics from the start and adds the records to `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
-        """Assign all partitions; `partitions` maps each topic name without prefix to its partition count."""
+        """Assign all partitions; `partitions` maps each topic name (without its prefix) to the number of partitions."""
         self.log = RunLog()
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}
@@ -50,14 +50,14 @@ class RunLogReader:
         return len(messages)
 
     def is_settled(self) -> bool:
-        """Return whether all topics are read to their ends, every record has its result, and every result is final."""
+        """Return whether all topics are read to the end, every record has its result, and every result is final."""
         log = self.log
         if any(log.waiting.values()) or log.pending or log.open_orders() or not log.is_pacing_complete():
             return False
         return is_at_end(self._consumer)
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return the end offset of each partition by topic and partition number."""
+        """Return the end offset of each partition, keyed by topic and partition number."""
         return end_offsets(self._consumer, self._consumer.assignment())
 
     def close(self) -> None:

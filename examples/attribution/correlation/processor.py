@@ -1,9 +1,9 @@
 """
-Define the stateful processor that loads a transaction, evaluates it, stores it, and emits the changed results.
+Define the stateful processor that loads, evaluates and stores a transaction, and emits the changed results.
 
-`timeouts.advance` evaluates the transaction. Spark can pass one row or many rows per call, and the newest version of
-each result is the same in both cases. Databricks runs Python processors in real-time mode. OSS 4.3.0 runs them only in
-micro-batch mode.
+The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one row or many rows per call; the
+newest version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS
+4.3.0 runs them only in micro-batch mode.
 """
 
 from collections.abc import Iterator
@@ -25,28 +25,30 @@ from examples.attribution.settings import Settings
 from examples.realtime.timers import move_timer
 
 EVENT = StructType([EVENTS[name] for name in HISTORY])
-# In the order of the tuple that `_store` writes. Checkpoints contain these names, so they are not renamed.
+# The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.
 STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
-"""The first request or null, the number of other records, the two times of the transaction, and its timer."""
+"""
+Schema of the value state: the first request or null, the number of other records, two times, and the timer's time.
+"""
 
 
 class CorrelationProcessor(StatefulProcessor):
     """
     Keeps the first request and the times in value state, and all other records in list state.
 
-    Each transaction has one timer. The timer is set to the next deadline or, if no result is pending, to the
-    end of the state. A TTL removes state that the timer misses.
+    Each transaction has one timer. The timer is set to the next deadline or, if no result is pending, to the time when
+    the state ends. If the timer does not remove the state, a TTL does.
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:
-        """Use `timeouts_only` if a real-time query already emits all results that follow from records alone."""
+        """Set `timeouts_only` if a real-time query already emits all results that are not timeouts."""
         self._windows = settings.windows
         self._slack_ms = settings.watermark_slack_ms
         self._timeouts_only = timeouts_only
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state; its TTL is twice the maximum time until the last timer."""
+        """Declare the state with a TTL of twice the maximum time until the last timer."""
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
         self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)
@@ -82,7 +84,7 @@ class CorrelationProcessor(StatefulProcessor):
 
     def _load(self) -> tuple[Transaction, int]:
         stored = self._transaction.get()
-        if stored is None:  # each access to the state is a round trip
+        if stored is None:  # each state access is a round trip
             return Transaction(), 0
         request, others, evaluated_at, last_record_at, timer_ms = stored
         history = [*([request] if request else []), *(self._others.get() if others else [])]
@@ -105,7 +107,7 @@ class CorrelationProcessor(StatefulProcessor):
 
 
 def _first_request(transaction: Transaction) -> Event | None:
-    # The first request to arrive. A later request is stored in the list, even if it precedes this one in event order.
+    # This request arrived first. Later requests are stored in the list state, even if they precede it in event order.
     return next((event for event in transaction.history if event.kind == "request"), None)
 
 

@@ -20,7 +20,7 @@ class Event:
     effective_ts: int
     event_id: str
     src: str
-    """Position of the record in Kafka as `topic:partition:offset`; the position identifies one physical record."""
+    """The record's position in Kafka as `topic:partition:offset`, which identifies one physical record."""
     kind: str
     transaction_id: str
     request_ts: int
@@ -29,7 +29,7 @@ class Event:
     appended_at: int
     """Append time of the record in its source topic."""
     clock_skew: bool = False
-    """True if the device clock differed too much from the collector's clock, so `effective_ts` is `server_ts`."""
+    """If true, the device's clock differed too much from the collector's clock, so `effective_ts` is `server_ts`."""
     user_key: str | None = None
     slots: tuple[str, ...] = ()
     slot_id: str | None = None
@@ -39,7 +39,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Result:
-    """The result for one slot or one record. Of all versions of a `result_id`, the highest is valid."""
+    """The result for one ad slot or one record. For each `result_id`, only the highest version is valid."""
 
     result_id: str
     version: int
@@ -57,16 +57,16 @@ class Result:
     slot_id: str | None = None
     impression_id: str | None = None
     deadline: int | None = None
-    """Only for `pending` results: the latest time at which the missing event still matches."""
+    """The latest time at which the missing event still matches; set only for `pending` results."""
 
 
 HISTORY = (
-    # The first three fields define the order of events: array_sort compares structs field by field.
+    # The first three fields define the order of events because array_sort compares structs field by field.
     *("effective_ts", "event_id", "src"),
     *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
     *("slots", "slot_id", "impression_id", "creative_length_ms"),
 )
-"""The fields of an event that are kept in the state of its transaction."""
+"""The event fields that are stored in the transaction's state."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ Matches = list[tuple[Event, Match]]
 
 def correlate(events: Iterable[Event], windows: Windows, now: int | None = None) -> list[Result]:
     """
-    Return the results of one transaction, whose events all have the same `transaction_id` and `request_ts`.
+    Return the results of one transaction; all events must have the same `transaction_id` and `request_ts`.
 
-    If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`. The
-    version of such a timeout is higher than the version of the pending result, and lower than the version of any
-    result that includes one more record.
+    If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`.
+    Such a timeout has a higher version than the pending result, and a lower version than any result that includes one
+    more record.
     """
     records = _first_per(sorted(events, key=_order), lambda event: event.src)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))
     requests = [event for event in firsts if event.kind == "request"]
-    # The slots of all requests, including repeated requests with other slots, because an emitted result must not
-    # disappear.
+    # Use the ad slots of all requests, including repeated requests with other ad slots, because an emitted result must
+    # not disappear.
     slots = {slot for event in records if event.kind == "request" for slot in event.slots}
     impression_events = [event for event in firsts if event.kind == "impression"]
     impressions = _match_impressions(requests, slots, impression_events, windows)

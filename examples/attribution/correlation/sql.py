@@ -2,7 +2,8 @@
 Express the correlation rule as SQL expressions over an array of the events of one transaction.
 
 Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order functions replace the loops of
-`correlation/rule.py`. Tests compare both forms of the rule on generated histories in any order of arrival.
+`correlation/rule.py`. Tests compare the SQL form with the Python form on generated histories whose events arrive in any
+order.
 """
 
 from collections.abc import Callable
@@ -16,12 +17,12 @@ from examples.attribution.settings import Windows
 
 
 def results_of(history: Column, windows: Windows) -> Column:
-    """Turn a history (array<HISTORY>) into all its results (array<ATTRIBUTED>), equal to those of `rule.correlate`."""
+    """Convert a history (array<HISTORY>) into the same results (array<ATTRIBUTED>) that `rule.correlate` returns."""
     return _stamped(_results(history, windows), history)
 
 
 def changes_of(history: Column, windows: Windows) -> Column:
-    """Turn a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changed."""
+    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that were changed by its last event."""
     before = F.slice(history, F.lit(1), F.size(history) - 1)
     # One expression evaluates both histories, because two expressions would double the planning time of every batch.
     both = F.transform(F.array(history, before), lambda events: _results(events, windows))
@@ -87,8 +88,8 @@ def _is_callback(event: Column) -> Column:
 
 
 def _slot_names(records: Column) -> Column:
-    # The slots of all requests, including repeated requests with other slots, because an emitted result must not
-    # disappear.
+    # Use the ad slots of all requests, including repeated requests with other ad slots, because an emitted result must
+    # not disappear.
     requests = F.filter(records, _is_request)
     return F.array_sort(F.array_distinct(F.flatten(F.transform(requests, lambda request: request["slots"]))))
 

@@ -1,8 +1,8 @@
 """
-Apply the correlation rule over time, without Spark: keep the state of a transaction, emit timeouts, end the state.
+Apply the correlation rule over time without Spark: keep a transaction's state, emit timeouts, and end the state.
 
-A timeout never replaces a match. The version of a timeout is higher than the version of the pending result,
-and lower than the version of any result that includes one more record.
+A timeout never replaces a match. A timeout has a higher version than the pending result, and a lower version than any
+result that includes one more record.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Transition:
     changed: list[Result]
     """Results that differ from the previous evaluation."""
     next_timer_at: int
-    """The next time at which, without a new record, a result times out or the transaction ends."""
+    """The next time at which a result times out or the transaction ends if no new record arrives."""
 
 
 def advance(
@@ -48,7 +48,7 @@ def advance(
     """
     Evaluate a transaction at `now`, with or without new events.
 
-    With `timeouts_only`, results that follow from records alone are left out. A timeout counts as changed whenever its
+    If `timeouts_only` is true, only timeouts can be among the changed results. A timeout counts as changed whenever its
     version increases, because another query may have emitted a pending result for the new record.
     """
     known_records = {event.src for event in before.history}
@@ -60,7 +60,7 @@ def advance(
     )
     current = results(after, windows)
     candidates = [result for result in current if is_timeout(result) or not timeouts_only]
-    # Most records cause no timeout. In that case, the previous results are not needed.
+    # Most records cause no timeout, and then the previous results are not needed.
     previous = {result.result_id: result for result in results(before, windows)} if candidates else {}
     changed = [result for result in candidates if not _is_same(previous.get(result.result_id), result)]
     # An event at the deadline still matches, so the timeout is one millisecond later.
@@ -85,7 +85,7 @@ def results(transaction: Transaction, windows: Windows) -> list[Result]:
 
 
 def is_timeout(result: Result) -> bool:
-    """Return whether the result is a timeout, which depends on elapsed time and not on records alone."""
+    """Return whether the result is a timeout, which depends on elapsed time as well as on records."""
     return result.version % 2 == 1
 
 
@@ -96,7 +96,7 @@ def _is_same(before: Result | None, after: Result) -> bool:
 
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:
-    # While the query reads a backlog, the horizon of an old transaction has passed before its first record arrives. The
-    # remaining records arrive shortly after the first one.
+    # While the query reads a backlog, an old transaction's horizon has already passed when its first record arrives.
+    # The remaining records arrive shortly after the first one.
     oldest_request_ts = min((event.request_ts for event in transaction.history), default=0)
     return max(oldest_request_ts + windows.horizon_ms, transaction.last_record_at) + slack_ms

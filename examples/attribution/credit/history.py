@@ -1,5 +1,5 @@
 """
-Define the state of one user, and compute from it the credit for each order and the time of the next timer.
+Define a user's state, and compute the credit for each order and the time of the next timer from this state.
 
 `update.py` applies new records to the state.
 """
@@ -25,19 +25,19 @@ class UserHistory:
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
     """Conversion records by `src`."""
     seen_records: int = 0
-    """Number of all records that were ever applied, including evicted records; versions increase with this number."""
+    """Number of records applied so far, including evicted records; credit versions increase with this number."""
     evaluated_at: int = 0
     """Processing time of the last evaluation."""
     last_record_at: int = 0
     """Processing time at which the last record arrived."""
     erased_at: int = 0
-    """Append time of the last erasure request. Touches that were made or stored up to this time are ignored."""
+    """Append time of the last erasure request. Touches that occurred or were stored up to this time are ignored."""
     evicted_until_ts: int = 0
     """Event time of the newest touch that was evicted because the state was full."""
 
 
 def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[OrderKey, OrderCredit]:
-    """Return the credit for each order as of the last evaluation; final credit has an odd version."""
+    """Return each order's credit as of the last evaluation; final credit has an odd version."""
     by_order = {}
     for order, records in conversions_by_order(history).items():
         credit = assign_credit(user, records, history.touches.values(), rules)
@@ -53,7 +53,7 @@ def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[O
 
 
 def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion]]:
-    """Return the records of each order."""
+    """Return the conversion records of each order."""
     records: defaultdict[OrderKey, list[Conversion]] = defaultdict(list)
     for record in history.conversions.values():
         records[record.advertiser_id, record.order_id].append(record)
@@ -61,7 +61,7 @@ def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion
 
 
 def next_timer_at(history: UserHistory, rules: CreditRules) -> int:
-    """Return the next time at which, without new records, credit becomes final or the state expires."""
+    """Return the next time at which credit becomes final or the state expires if no new records arrive."""
     final_times = (_final_at(records, rules) for records in conversions_by_order(history).values())
     return min((at for at in final_times if at > history.evaluated_at), default=expires_at(history, rules))
 
@@ -77,7 +77,7 @@ def finalized(credit: OrderCredit) -> OrderCredit:
 
 
 def _final_at(records: list[Conversion], rules: CreditRules) -> int:
-    # While the query reads a backlog, the deadline of an old order has passed before the first record of the order is
-    # read. The remaining records arrive shortly after the first one.
+    # While the query reads a backlog, an old order's deadline has already passed when its first record is read. The
+    # remaining records arrive shortly after the first one.
     first_seen_at = min(record.seen_at for record in records)
     return max(last_store_ms(records, rules), first_seen_at) + rules.settle_ms

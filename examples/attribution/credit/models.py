@@ -1,7 +1,8 @@
 """
-Define the credit models, which divide one conversion among the touches before it, and split money by the shares.
+Define the credit models, which divide one conversion into shares for the touches before the conversion.
 
-A replay must produce exactly the same digits, so shares are fractions, and amounts of money are never floats.
+The module also splits amounts of money according to these shares. A replay must produce exactly the same digits, so
+shares are fractions, and amounts of money are never floats.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ W_SHARE_OF_OTHERS = Fraction(10, 100)
 
 @dataclass(frozen=True)
 class Lookback:
-    """Lookback windows: the maximum time from a touch to its conversion. A window includes both of its ends."""
+    """Lookback windows, which limit the time from a touch to its conversion; the limits are inclusive."""
 
     click_ms: int = 7 * DAY_MS
     view_ms: int = DAY_MS
@@ -41,34 +42,38 @@ class CreditRules:
     click_priority: bool = True
     """If true, impressions earn no credit when the conversion has a click in its lookback window."""
     half_life_ms: int = 7 * DAY_MS
-    """For `time_decay`: a touch that is older than another touch by this time earns half as much."""
+    """For `time_decay`: if one touch is older than another by this time, the older touch earns half as much."""
     first_percent: int = 40
     """For `position`: the share of the first touch."""
     last_percent: int = 40
-    """For `position`: the share of the last touch. The touches in between divide the rest equally."""
+    """
+    For `position`: the share of the last touch. The touches between the first and the last touch divide the rest
+    equally.
+    """
     key_campaigns: frozenset[str] = frozenset()
-    """For `w`: the key touch is the first touch of one of these campaigns between the two ends of the path."""
+    """For `w`: the key touch is the first touch of these campaigns between the first and last touches of the path."""
     max_path_touches: int = 200
     """
     Maximum number of touches that earn credit for one conversion.
 
-    In a longer path, only the oldest touch and the newest other touches earn, and credit is marked `path_truncated`.
+    In a longer path, only the oldest touch and the newest other touches earn credit, and the credit is marked
+    `path_truncated`.
     """
     max_user_touches: int = 2_000
     """
-    Maximum number of touches in the state of one user. The oldest touches are evicted.
+    Maximum number of touches in a user's state. If a user has more touches, the oldest ones are evicted.
 
-    Credit that could lack an evicted touch is marked `path_truncated`.
+    If an evicted touch could have earned credit for an order, the order's credit is marked `path_truncated`.
     """
     lateness_ms: int = 600_000
-    """A touch earns nothing if it is stored more than this time after the first record of the order."""
+    """A touch earns no credit if it is stored more than this time after the order's first record."""
     delay_ms: int = 3_600_000
-    """Maximum time from an event to its append. State is kept for this time in addition to the longest window."""
+    """Maximum time from an event to its append. The state is kept for this time in addition to the longest window."""
     settle_ms: int = 120_000
     """
     Maximum time that one partition may be read ahead of another.
 
-    Credit becomes final when this time has passed after the last possible touch.
+    Credit becomes final when this time has passed since the last possible touch.
     """
 
     def __post_init__(self) -> None:
@@ -115,12 +120,12 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
     """
     Return the share of each touch, oldest first; `key` is the index of the key touch for model `w`.
 
-    Without a key touch, or with fewer than four touches, `w` equals `position`.
+    If there is no key touch, or if there are fewer than four touches, `w` returns the same shares as `position`.
     """
     count = len(ages_ms)
     if count == 0:
         return []
-    # The values are lambdas, because only the selected model may be computed. Other models can be undefined for these
+    # The values are lambdas so that only the selected model is computed. Other models can be undefined for these
     # touches.
     shares: dict[Model, Callable[[], list[Fraction]]] = {
         "first": lambda: [Fraction(n == 0) for n in range(count)],

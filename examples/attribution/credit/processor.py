@@ -1,9 +1,9 @@
 """
-Define the stateful processor that loads the state of a user, evaluates it, stores it, and emits the changed credit.
+Define the stateful processor that loads, evaluates and stores a user's state, and emits the changed credit.
 
-`update.advance` evaluates the state. Spark can pass one row or many rows per call, and the newest version of each
-credit is the same in both cases. Databricks runs Python processors in real-time mode. OSS 4.3.0 runs them only in
-micro-batch mode.
+The processor calls `update.advance` to evaluate the state. Spark can pass one row or many rows per call; the newest
+version of each credit is the same in both cases. Databricks runs Python processors in real-time mode, but OSS 4.3.0
+runs them only in micro-batch mode.
 """
 
 from collections.abc import Iterable, Iterator
@@ -62,22 +62,25 @@ STATE_FIELDS = (
     *("touches", "conversions", "wakes_at"),
 )
 USER = StructType([StructField(name, LongType()) for name in STATE_FIELDS])
-"""The count and the times of a `UserHistory`, the sizes of its two collections, and the time of the timer."""
+"""
+Schema of the value state: the count and times of a `UserHistory`, the sizes of its two collections, and the timer's
+time.
+"""
 
 
 class CreditProcessor(StatefulProcessor):
     """
     Keeps touches in map state, conversions in list state, and all other values in value state.
 
-    Each user has one timer, which is set to the next deadline or earlier. The last timer ends the state. A TTL removes
-    state that the timer misses.
+    Each user has one timer, which is set to the next deadline or earlier. When the last timer fires, the state ends. If
+    the timer does not remove the state, a TTL does.
     """
 
     def __init__(self, rules: CreditRules) -> None:
         self._rules = rules
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state; its TTL is twice the maximum time until the last timer."""
+        """Declare the state with a TTL of twice the maximum time until the last timer."""
         ttl_ms = 2 * (self._rules.retention_ms + self._rules.settle_ms)
         self._handle = handle
         self._touches = handle.getMapState("touches", TOUCH_ID, TOUCH, ttl_ms)
@@ -121,7 +124,7 @@ class CreditProcessor(StatefulProcessor):
 
     def _load(self) -> tuple[UserHistory, int]:
         stored = self._user.get()
-        if stored is None:  # each access to the state is a round trip
+        if stored is None:  # each state access is a round trip
             return UserHistory(), 0
         *times, touch_count, conversion_count, timer_ms = stored
         touches = [Touch(*value) for _, value in self._touches.iterator()] if touch_count else []

@@ -1,5 +1,5 @@
 """
-The credit rule in plain Python: divide the value of one order among the touches of its user.
+The credit rule in plain Python: divide the value of one order among its user's touches.
 
 Credit depends only on event times and append times. Processing time only determines whether the credit is final.
 """
@@ -16,7 +16,7 @@ class Touch:
     """
     One version of the result for a click or an impression.
 
-    Of the versions that were stored in time, the highest is valid.
+    Only the highest version that was stored in time is valid.
     """
 
     result_id: str
@@ -35,13 +35,13 @@ class Touch:
 @dataclass(frozen=True)
 class Conversion:
     """
-    One record of an order.
+    One conversion record of an order.
 
-    Of the records that were stored in time, the first determines the time of the order, and the last its value.
+    Among the records stored in time, the first determines the order's time, and the last determines the order's value.
     """
 
     src: str
-    """Position of the record in its source topic as `topic:partition:offset`; the position identifies the record."""
+    """The record's position in its source topic as `topic:partition:offset`, which identifies the record."""
     advertiser_id: str
     order_id: str
     effective_ts: int
@@ -68,12 +68,14 @@ class TouchShare:
 
 @dataclass(frozen=True)
 class OrderCredit:
-    """The credit for one order. Of all versions of a `result_id`, the highest is valid."""
+    """The credit for one order. For each `result_id`, only the highest version is valid."""
 
     result_id: str
     version: int
     code: str
-    """`attributed`, or `unattributed` for an order without touches, which is kept because totals must reconcile."""
+    """
+    `attributed`, or `unattributed` if the order has no touches. Unattributed orders are kept so that totals reconcile.
+    """
     final: bool
     model: str
     advertiser_id: str
@@ -99,10 +101,10 @@ def assign_credit(
     user: str, records: Iterable[Conversion], touches: Iterable[Touch], rules: CreditRules
 ) -> OrderCredit:
     """
-    Return the credit for the order with these `records`; the credit has version 0 and is not final.
+    Return the credit for the order described by `records`; the credit has version 0 and is not final.
 
-    At least one record is required. Records and touches that are stored more than `lateness_ms` after the first record
-    of the order do not count.
+    `records` must contain at least one record. Records and touches that are stored more than `lateness_ms` after the
+    first record of the order do not count.
     """
     ordered = sorted(records, key=lambda record: (record.effective_ts, record.event_id, record.src))
     deadline = last_store_ms(ordered, rules)
@@ -135,7 +137,7 @@ def assign_credit(
 
 
 def last_store_ms(records: Sequence[Conversion], rules: CreditRules) -> int:
-    """Return the last append time at which a touch or record still counts for the order with these records."""
+    """Return the latest append time at which a touch or record still counts for the order of `records`."""
     return min(record.stored_at for record in records) + rules.lateness_ms
 
 

@@ -1,7 +1,7 @@
 """
-Apply new records to the state of a user, and evict old records.
+Apply new records to a user's state, and evict old records.
 
-This module contains the complete behavior of the credit query, without Spark. The append times of newer records decide
+This module implements the complete behavior of the credit query without Spark. The append times of newer records decide
 which records are evicted, so a replay evicts the same records as the live run. Processing time decides when credit
 becomes final and when the state of an inactive user ends.
 """
@@ -59,7 +59,7 @@ def advance(
     current = order_credits(updated, user, rules)
     kept_orders = conversions_by_order(kept).keys() if kept else set()
     for order in conversions_by_order(updated).keys() - kept_orders:
-        current[order] = finalized(current[order])  # without its records the credit cannot change
+        current[order] = finalized(current[order])  # without the order's records, its credit cannot change
     return kept, closed + _changed(order_credits(history, user, rules), current)
 
 
@@ -82,7 +82,7 @@ def _stored(update: Update, is_selected: Callable[[int], bool]) -> Update:
 def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:
     touches = dict(history.touches)
     conversions = dict(history.conversions)
-    # Compare both times, because a restarted upstream query can store an event from before the erasure again.
+    # Compare both times, because a restarted upstream query can store an event again that occurred before the erasure.
     valid = (touch for touch in update.touches if min(touch.effective_ts, touch.stored_at) > history.erased_at)
     added = sum(_keep_first(touches, (touch.result_id, touch.version), touch) for touch in valid)
     added += sum(_keep_first(conversions, record.src, record) for record in update.conversions)

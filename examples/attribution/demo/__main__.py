@@ -27,8 +27,8 @@ from examples.services.postgres import postgres_server
 from examples.services.spark import CONFS, build_session
 
 FAST_COMPILER_CONFS = {
-    # The optimizing compiler of the JVM takes a third of Spark's CPU time here. A run of minutes does not recover this
-    # cost. Without the optimizing compiler, the default code cache is 48 MB, and five queries fill it.
+    # In the demonstration, the JVM's optimizing compiler uses a third of Spark's CPU time. A run of a few minutes does
+    # not recover this cost. Without the optimizing compiler, the default code cache is 48 MB, which five queries fill.
     "spark.driver.extraJavaOptions": f"{CONFS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 "
     "-XX:ReservedCodeCacheSize=240m"
 }
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_status(reports: Iterable[Report]) -> int:
-    """Return 0 if the results of every run equal its replay, otherwise 1."""
+    """Return 0 if every run's results equal its replay, otherwise 1."""
     return 1 if any(report.reconciliation.differences for report in reports) else 0
 
 

@@ -11,14 +11,14 @@ PROGRAM = "python -m examples.attribution.demo"
 
 @dataclass(frozen=True)
 class DemoOptions(Settings):
-    """The settings of the pipeline, together with the options that only the demonstration has."""
+    """The pipeline's settings and the options specific to the demonstration."""
 
     compare: bool = False
-    """Run the same traffic in micro-batch mode afterwards, and print the ratios of both runs."""
+    """After the run, repeat the traffic in micro-batch mode and print a comparison of both runs."""
     publish: bool = False
     """Write the latencies of a --compare run to references/measured/demo.json."""
     cluster: bool = False
-    """Start a standalone Spark cluster of two workers, and run the queries on it."""
+    """Start a standalone Spark cluster with two workers, and run the queries on it."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings and for invalid combinations of options."""
@@ -31,7 +31,7 @@ class DemoOptions(Settings):
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:
-    """Return the options of a command line; an invalid option ends the program with status 2."""
+    """Parse the command line into options; an invalid option ends the program with status 2."""
     return arguments_of(
         DemoOptions,
         arguments,

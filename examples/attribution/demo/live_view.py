@@ -1,8 +1,8 @@
 """
 Show the progress of a run as a live table on a terminal, or as plain lines elsewhere.
 
-The view also prints a line when a campaign reaches its cap. All numbers are read from Kafka, because Spark reports no
-progress of a real-time query until its batch ends.
+The view also prints a line when a campaign reaches its cap. All numbers are read from Kafka because Spark does not
+report a real-time query's progress until the batch ends.
 """
 
 import time
@@ -23,12 +23,12 @@ from examples.measure.percentiles import percentiles
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
 LAG_SAMPLE = 10_000
-"""Number of newest records from which the table computes the producer lag."""
+"""Number of most recently sent records used to compute the producer lag in the table."""
 NO_CAP = "no cap reached"
 
 
 class LiveView:
-    """Show the progress of a run on a console; use it as a context manager."""
+    """A live view of a run's progress on a console; use the view as a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
         """Write to `console`, which is the terminal by default."""
@@ -62,7 +62,7 @@ class LiveView:
         self._caps = NO_CAP
 
     def print_caps(self, notices: Sequence[Notice]) -> None:
-        """Print a line for each campaign that reaches its cap for the first time, and count all notices."""
+        """Print a line when a campaign reaches its cap for the first time, and count all notices."""
         codes = Counter(notice.code for notice in notices)
         if codes:
             self._caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}"
@@ -77,7 +77,7 @@ class LiveView:
                 )
 
     def update(self, log: RunLog, *, is_draining: bool = False) -> None:
-        """Show the state of the run, but at most once per update period."""
+        """Refresh the view with the state of the run, at most once per update period."""
         period = TABLE_PERIOD_SECONDS if self.console.is_terminal else LINE_PERIOD_SECONDS
         if time.monotonic() - self._updated_at < period:
             return
@@ -126,7 +126,7 @@ def _live_table(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency],
 
 
 def latency_table(rows: Sequence[Latency]) -> Table:
-    """Return the latencies as a table, in milliseconds."""
+    """Return a table of the latencies in milliseconds."""
     table = Table("latency, ms", "records", "p50", "p90", "p99", "max", box=None)
     for row in rows:
         table.add_row(row.hop, *(str(n) for n in (row.records, row.p50, row.p90, row.p99, row.max)))
@@ -134,5 +134,5 @@ def latency_table(rows: Sequence[Latency]) -> Table:
 
 
 def campaign_name(campaign_id: str) -> str:
-    """Return the name of a campaign without the id of its run."""
+    """Return the campaign's name without the run id."""
     return campaign_id.partition("-")[2]

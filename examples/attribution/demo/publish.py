@@ -12,9 +12,9 @@ from examples.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
-"""Minimum measured share of the duration; if the share is smaller, the run was interrupted."""
+"""Minimum share of the requested duration that must be measured; a smaller share means that the run was interrupted."""
 MAKE_VARIABLES = ("duration", "rate", "trigger", "compare", "publish", "master", "cluster")
-"""Options for which `make demo` has a variable."""
+"""Options that `make demo` accepts as variables."""
 
 
 def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:

@@ -24,7 +24,7 @@ PLAIN_WIDTH = 140
 """Width in columns of a report that is written to a file or a pipe."""
 MICROS = 1_000_000
 MIN_CORES = 0.005
-"""The report omits parts that used fewer cores, because their use would be rounded to 0.00."""
+"""The report omits parts that used fewer cores than this, because their CPU use would be rounded to 0.00."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Report:
     reconciliation: Reconciliation
     latencies: list[Latency]
     pauses_ms: dict[str, list[int]]
-    """For each query, the time by which each batch exceeded the trigger interval."""
+    """Time in milliseconds by which each batch exceeded the trigger interval, by query name."""
     sent: SendLog
     log: RunLog
     sink: Metrics
@@ -140,7 +140,7 @@ def _print_cpu(console: Console, cpu: Cpu) -> None:
 
 
 def print_comparison(real_time: Report, micro_batch: Report) -> None:
-    """Print the latency ratios, and the over-delivery of each mode."""
+    """Print the latency ratios and each mode's over-delivery."""
     console = _console()
     table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
     micro_batch_rows = {row.hop: row for row in micro_batch.latencies}

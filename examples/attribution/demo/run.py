@@ -30,7 +30,7 @@ from examples.realtime.proof import assert_real_time
 def run(
     settings: Settings, spark: SparkSession, bootstrap_servers: str, dsn: str, view: LiveView, stop: threading.Event
 ) -> Report:
-    """Send traffic through all queries for the duration or until `stop` is set, drain the queries, and reconcile."""
+    """Send traffic for the duration or until `stop` is set, drain the queries, and reconcile the run."""
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
         reader = RunLogReader(bootstrap_servers, settings, partitions)
@@ -49,7 +49,7 @@ def run(
         real_time = [query for pipeline_query, query in pairs if is_real_time(pipeline_query, settings)]
         for query in real_time:
             assert_real_time(query)
-        # The run id makes the ids of a second run on the same topics differ from the ids of the first run.
+        # Event, transaction and campaign ids contain the run id, so they differ between runs on the same topics.
         sent = SendLog(started_at=time.time())
         traffic = TrafficGenerator(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
         throttle = stack.enter_context(

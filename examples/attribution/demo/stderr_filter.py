@@ -1,5 +1,5 @@
 """
-Filter the log lines of PySpark's Python workers out of stderr.
+Remove the log lines of PySpark's Python workers from stderr.
 
 The first worker of a query with a Python processor logs its steps, including all schemas. OSS 4.3.0 has no setting that
 prevents these log lines.
@@ -16,7 +16,7 @@ STDERR = 2
 
 @contextmanager
 def filter_worker_logs() -> Iterator[None]:
-    """Filter the stderr of every process that the block starts, until the process ends."""
+    """Filter the stderr of every process started in the block until that process ends."""
     original = os.dup(STDERR)
     read_end, write_end = os.pipe()
     threading.Thread(target=_copy, args=(read_end, os.dup(original)), daemon=True).start()

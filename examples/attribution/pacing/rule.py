@@ -1,7 +1,7 @@
 """
-The pacing rule in plain Python: count delivered and reserved impressions, and compute the remainder of the goal.
+The pacing rule in plain Python: count delivered and reserved impressions, and compute how many remain to the goal.
 
-Each count is a total and not an increment, so a duplicate row does not count twice.
+Each count is a total rather than an increment, so a duplicate row is not counted twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,29 +15,29 @@ from examples.attribution.settings import Settings
 
 @dataclass(frozen=True)
 class CampaignCount:
-    """The slots of one campaign, in one bucket of request times and one shard of transactions."""
+    """Counts of one campaign's ad slots in one bucket of request times and one shard of transactions."""
 
     campaign_id: str
     bucket_ts: int
-    """Start of the bucket in UTC milliseconds; the time of the request determines the bucket."""
+    """Start of the bucket in UTC milliseconds; the request time determines the bucket."""
     shard: int
     version: int
-    """The sum of the newest versions of the slots; it increases with every new version of a slot."""
+    """Sum of the newest versions of all ad slots, which increases with every new version of an ad slot."""
     slots: int
     delivered: int
-    """Number of slots that are `filled`."""
+    """Number of `filled` ad slots."""
     reserved: int
-    """Number of slots that are `pending`, for which an impression can still arrive."""
+    """Number of `pending` ad slots, for which an impression can still arrive."""
 
     @property
     def result_id(self) -> str:
-        """Return the id of the count; of all versions of an id, the highest is valid."""
+        """Return the id of the count; for each id, only the highest version is valid."""
         return f"{self.campaign_id}/{self.bucket_ts}/{self.shard}"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a campaign: a number of billable impressions between two times in UTC milliseconds."""
+    """A campaign's goal: a number of billable impressions between two times (UTC milliseconds)."""
 
     campaign_id: str
     impressions: int
@@ -45,7 +45,7 @@ class Goal:
     ends_at: int
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a goal that has no pacing index."""
+        """Raise ValueError if the pacing index of the goal would be undefined."""
         if self.impressions < 1 or self.ends_at <= self.starts_at:
             raise ValueError(
                 f"the goal of {self.campaign_id!r} is invalid ({self.impressions!r} impressions from "
@@ -56,18 +56,20 @@ class Goal:
 
 @dataclass(frozen=True)
 class Pacing:
-    """The progress of a campaign towards its goal."""
+    """A campaign's progress toward its goal."""
 
     delivered: int
     reserved: int
     available: int
-    """Number of impressions that may still be served; if it is 0 or less, the next slots are resold."""
+    """Number of impressions that may still be served; if this number is 0 or less, the next ad slots are resold."""
     index: float | None
-    """Delivered impressions divided by the impressions of an even plan up to now; None before the start."""
+    """
+    Delivered impressions divided by the impressions planned up to now, if delivery is even; None before the start.
+    """
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
-    """Return the counts of all slots in `results`, which can contain any versions in any order."""
+    """Return the counts of all ad slots in `results`, which can contain several versions of an ad slot in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:
@@ -87,7 +89,7 @@ def bucket_length_ms(settings: Settings) -> int:
 
 
 def pacing(delivered: int, reserved: int, goal: Goal, now: int) -> Pacing:
-    """Return the progress of a campaign towards `goal` at `now` (UTC milliseconds)."""
+    """Return a campaign's progress toward `goal` at `now` (UTC milliseconds)."""
     elapsed = min(now, goal.ends_at) - goal.starts_at
     planned = goal.impressions * elapsed / (goal.ends_at - goal.starts_at)
     return Pacing(

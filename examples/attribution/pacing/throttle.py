@@ -1,5 +1,5 @@
 """
-Stop serving a campaign when it reaches its cap, as the ad server does.
+Stop serving a campaign when it reaches its cap, as an ad server does.
 
 A count can arrive twice, and a restarted query sends older counts again. The throttle therefore keeps only the newest
 version of each count.
@@ -24,7 +24,8 @@ from examples.kafka.consumer import consumer_from_start, is_record
 
 POLL_SECONDS = 0.1
 FAST_FETCH = {
-    # Impressions that are served before a count is read can exceed the cap, so a fetch returns with the first record.
+    # Impressions that are served before a count is read can exceed the cap, so a fetch returns as soon as one record is
+    # available.
     "fetch.min.bytes": 1,
     "fetch.wait.max.ms": 100,
 }
@@ -32,7 +33,11 @@ FAST_FETCH = {
 
 @dataclass(frozen=True)
 class Notice:
-    """A campaign has reached its cap, or can be served again because a reserved slot was released or changed."""
+    """
+    A notice that a campaign has reached its cap, or that the campaign can be served again.
+
+    A campaign can be served again after a reserved ad slot was released or changed.
+    """
 
     at_ms: int
     """Time at which the count was read, in UTC milliseconds."""
@@ -47,7 +52,7 @@ class DeliveryThrottle:
     """
     Keeps the counts of all campaigns, and the set of campaigns that have reached their caps.
 
-    A campaign without a goal is always open.
+    A campaign without a goal may always be served.
     """
 
     def __init__(self, goals: Iterable[Goal]) -> None:
@@ -70,7 +75,7 @@ class DeliveryThrottle:
         return pacing(self._delivered[campaign_id], self._reserved[campaign_id], self.goals[campaign_id], now)
 
     def update(self, count: CampaignCount, now: int) -> None:
-        """Apply a count that was read at `now`; ignore a count whose version is not newer than the known version."""
+        """Apply a count that was read at `now`, unless its version is not newer than the known version."""
         known = self.counts.get(count.result_id)
         if known is not None and count.version <= known.version:
             return
@@ -99,7 +104,7 @@ class DeliveryThrottle:
 def delivery_throttle(
     bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]
 ) -> Iterator[DeliveryThrottle]:
-    """Yield a throttle that reads all `partitions` of `ad-pacing` from their start while the block runs."""
+    """Yield a throttle that reads all `partitions` of `ad-pacing` from the start while the block runs."""
     throttle = DeliveryThrottle(goals)
     finish = threading.Event()
     consumer = consumer_from_start(bootstrap_servers, {settings.topic(PACING_TOPIC): partitions}, FAST_FETCH)

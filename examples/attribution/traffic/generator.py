@@ -1,8 +1,8 @@
 """
-Generate ad traffic from a seed: requests and the events that they cause, at a constant or Poisson rate.
+Generate ad traffic from a seed: requests and the events caused by them, at constant or Poisson intervals.
 
-Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, with its intended send time. The
-schedule does not depend on the pipeline, so slow results do not slow the traffic down.
+Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, and has an intended send time. The
+schedule does not depend on the pipeline, so slow results do not slow down the traffic.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from examples.realtime.limits import MAX_RECORD_BYTES
 CREATIVE_SECONDS = 30
 CAMPAIGN_COUNT = 8
 RESALE_CAMPAIGN = "campaign-resale"
-"""Receives the requests of campaigns that have reached their caps; this campaign has no goal."""
+"""The campaign that receives requests when other campaigns have reached their caps; this campaign has no goal."""
 # Share of the rate at the start of the warm-up. At the full rate, the first batch would fall behind by seconds, because
 # the JVM has not compiled its code yet.
 WARM_UP_START_SHARE = 0.05
@@ -53,7 +53,7 @@ class Draft:
 
 
 def always_open(_campaign_id: str) -> bool:
-    """Return True, because without a limit every campaign may be served."""
+    """Return True because every campaign may be served if there are no limits."""
     return True
 
 
@@ -79,10 +79,10 @@ class TrafficGenerator:
         self.campaign_shares = {
             f"{run_id}-campaign-{n}": other_share if n else hot_share for n in range(CAMPAIGN_COUNT)
         }
-        """Share of requests by campaign; the first campaign is the hot one."""
+        """Share of requests for each campaign; the first campaign is the hot one."""
 
     def records(self) -> Iterator[ScheduledRecord]:
-        """Yield an endless sequence of records in the order of their send times."""
+        """Yield records endlessly in the order of their send times."""
         scheduled: list[tuple[float, int, Draft, float]] = []
         mean_delay_ms = self._mean_delay_ms()
         created = sent = 0
@@ -102,8 +102,8 @@ class TrafficGenerator:
                 jitter += self.random.expovariate(1) - 1
 
     def _due_at(self, records: float) -> float:
-        # The time in seconds until this number of records is due. The rate increases linearly during the warm-up and is
-        # constant afterwards.
+        # Returns the number of seconds until this number of records is due. The rate increases linearly during the
+        # warm-up and is constant afterwards.
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
         first, slope = WARM_UP_START_SHARE * rate, (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
         in_warm_up = (first + rate) / 2 * warm_up

@@ -1,7 +1,7 @@
 """
-Set goals with which the campaigns reach their caps one after the other within a run.
+Set the goals so that the campaigns reach their caps one after another within a run.
 
-Campaigns reach their caps after the warm-up, because only a run at the full rate shows how much over-delivery it
+Campaigns reach their caps after the warm-up, because only traffic at the full rate shows how much over-delivery a run
 avoids.
 """
 
@@ -9,7 +9,7 @@ from examples.attribution.pacing.rule import Goal
 from examples.attribution.traffic.generator import TrafficGenerator
 
 # Both values are shares of the measured part. Over-delivery is visible as soon as a campaign reaches its cap. Reserved
-# slots that stay unfilled are sold again some seconds later, so no campaign reaches its cap near the end.
+# ad slots that stay unfilled are sold again some seconds later, so no campaign reaches its cap near the end of the run.
 FIRST_CAP_SHARE = 0.3
 LAST_CAP_SHARE = 0.75
 UNLIMITED_RUN_SECONDS = 60

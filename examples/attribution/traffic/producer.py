@@ -1,5 +1,5 @@
 """
-Send traffic to Kafka on a fixed schedule, in an open loop in which the producer never waits for results.
+Send traffic to Kafka on a fixed schedule, in an open loop: the producer never waits for results.
 
 Each record has two headers. `t0` is the intended send time in UTC milliseconds. `label` is the generator's name for the
 kind of record, such as `normal` or `malformed`. The pipeline does not read `label`.
@@ -23,7 +23,8 @@ PRODUCER_CONF = CLIENT | {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 0,
-    # The default of the Java client. With it, both clients send records with the same key to the same partition.
+    # This partitioner is the default of the Java client. With this setting, both clients send records with the same key
+    # to the same partition.
     "partitioner": "murmur2_random",
     "queue.buffering.max.messages": 1_000_000,
     "message.max.bytes": 2_000_000,
@@ -58,13 +59,13 @@ class SendLog:
 def send(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> None:
-    """Send `records` on schedule until the records end or `stop` is set, then flush; update `log` with each record."""
+    """Send `records` on schedule until they end or `stop` is set, then flush; update `log` with each record."""
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
         log.failed += error is not None
 
-    # A monotonic clock, because adjustments of the system clock must not change the schedule.
+    # Use a monotonic clock, because adjustments of the system clock must not change the schedule.
     start = time.monotonic() + log.started_at - time.time()
     for record in records:
         wait_seconds = start + record.send_at - time.monotonic()
@@ -82,7 +83,7 @@ def send(
 
 
 def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
-    """Yield the records of a run; if the run ends with Ctrl-C, the sequence of records is endless."""
+    """Yield the records of a run; if the run has no fixed duration, yield records endlessly."""
     settings = traffic.settings
     if not settings.duration:
         return traffic.records()
@@ -94,7 +95,7 @@ def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
 def sending(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> Iterator[threading.Thread]:
-    """Send `records` in a thread while the block runs, then join the thread; an error in the block stops the thread."""
+    """Send `records` in a thread while the block runs, then join the thread. An error in the block stops the thread."""
     sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, log, stop), daemon=True)
     sender.start()
     try:
