@@ -2,7 +2,7 @@
 Raise an alarm within 100 ms when a device is silent for a second, and clear the alarm when the device returns.
 
 Real-time mode of OSS 4.3.0 supports timers only in Scala, so the rule is in `heartbeats_to_offline.scala`. A due timer
-fires with the next row of its state partition, so ticks provide a row every 20 ms.
+fires when the next row of its state partition arrives, so ticks provide a row every 20 ms.
 """
 
 from pathlib import Path
@@ -21,10 +21,10 @@ HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
 )
 """
-One heartbeat. `beat_ts` is the time of the device's clock in UTC milliseconds, and increases with each new heartbeat.
+One heartbeat. `beat_ts` is the device's time in UTC milliseconds, and increases with each new heartbeat.
 
-`beat_ts` only distinguishes new heartbeats from repeats. Silence starts at the append time, because the clock of a
-device can be wrong.
+`beat_ts` only distinguishes new heartbeats from repeats. Silence is measured from the append time, because a device's
+clock can be wrong.
 """
 
 OFFLINE = StructType(
@@ -40,15 +40,15 @@ OFFLINE = StructType(
 """
 One change: `offline` raises an alarm, `online` clears the alarm, and `forgotten` ends an alarm that was not cleared.
 
-All changes of one alarm have the same `alarm_id`, and so do duplicates after a restart. `emitted_ts` is the time of the
-processor's clock.
+All changes of one alarm, including duplicates after a restart, have the same `alarm_id`. `emitted_ts` is the
+processor's time.
 """
 
 SILENCE_MS = 1_000
-"""A device that is silent for longer is offline. A heartbeat that is older at its append time is rejected as `late`."""
+"""A device is offline after a silence longer than this. A heartbeat older than this at its append time is `late`."""
 SKEW_MS = 1_000
 """
-A heartbeat whose `beat_ts` is further ahead of its append time is rejected as `future`.
+A heartbeat is rejected as `future` if its `beat_ts` is later than its append time by more than this.
 
 Otherwise the later heartbeats of this device would look like repeats.
 """
@@ -92,7 +92,7 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
 
 
 def tick_keys(spark: SparkSession, partitions: int) -> list[str]:
-    """Return one key for each state partition, chosen from many candidate keys by the hash of each key."""
+    """Return one key for each state partition, found by hashing many candidate keys."""
     candidates = spark.range(20 * partitions).selectExpr("cast(id as string) as key")
     by_partition = candidates.groupBy(F.pmod(F.hash("key"), F.lit(partitions))).agg(F.min("key").alias("key"))
     return [row.key for row in by_partition.collect()]

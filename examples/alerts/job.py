@@ -63,7 +63,7 @@ class Job:
     name: str
     summary: str
     reads: tuple[str, ...]
-    """Topics that the job reads: first the topics that it reads as streams, then the topics that it reads as tables."""
+    """Topics that the job reads: first the topics read as streams, then the topics read as tables."""
     writes: tuple[str, ...]
     build: Callable[[SparkSession, Options], DataFrame]
     streams: int = 1
@@ -73,7 +73,7 @@ class Job:
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
-    """Return the rows of a topic as a stream. At its first start, a query reads the topic from the beginning."""
+    """Return the rows of a topic as a stream. On its first start, a query reads the topic from the beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 

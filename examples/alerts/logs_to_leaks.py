@@ -46,7 +46,7 @@ IBAN = r"(?<![A-Za-z0-9])(?=([A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])))"
 SERVICE = r"\A(?!.*[0-9]{4})[a-z][a-z0-9-]{0,31}\z"
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 MAX_LEAKS = 100
-"""If a line has more matches, its whole message is withheld, because the masking time grows with their number."""
+"""If a line has more matches, its whole message is withheld, because masking time grows with the number of matches."""
 
 
 def logs_to_leaks(logs: DataFrame) -> DataFrame:

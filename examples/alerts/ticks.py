@@ -1,7 +1,7 @@
 """
 Write a tick to a topic every 20 ms, so due timers fire without a long delay.
 
-A due timer fires with the next row of its state partition, and rows from devices can be rare.
+A due timer fires when the next row of its state partition arrives, and rows from devices can be rare.
 """
 
 import threading

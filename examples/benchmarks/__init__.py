@@ -1,1 +1,1 @@
-"""Benchmarks: one module per program, and the packages that the programs share."""
+"""Benchmarks. Each module is one program; the packages contain the code shared by the programs."""

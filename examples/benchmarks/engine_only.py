@@ -1,10 +1,10 @@
 """
-Measure Spark without Kafka, from the due time of a record to a statistic that counts the record.
+Measure Spark's latency without Kafka, from the due time of a record until a statistic counts the record.
 
 Run the benchmark with `make bench-engine-only`.
 The program prints a table and writes `engine_only.json`.
 The program exits with status 1 if a statistic is missing or wrong.
-Only micro-batch mode and real-time mode are measured, because the other modes of OSS 4.3.0 do not support aggregations.
+The benchmark omits the other modes of OSS 4.3.0, because only micro-batch mode and real-time mode support aggregations.
 """
 
 import sys
@@ -26,12 +26,12 @@ from examples.services.spark import build_session
 
 DRAIN_SECONDS = 60
 WORKLOAD = "statistics"
-"""Name of the only workload, for `--filter`."""
+"""Name of this benchmark's only workload, as matched by `--filter`."""
 
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The defaults are for a full run."""
+    """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 60
     warm_up_seconds: float = 20
@@ -70,7 +70,7 @@ def _measure(options: Options) -> int:
 
 
 def run_problems(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return all problems that make a run invalid."""
+    """Return a list of problems that make any of the runs invalid."""
     return [
         f"run {number} ({run['engine']}): {run['missing']} records have no statistic, and "
         f"{run['wrong']} statistics are wrong"
@@ -85,7 +85,7 @@ def _case(mode: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _table(cases: Sequence[dict[str, Any]]) -> Table:
-    title = "from due to counted, ms: median of the runs"
+    title = "from due time to statistic, ms (median of the runs)"
     table = Table("engine", *PERCENTILES, "outputs/record", title=title, box=None)
     for case in cases:
         values = [f"{case[f'{name}_ms']:,.1f}" for name in PERCENTILES]

@@ -22,7 +22,7 @@ from examples.benchmarks.spark.variants import variants
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The defaults are for a full run."""
+    """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 50
     warm_up_seconds: float = 100
@@ -31,7 +31,7 @@ class Options(RunOptions):
     rate: float = 1_000
     """Records per second."""
     arrivals: tuple[Arrivals, ...] = ("constant",)
-    """Distribution of the gaps between records. Several values are measured one after the other."""
+    """Distribution of the time gaps between records. Several values are measured in sequence."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,9 +1,11 @@
 """
-Measure the lateness of alarms for silent devices.
+Measure how late alarms for silent devices are raised.
 
 Run the benchmark with `make bench-offline-lateness`.
-Lateness is the append time of `offline` minus the deadline of its device. In real-time mode of OSS 4.3.0, a due timer
-fires with the next row of its state partition. Ticks provide these rows. With `--no-ticks`, a due timer waits for the
+Lateness is the append time of an `offline` alarm minus the device's deadline. In real-time mode of OSS 4.3.0, a due
+timer
+fires when the next row of its state partition arrives. Ticks provide these rows. With `--no-ticks`, a due timer waits
+for the
 heartbeat of another device.
 """
 
@@ -39,7 +41,7 @@ WARM_UP_SECONDS = 40
 DRAIN_SECONDS = 10
 BEAT_SECONDS = 0.25
 CYCLE_SECONDS = 4.0
-"""A device sends heartbeats in the first half of each cycle and is silent in the second half."""
+"""In each cycle, a device sends heartbeats in the first half and is silent in the second half."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +57,25 @@ class Options:
     interval_seconds: int = 300
     """Trigger interval of real-time mode in seconds, at least 5."""
     ticks: bool = True
-    """Send ticks, so due timers do not wait for the heartbeat of another device."""
+    """Send ticks, so that due timers do not wait for the heartbeat of another device."""
 
 
 @dataclass(frozen=True)
 class Alarms:
-    """Alarms after the warm-up."""
+    """Silences of devices after the warm-up, and the alarms that were raised."""
 
     silences: int
-    """Periods in which a device was silent for longer than `SILENCE_MS`."""
+    """Number of periods in which a device was silent for longer than `SILENCE_MS`."""
     lateness_ms: list[int]
-    """One lateness for each silence that raised an alarm."""
+    """Lateness of the alarm for each silence that raised an alarm."""
     false: int
-    """Alarms of devices that were not silent."""
+    """Number of alarms for devices that were not silent."""
     boundaries: int
-    """Batch boundaries during the measurement."""
+    """Number of batch boundaries during the measurement."""
 
 
 def offline_lateness(job_options: JobOptions, options: Options) -> Alarms:
-    """Send heartbeats with silences at different times per device, and compare the alarms with the append times."""
+    """Send heartbeats with silences at different times per device, and compare alarms with heartbeats' append times."""
     with ExitStack() as stack:
         spark = build_session("offline-lateness", slots=job_options.slots)
         stack.callback(spark.stop)
@@ -132,7 +134,7 @@ def _compare(options: JobOptions, query: StreamingQuery, counted_from_ms: int) -
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the lateness; return 1 if a silence raised no alarm or an alarm had no silence."""
+    """Print the lateness; return 1 if a silence raised no alarm or if an alarm was false."""
     options = arguments_of(
         Options,
         arguments,

@@ -1,9 +1,9 @@
 """
-Measure the PostgreSQL sink: flushes compared with other methods, a single row, and the paths from Kafka to the table.
+Measure the PostgreSQL sink: flushes compared with other methods, single rows, and the paths from Kafka to the table.
 
 Run the benchmark with `make bench-postgres-sink`.
 The program prints tables, and writes `postgres_sink.json` and its chart.
-A measured time ends with the commit or when a reader has read the row, because only then has the row arrived.
+Each measured time ends when the row is committed or when a reader has read the row. Only then has the row arrived.
 """
 
 import os
@@ -38,7 +38,7 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 45
-    """Seconds of measured results on each path from Kafka, at each rate."""
+    """Seconds of measurement for each path from Kafka at each rate."""
     rate: tuple[float, ...] = (10, 500)
     """Results per second on the paths from Kafka."""
     publish: bool = False
@@ -46,11 +46,11 @@ class Options(BenchmarkOptions):
     filter: tuple[str, ...] = ()
     """Run only flushes and paths whose name contains TEXT, for example `cold keys` or `consumer` (repeatable)."""
     scale: float = 1
-    """Factor for the number of measured flushes and single rows."""
+    """Factor that multiplies the number of measured flushes and single rows."""
     max_rows: int = 10_000
     """Size of the largest flush, in rows."""
     skip_end_to_end: bool = False
-    """Skip the paths from Kafka, which need Kafka and Spark."""
+    """Skip the measurements of paths from Kafka, which need Kafka and Spark."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

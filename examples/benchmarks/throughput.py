@@ -23,19 +23,19 @@ from examples.benchmarks.spark.variants import variants
 STEP_SECONDS = 20.0
 """Seconds of measured traffic at each rate of the search."""
 LOAD_PERCENTS = (25, 50, 75)
-"""Percentages of the highest sustained rate at which latency is measured."""
+"""Latency is measured at these percentages of the highest sustained rate."""
 
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The defaults are for a full run."""
+    """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 36
     warm_up_seconds: float = 40
     interval_seconds: float = 10
     repeats: int = 1
     rate: tuple[float, ...] = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-    """Rates of the search, in records per second and in ascending order."""
+    """Rates tested by the search, in records per second and in ascending order."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

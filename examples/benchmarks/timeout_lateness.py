@@ -1,8 +1,9 @@
 """
-Measure the lateness of timeouts.
+Measure how late timeouts fire.
 
 Run the benchmark with `make bench-timeout-lateness`.
-Lateness is the append time of `unfilled` minus the deadline of its slot. Timeouts run in a micro-batch query. A due
+Lateness is the append time of an `unfilled` event minus the deadline of its ad slot. Timeouts run in a micro-batch
+query. A due
 timeout therefore waits for the end of the running batch, and then for the next batch.
 """
 
@@ -58,13 +59,13 @@ class Lateness:
     requests: int
     """Number of requests. No request gets an impression."""
     lateness_ms: list[int]
-    """One lateness for each request that timed out."""
+    """Lateness of each request that timed out."""
     batches_ms: list[int]
     """Durations of the batches."""
 
 
 def timeout_lateness(settings: Settings, interval_seconds: float) -> Lateness:
-    """Send requests that get no impression at `settings.rate`, and measure their timeouts."""
+    """Send requests at `settings.rate` that never get an impression, and measure how late their timeouts fire."""
     with ExitStack() as stack:
         bootstrap_servers = stack.enter_context(kafka_broker())
         create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)

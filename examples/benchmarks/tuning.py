@@ -23,7 +23,7 @@ from examples.benchmarks.spark.variants import recommended
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The defaults are for a full run."""
+    """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 22
     warm_up_seconds: float = 20

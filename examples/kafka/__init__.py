@@ -1,1 +1,1 @@
-"""Kafka clients without Spark: settings, topics, and reading a topic to its end."""
+"""Kafka clients that do not use Spark: create topics, and read topics to their ends."""

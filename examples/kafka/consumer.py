@@ -1,4 +1,4 @@
-"""Settings and functions that all Kafka clients without Spark share."""
+"""Read Kafka topics from their start to their end without Spark, with settings shared by all such clients."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,16 +7,16 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from examples.realtime.queries import wait_until
 
 CLIENT = {
-    # By default, each connection would print ten refused attempts per second during an outage.
+    # By default, each connection would log ten refused attempts per second during an outage.
     "reconnect.backoff.ms": 1_000
 }
-"""Settings of every client."""
+"""Settings shared by all Kafka clients that do not use Spark."""
 CONSUMER = CLIENT | {
     # The client library requires a group id. These consumers assign partitions and store offsets themselves.
     "group.id": "examples",
     "enable.auto.commit": False,
 }
-"""Settings of every consumer."""
+"""Settings shared by all consumers that do not use Spark."""
 REQUEST_TIMEOUT_SECONDS = 10
 MAX_MESSAGES = 1_000
 # These errors mean that the broker is temporarily unreachable. The client reconnects by itself.
@@ -33,7 +33,7 @@ def consumer_from_start(
 
 
 def is_record(message: Message) -> bool:
-    """Return whether a message is a record; raise KafkaException for an error that does not pass by itself."""
+    """Return whether a message is a record; raise KafkaException for an error that is not temporary."""
     error = message.error()
     if error is not None and (error.fatal() or error.code() not in PASSING_ERRORS):
         raise KafkaException(error)
@@ -61,9 +61,9 @@ def read_topic(
     bootstrap_servers: str, *topics: str, min_records: int = 0, deadline_seconds: float = 60
 ) -> list[Message]:
     """
-    Return the records of `topics` from their start to their current ends, and wait until there are `min_records`.
+    Wait until `topics` contain `min_records`, and return all records from their start to their current ends.
 
-    Records of one partition are in order. Raises TimeoutError after the deadline.
+    Records of the same partition are in order. Raises TimeoutError after the deadline.
     """
     consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers, "fetch.wait.max.ms": 50})
     records, partitions = list[Message](), list[TopicPartition]()

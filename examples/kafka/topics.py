@@ -12,7 +12,7 @@ TIMEOUT_SECONDS = 30
 LIST_TIMEOUT_SECONDS = 10
 CLOCK = "message.timestamp.type"
 APPEND_TIME = {CLOCK: "LogAppendTime"}
-"""The broker sets the time of a record when it appends the record. Latencies are differences between these times."""
+"""The broker sets the time of a record when it appends the record. Latencies are differences between such times."""
 REJECT_TOPIC = APPEND_TIME | {
     # A rejected record contains the raw value of its source record and headers, so it is larger than that record.
     "max.message.bytes": str(2 * MAX_RAW_BYTES)
@@ -26,9 +26,9 @@ def ensure_topics(
     """
     Create the topics that are missing, and return the number of partitions of each of `topics`.
 
-    A new topic gets `partitions` partitions and its configuration in `confs`, by default `APPEND_TIME`. Create topics
-    before a query starts. If a target topic is missing, the Kafka sink waits 60 s and then fails (OSS 4.3.0, client
-    default).
+    A new topic gets `partitions` partitions and the configuration that `confs` contains for the topic, or else
+    `APPEND_TIME`. Create topics before a query starts. If a target topic is missing, the Kafka sink waits 60 s and then
+    fails (OSS 4.3.0, client default).
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)
@@ -53,15 +53,15 @@ def ensure_topics(
 
 
 def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
-    """Raise ValueError if one of `topics` stores the times of the senders. The message ends with `remedy`."""
+    """Raise ValueError, ending with `remedy`, if one of `topics` stores producers' times instead of append times."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
         clock = described.result(TIMEOUT_SECONDS)[CLOCK].value
         if clock != APPEND_TIME[CLOCK]:
             raise ValueError(
-                f"topic {resource.name!r} has {CLOCK}={clock}, so latencies would depend on the clocks of the "
-                f"senders; set {CLOCK}=LogAppendTime on the topic, or {remedy}"
+                f"topic {resource.name!r} has {CLOCK}={clock}, so latencies would depend on the "
+                f"producers' clocks; set {CLOCK}=LogAppendTime on the topic, or {remedy}"
             )
 
 

@@ -1,7 +1,7 @@
 """
 Measure the CPU time of process trees and of the whole machine.
 
-Above 90 % CPU load, latencies measure the time in queues and not the speed of the engine.
+Above 90% CPU load, latencies show how long records wait in queues, not how fast the engine is.
 """
 
 import os
@@ -16,12 +16,12 @@ import numpy as np
 import psutil
 
 MAX_BUSY_SHARE = 0.9
-"""At a higher CPU load, latencies measure the time in queues."""
+"""Above this CPU load, latencies show how long records wait in queues."""
 SAMPLE_SECONDS = 1.0
 LIST_EVERY_SAMPLES = 5
-"""Listing all processes takes several milliseconds, which would increase the measured latencies."""
+"""Processes are listed only in every n-th sample. Listing takes several milliseconds, which increases latencies."""
 BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
-# A process gets the name of the first of these texts in its command line, or else the name of its program.
+# A process is named after the first of these texts that its command line contains, or else after its program.
 NAMES = {
     "kafka.Kafka": "Kafka",
     "org.apache.spark": "Spark",
@@ -41,7 +41,7 @@ class Cpu:
 
     seconds: float
     cores: int
-    """Cores of the machine."""
+    """Number of cores of the machine."""
     by_name: dict[str, float]
     """Cores used by each part of this run."""
     machine: float
@@ -49,7 +49,7 @@ class Cpu:
 
     @property
     def run(self) -> float:
-        """Return the cores used by this run."""
+        """Return the average number of cores used by this run."""
         return sum(self.by_name.values())
 
     @property
@@ -59,7 +59,7 @@ class Cpu:
 
 
 class CpuMeter:
-    """Adds up the CPU time of this process and its descendants. The last value of an ended process still counts."""
+    """Adds up the CPU time of this process and its descendants. An ended process counts with its last value."""
 
     def __init__(self) -> None:
         """Create a meter without samples."""
@@ -110,7 +110,7 @@ class ResourceSamples:
     engine_bytes: list[int] = field(default_factory=list)
 
     def used(self, series: list[float], start: float, end: float) -> float:
-        """Return the CPU seconds that `series` contains between two times."""
+        """Return the CPU seconds recorded in `series` between two times."""
         return float(np.interp(end, self.at, series) - np.interp(start, self.at, series))
 
     def foreign_cores(self, start: float, end: float) -> float:

@@ -1,7 +1,8 @@
 """
 Percentiles by nearest rank: every result is a measured value, never an interpolation or an average.
 
-In real-time mode, few records wait at a batch boundary. An approximation or an average would hide their latencies.
+In real-time mode, few records wait at a batch boundary. An approximation or an average would hide the latencies of
+these records.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-"""Share of each percentile. p99 needs at least 10,000 values, and p99.9 needs 100,000. A full benchmark has 120,000."""
+"""Percentiles and their shares. p99 needs 10,000 or more values; p99.9 needs 100,000. A full benchmark has 120,000."""
 
 
 def percentiles(values: Sequence[float] | npt.NDArray[Any], shares: Iterable[float]) -> list[float]:
@@ -23,12 +24,12 @@ def percentiles(values: Sequence[float] | npt.NDArray[Any], shares: Iterable[flo
 
 
 def _rank(count: int, share: float) -> int:
-    # The product is rounded first: in floating point 7 % of 100 is slightly more than 7, so `ceil` would return 8.
+    # Round the product first. In floating point, 7% of 100 is slightly more than 7, so `ceil` would return 8.
     return max(1, math.ceil(round(count * share, 6)))
 
 
 def percentiles_ms(microseconds: npt.NDArray[np.int64]) -> dict[str, float]:
-    """Return each of `PERCENTILES` in milliseconds."""
+    """Return all `PERCENTILES` of values in microseconds, converted to milliseconds."""
     values_us = percentiles(microseconds, PERCENTILES.values())
     return {name: value_us / 1000 for name, value_us in zip(PERCENTILES, values_us, strict=True)}
 
@@ -46,7 +47,7 @@ def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | 
 
 def median_of_runs(values: Iterable[float]) -> float:
     """
-    Return the median of one number over several runs. If there are two middle values, return the higher value.
+    Return the median of one metric over several runs. If there are two middle values, return the higher value.
 
     Percentiles of several runs are never averaged.
     """

@@ -21,8 +21,8 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
     Add three columns to Kafka source rows.
 
-    Column `name` holds the fields of `schema` and the field `corrupt`. Column `json_pair` is an input of the checks
-    below. Column `src` holds the position of the record as `topic:partition:offset`.
+    Column `name` holds the fields of `schema` and the field `corrupt`. Column `json_pair` holds the parsed text for
+    `reasons_of_form` and `type_of`. Column `src` holds the position of the record as `topic:partition:offset`.
     """
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
@@ -37,9 +37,9 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
     """
-    Return the reasons to reject a record that is not a JSON object of its schema, each with its condition.
+    Return the reasons to reject a record that is not a JSON object of the schema, each with its condition.
 
-    `strings` are the names of the string fields. Each of `further` is one more condition for the reason `wrong_type`.
+    `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
     """
     wrong_strings = (~type_of(string).isin("STRING", "VOID") for string in strings)
     return {
@@ -58,7 +58,7 @@ def type_of(field: str) -> Column:
 
 
 def first_reason(reasons: Mapping[str, Column]) -> Column:
-    """Return the reason whose condition is the first true one, or null if no condition is true."""
+    """Return the first reason whose condition is true, or null if no condition is true."""
     return F.coalesce(*(F.when(is_wrong, F.lit(reason)) for reason, is_wrong in reasons.items()))
 
 

@@ -1,4 +1,4 @@
-"""Prove that a running query is in real-time mode."""
+"""Check that a running query uses real-time mode."""
 
 from pyspark.sql.streaming.query import StreamingQuery
 

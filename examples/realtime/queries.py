@@ -1,7 +1,7 @@
 """
 Wait for streaming queries, report their failures and stop them.
 
-Spark reports most errors of a query only after `start()` has returned, through `exception()` of the query.
+Spark reports most errors of a query only after `start()` has returned, through the query's `exception()` method.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POLL_SECONDS = 0.05
 
 
 class QueryFailedError(RuntimeError):
-    """A streaming query ended with an error, usually after `start()` had returned."""
+    """Raised when a streaming query has failed, usually after `start()` has returned."""
 
     def __init__(self, query_name: str, condition: str | None, message: str) -> None:
         """Store the query's name and its error condition, for example `CAST_INVALID_INPUT`."""
@@ -83,7 +83,7 @@ def stop_on_interrupt(stop: threading.Event) -> None:
     """
     Set `stop` on the first Ctrl-C or SIGTERM, and raise KeyboardInterrupt on the second.
 
-    The SIGINT handler of PySpark cancels running jobs, so queries would fail instead of stopping.
+    PySpark's SIGINT handler cancels running jobs, so queries would fail instead of stopping.
     """
 
     def handle(_number: int, _frame: FrameType | None) -> None:

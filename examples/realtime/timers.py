@@ -9,7 +9,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 def move_timer(handle: StatefulProcessorHandle, before_ms: int, next_ms: int, fired_ms: int = 0) -> None:
     """
-    Delete the timer of the current key that is registered for `before_ms`, and register a timer for `next_ms`.
+    Replace the current key's timer for `before_ms` with a timer for `next_ms`.
 
     Times are epoch milliseconds; 0 means no timer. A timer that has just fired at `fired_ms` is not deleted here,
     because the engine deletes it.

@@ -26,7 +26,7 @@ Start = Callable[[Path, float], Iterable[StreamingQuery]]
 
 def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: Path | None = None) -> None:
     """
-    Run `batches` short batches of the queries that `start` starts, then stop them.
+    Run `batches` short batches of the queries started by `start`, and then stop these queries.
 
     `start` takes a folder for checkpoints and a trigger interval in seconds, and returns the running queries. Use
     the same queries as in production, but with empty source topics.

@@ -1,5 +1,5 @@
 """
-Keep downloaded and compiled files in a cache folder that all checkouts and parallel processes share.
+Keep downloaded and compiled files in a cache folder shared by all checkouts and parallel processes.
 
 No Python package contains the Kafka broker or Spark's Kafka connector, so both are downloaded once per user.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 def cache_root() -> Path:
     """
-    Return the cache folder: the folder in `RTM_CACHE`, or else `spark-rtm` in the cache folder of the user.
+    Return the cache folder: the path in `RTM_CACHE`, or else `spark-rtm` in the user's cache folder.
 
     The folder may not exist yet.
     """
@@ -40,7 +40,8 @@ def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
     Return the folder `name` of the cache. If the folder does not exist, create it with `fill`.
 
     The folder is always complete: `fill` writes to a temporary folder, which is then renamed. If several processes need
-    the folder at the same time, one fills it and the others wait. If `fill` raises, nothing remains in the cache.
+    the folder at the same time, one process fills the folder and the others wait. If `fill` raises, nothing remains in
+    the cache.
     """
     folder = cache_root() / name
     if folder.is_dir():

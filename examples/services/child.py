@@ -22,7 +22,7 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# Longer than the supervisor waits for the child and then for the descendants of the child.
+# This timeout exceeds the supervisor's waits for the child and then for the child's descendants.
 STOP_TIMEOUT_SECONDS = GRACE_SECONDS + 15.0
 TAIL_LINES = 20
 
@@ -127,7 +127,8 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     """
     Call `is_ready` every 50 ms until it returns True.
 
-    If the child exits first or the deadline passes, kill the child and raise RuntimeError with the end of its log.
+    If the child exits first or the deadline passes, kill the child and raise RuntimeError with the last lines of its
+    log.
     """
     deadline = time.monotonic() + deadline_seconds
     pause = threading.Event()

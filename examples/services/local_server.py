@@ -30,7 +30,7 @@ class LocalServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Wait until the server accepts connections; raise RuntimeError with the end of its log if it does not."""
+        """Wait until the server accepts connections; raise RuntimeError with the last lines of its log otherwise."""
 
     def stop(self) -> None:
         """Shut the server down cleanly; do nothing if it is not running."""

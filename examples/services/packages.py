@@ -1,8 +1,8 @@
 """
-Download the jars of the Kafka broker and of Spark's Kafka connector, with the Ivy that PySpark contains.
+Download the jars of the Kafka broker and of Spark's Kafka connector, with the copy of Ivy in PySpark.
 
-The files in `ivy/` pin exact versions. If the connector of Spark's own version is not available, a tested older set of
-jars replaces it.
+The files in `ivy/` pin exact versions. If the connector of Spark's own version is not available, the examples use a
+tested older set of jars.
 """
 
 import os

@@ -1,5 +1,5 @@
 """
-Run a real PostgreSQL server on this machine, or use the server of `POSTGRES_DSN`.
+Run a real PostgreSQL server on this machine, or use the server at `POSTGRES_DSN`.
 
 Only a real server shows how simultaneous upserts from several tasks affect each other.
 """

@@ -36,9 +36,9 @@ def accessible_programs(folder: Path) -> Path:
     """
     Return the folder that contains `bin`: the folder in the package, or for root a copy of it in `folder`.
 
-    The copy and `folder` then belong to the user of the server. A copy is necessary because only root may have access
-    to the folder of the package, and its permissions must not change.
-    Raises RuntimeError if the package is not installed or the user of the server cannot enter `folder`.
+    The copy and `folder` then belong to the user of the server. A copy is necessary because the package's folder may be
+    accessible to root only, and its permissions must not change. Raises RuntimeError if the package is not installed or
+    the user of the server cannot enter `folder`.
     """
     # The package is not imported, because the import opens a lock file and reads the environment.
     spec = find_spec(PACKAGE)

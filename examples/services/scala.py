@@ -1,7 +1,8 @@
 """
 Compile a Scala file with the compiler that PySpark contains, and load its classes into a session.
 
-Real-time mode of OSS 4.3.0 refuses Python processors, so a job with custom state needs Scala, but no build tool.
+Real-time mode of OSS 4.3.0 rejects Python processors, so a job with custom state needs Scala. A build tool is not
+necessary.
 """
 
 import subprocess

@@ -15,7 +15,7 @@ STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBSt
 CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 # By default, the JVM only interprets methods above 8,000 bytes of bytecode. The generated decoder code is larger.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
-# A file system without chmod. Otherwise each checkpoint file starts a `chmod` process, which lengthens the pause.
+# This file system does not run `chmod`. Otherwise, each checkpoint file starts a process, which lengthens the pause.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -23,7 +23,7 @@ CONFS = {
     # Spark sends a partly filled shuffle buffer after this many milliseconds. The default of 50 is the minimum latency
     # of every stateful query. Spark reads the value when the context starts.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
-    # This halves the pause between two batches on a local disk. On HDFS or an object store, omit it and measure.
+    # This halves the pause between batches on a local disk. On HDFS or an object store, omit this setting and measure.
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILE_MANAGER,
     # Real-time mode requires the first two settings, and the third is recommended. Micro-batch queries use the same
     # settings, because real-time mode cannot continue from a checkpoint that was written with the defaults.

@@ -31,7 +31,7 @@ def _parent_is_gone(parent: int) -> bool:
     """
     Block until the parent writes to the pipe, closes the pipe or dies; return False only if the parent wrote.
 
-    The function also checks the parent process id, because a fork of a dead parent can keep the pipe open.
+    The function also checks the parent process id, because a process forked from a dead parent can keep the pipe open.
     """
     while True:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)

@@ -94,14 +94,14 @@ class RowBuffer:
             self._taken = {}
 
     def fail(self, failure: BaseException) -> None:
-        """Raise `failure` as RuntimeError, now and in every later `put` and `take`; the rows stay in the buffer."""
+        """Raise `failure` as RuntimeError here and in every later `put` and `take`. The rows stay in the buffer."""
         with self._lock:
             self._failure = failure
             self._changed.notify_all()
             self._raise_failure()
 
     def close(self, *, drop: bool = False) -> None:
-        """Make the remaining rows due immediately, or discard them if `drop` is true."""
+        """Close the buffer. The remaining rows become due immediately, or are discarded if `drop` is true."""
         with self._lock:
             self._is_closed = True
             if drop:

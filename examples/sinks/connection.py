@@ -49,8 +49,8 @@ class BatchConnection:
         """
         Write one batch, wait until the server has acknowledged the commit, and return the number of changed rows.
 
-        An attempt whose reply was lost is also repeated. If the lost attempt was committed, the table already contains
-        the versions of its rows, so the repeated attempt changes nothing.
+        An attempt whose reply was lost is also repeated. If the first attempt was committed, the table already contains
+        its rows in the same versions, so the repeated attempt changes nothing.
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0

@@ -1,5 +1,5 @@
 """
-Write due batches in a separate thread, or immediately in a thread that waits for the result.
+Write due batches in a separate thread, or immediately in the thread that waits for the result.
 
 In real-time mode, minutes can pass before the next row arrives, so the flush of a row must not wait for another row.
 """

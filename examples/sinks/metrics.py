@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 MAX_DURATIONS = 10_000
-"""Only the newest durations are kept, because an epoch may last for days."""
+"""Maximum number of durations kept. Older durations are dropped, because an epoch may last for days."""
 
 
 def _newest_durations() -> deque[float]:
@@ -19,7 +19,7 @@ class Metrics:
     rows: int = 0
     """Rows passed to `process`."""
     deduped: int = 0
-    """Rows that a newer row with the same key replaced before they were written."""
+    """Rows that were replaced by a newer row with the same key before they were written."""
     flushed: int = 0
     """Rows that the database acknowledged, including stale rows."""
     stale_rows: int = 0

@@ -32,7 +32,7 @@ class PostgresUpsertSink:
     """
 
     connect: Connect = field(repr=False)
-    """Arguments of `psycopg.connect`, or a function that returns them. The task calls it for each connection."""
+    """Arguments of `psycopg.connect`, or a function that returns them. The function is called for each connection."""
     table: tuple[str, str]
     """Schema and table."""
     key: tuple[str, ...]
@@ -63,11 +63,11 @@ class PostgresUpsertSink:
         self._buffer: RowBuffer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the objects of `open`, because threads and some functions cannot be pickled."""
+        """Return the state without the objects that `open` created. Threads and some functions cannot be pickled."""
         return {**self.__dict__, "metrics": Metrics(), "_buffer": None, "_flusher": None, "_encoder": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
-        """Start an epoch and return True. After False, Spark would skip the rows of the epoch without an error."""
+        """Start an epoch and return True. With False, Spark would skip the epoch's rows without an error."""
         self.metrics = Metrics()
         self._encoder = RowEncoder(self.key, self.columns, self.version)
         self._buffer = RowBuffer(
@@ -109,7 +109,9 @@ class PostgresUpsertSink:
 
     def _opened(self) -> RowBuffer:
         if self._buffer is None:
-            raise RuntimeError(f"sink of {'.'.join(self.table)!r} is not open; call open() before process() or drain()")
+            raise RuntimeError(
+                f"the sink for table {'.'.join(self.table)!r} is not open; call open() before process() or drain()"
+            )
         return self._buffer
 
     @property

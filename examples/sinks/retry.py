@@ -1,5 +1,5 @@
 """
-Decide after which PostgreSQL errors to retry, and how long to wait before a retry.
+Decide which PostgreSQL errors are retried, and how long to wait before a retry.
 
 A task should survive a failover, but a row that the database can never store must stop the task immediately.
 """
@@ -9,7 +9,7 @@ import random
 import psycopg
 
 TRANSIENT_SQLSTATES = ("08", "40", "53", "57P", "58", "55P03", "25006")
-"""Lost connection, deadlock, no resources, server shutdown, system error, lock timeout, read-only standby."""
+"""Lost connection, deadlock, lack of resources, shutdown, system error, lock timeout, and read-only standby."""
 STATEMENT_TIMEOUT_SQLSTATE = "57014"
 MAX_TIMEOUTS = 3
 """A statement that has timed out three times is not retried, because it would probably time out again."""
@@ -20,7 +20,7 @@ JITTER = random.SystemRandom()
 
 def is_transient(error: psycopg.Error, *, is_connected: bool, timeouts: int) -> bool:
     """
-    Return whether a retry of the same batch may succeed; `timeouts` counts its statement timeouts so far.
+    Return whether a retry of the same batch may succeed; `timeouts` is its number of statement timeouts so far.
 
     An error without SQLSTATE is either a lost or refused connection, or an error that the client raises itself, such as
     too many parameters. Only the state of the connection distinguishes these two kinds.

@@ -95,4 +95,4 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "bytea": _bytes,
 }
-"""Conversion function for each PostgreSQL type, written without precision. Values of other types stay as they are."""
+"""Conversion function for each PostgreSQL type, written without precision. Values of other types are not converted."""

@@ -20,7 +20,10 @@ def check_target(table: Sequence[str], key: Sequence[str], columns: Mapping[str,
         for text, is_wrong in (
             (f"table is {table!r}, expected (schema, table)", isinstance(table, str) or len(table) != 2),
             (f"key is {key!r}, expected a tuple of at least one column", isinstance(key, str) or not key),
-            (f"key columns {sorted(set(key) - set(columns))} are not in `columns`", not set(key) <= set(columns)),
+            (
+                f"key columns {', '.join(map(repr, sorted(set(key) - set(columns))))} are not in `columns`",
+                not set(key) <= set(columns),
+            ),
             (f"version {version!r} is not in `columns`", version not in (None, *columns)),
             (f"version {version!r} is part of the key, so versions would never be compared", version in tuple(key)),
             ("a table or column name is empty", "" in (*table, *columns)),

@@ -28,7 +28,7 @@ class Watchdog:
 
     @contextmanager
     def watching(self, connected: socket.socket) -> Iterator[None]:
-        """Shut `connected` down if the block takes longer than the timeout."""
+        """Shut down the socket `connected` if the block takes longer than the timeout."""
         with self._lock:
             self._watched = time.monotonic() + self._timeout_seconds, connected
         try:

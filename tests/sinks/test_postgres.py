@@ -384,5 +384,5 @@ def test_sink_that_is_not_open_is_an_error() -> None:
     """Rows for a sink that is not open raise an error that names the table and the remedy."""
     sink = sink_of(Table("host=127.0.0.1", "t"))
 
-    with pytest.raises(RuntimeError, match=r"sink of 'public\.t' is not open; call open\(\) before process\(\)"):
+    with pytest.raises(RuntimeError, match=r"sink for table 'public\.t' is not open; call open\(\) before process\(\)"):
         sink.drain()

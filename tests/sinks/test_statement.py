@@ -29,7 +29,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "dotted-table": ({"table": "ads.won"}, r"expected \(schema, table\)"),
     "key-as-text": ({"key": "id"}, "expected a tuple of at least one column"),
     "no-key": ({"key": ()}, "expected a tuple of at least one column"),
-    "unknown-key": ({"key": ("idd",)}, r"key columns \['idd'\] are not in `columns`"),
+    "unknown-key": ({"key": ("idd",)}, r"key columns 'idd' are not in `columns`"),
     "unknown-version": ({"version": "v"}, "version 'v' is not in `columns`"),
     "version-in-key": ({"version": "id"}, "version 'id' is part of the key"),
     "empty-name": ({"table": ("", "won")}, "a table or column name is empty"),

@@ -1,7 +1,7 @@
 """
 The baseline: a Kafka client that copies each record without an engine.
 
-The latency of the baseline is the latency of the broker and the machine. An engine adds its own latency.
+The baseline's latency is caused only by the broker and the machine. Every engine adds its own latency to this.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ START_SECONDS = 30.0
 
 @contextmanager
 def echo(run: Run) -> Iterator[Engine]:
-    """Start the echo. The echo always runs the workload `echo`, even if the other engines run another workload."""
+    """Start the baseline program. It always runs the workload `echo`, even if the engines run another workload."""
     arguments = (run.bootstrap_servers, run.source, run.target, str(run.partitions))
     child = start_child(BASELINE, client_command("Echo", arguments, ("-Xmx256m",)), log_path=run.folder / "echo.log")
     try:
@@ -29,5 +29,5 @@ def echo(run: Run) -> Iterator[Engine]:
 
 
 def baseline_case() -> Case:
-    """Return the case of the baseline, with which all engines are compared."""
+    """Return the baseline case, with which all engines are compared."""
     return Case(BASELINE, "echo", echo)

@@ -1,7 +1,7 @@
 """
-Command-line options that all benchmarks share.
+Command-line options shared by all benchmarks.
 
-A real-time run must last several trigger intervals, because a shorter run contains no batch boundary.
+A real-time run must last several trigger intervals, so that the run contains several batch boundaries.
 """
 
 import sys
@@ -15,12 +15,12 @@ from examples.command_line import arguments_of
 
 INTERRUPTED = 130
 QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
-"""Default values that `--quick` changes."""
+"""Values that `--quick` uses in place of the defaults."""
 
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """Options of every benchmark."""
+    """Options accepted by every benchmark."""
 
     duration: float = 60
     """Seconds of measured traffic in each run."""
@@ -38,7 +38,7 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True)
 class RunOptions(BenchmarkOptions):
-    """Options of the benchmarks that run engines. Each program redefines the defaults."""
+    """Options of the benchmarks that run engines. Each program overrides the default values."""
 
     duration: float = 60
     """Seconds of measured traffic in each run. Use at least 3.5 trigger intervals for enough batch boundaries."""
@@ -46,13 +46,14 @@ class RunOptions(BenchmarkOptions):
     """
     Seconds of traffic before the measured part. Use more than one trigger interval.
 
-    The JVM has not compiled the code of the first boundary. A new aggregation starts slowly and must also process the
-    records that have queued up. Its p50 was still 1.6 s after 6 s of traffic, and 16 ms after 12 s.
+    At the first batch boundary, the JVM has not compiled the code yet. A new aggregation starts slowly and must also
+    process the records that have queued up. The p50 of an aggregation was still 1.6 s after 6 s of traffic, and 16 ms
+    after 12 s.
     """
     interval_seconds: float = 12
     """Trigger interval of real-time mode in seconds."""
     repeats: int = 3
-    """Number of runs of each case. The order of the cases alternates."""
+    """Number of runs of each case. Every second repeat runs the cases in reverse order."""
     partitions: int = 2
     """Number of partitions of each topic."""
 

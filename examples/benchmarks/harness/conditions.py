@@ -1,4 +1,4 @@
-"""Describe the conditions of a measurement: the machine, the versions and the options."""
+"""Describe the conditions of a measurement: machine, software versions and options."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ from examples.services.packages import broker_jars
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:
-    """Return the conditions that affect the results, except the settings of each engine."""
+    """Return the conditions that affect the results of all engines. The settings of each engine are not included."""
     values = {name: value for name, value in asdict(options).items() if name not in {"filter", "publish"}}
     values["duration_seconds"] = values.pop("duration")
     if isinstance(values.get("rate"), tuple):

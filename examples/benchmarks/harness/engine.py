@@ -1,10 +1,10 @@
 """
-The interface of a benchmarked engine: its separate processes, and the progress of its batches.
+Interface of a benchmarked engine, which runs in separate processes and reports the progress of its batches.
 
-An engine is a function that takes a `Run` and returns a context manager of an `Engine`. The engine reads the source
-topic from the beginning. The context manager yields when the engine is ready, and then the harness sends warm-up
-traffic.
-Latency is measured outside the engine, because the progress of real-time mode on OSS 4.3.0 contains no latencies.
+Each engine is started by a function that takes a `Run` and returns a context manager, which yields an `Engine` when the
+engine is ready. Then the harness sends warm-up traffic. The engine reads the source topic from the beginning. The
+harness measures latency outside the engine, because progress reports of real-time mode on OSS 4.3.0 contain no
+latencies.
 """
 
 import json
@@ -26,7 +26,7 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one engine. No other run uses its topics and its folder."""
+    """One run of one engine. No other run uses this run's topics or folder."""
 
     bootstrap_servers: str
     source: str
@@ -36,14 +36,14 @@ class Run:
     """Number of partitions of each topic."""
     workload: Workload
     folder: Path
-    """Folder for checkpoints, state and logs. It is empty at the start and deleted after the run."""
+    """Folder for checkpoints, state and logs. The folder is empty at the start and is deleted after the run."""
     middle: str = ""
     """Topic between the two queries of the workload `two hops`."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine: its processes, and the files to which they append one line of JSON for each finished batch."""
+    """A running engine: its processes, and the files to which they append one line of JSON per finished batch."""
 
     children: tuple[Child, ...]
     batches: tuple[Path, ...] = ()
@@ -53,7 +53,7 @@ class Engine:
         return [child.pid for child in self.children]
 
     def raise_if_failed(self) -> None:
-        """Raise RuntimeError with the last lines of a log if a process of the engine has ended."""
+        """Raise RuntimeError with the last lines of the log if one of the engine's processes has ended."""
         for child in self.children:
             if not child.is_running():
                 raise RuntimeError(
@@ -62,7 +62,7 @@ class Engine:
                 )
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return the progress of all finished batches, oldest first. An engine without batches has no progress."""
+        """Return the progress of all finished batches, oldest first. An engine without batches has none."""
         lines = [
             line
             for path in self.batches
@@ -79,7 +79,7 @@ Start = Callable[[Run], AbstractContextManager[Engine]]
 
 @contextmanager
 def fresh_run(bootstrap_servers: str, workload: Workload, partitions: int, folder: Path) -> Iterator[Run]:
-    """Create topics, check that they store append times, and delete the topics when the block ends."""
+    """Create a run's topics, check that these topics store append times, and delete them when the block ends."""
     prefix = f"bench-{uuid.uuid4().hex[:8]}"
     topics = [f"{prefix}-{role}" for role in ("in", "out", "rejected", "middle")]
     source, target, rejected, middle = topics

@@ -1,7 +1,8 @@
 """
 Compile the Java programs in `java/` when they are needed, and keep the classes in the cache.
 
-The load generator must send with a precision of 0.1 ms on a busy machine. Java threads can, but Python threads cannot.
+The load generator must send records with a precision of 0.1 ms on a busy machine. Java threads achieve this precision,
+but Python threads do not.
 """
 
 import os
@@ -18,7 +19,7 @@ MIN_JAVA = "17"
 
 
 def compiled(source: Path, jars: Iterable[Path]) -> Path:
-    """Return the folder with the classes of `source`; raise RuntimeError if the compiler is missing or fails."""
+    """Return the folder with the compiled `source`; raise RuntimeError if the compiler is missing or fails."""
     class_path = os.pathsep.join(map(str, jars))
     digest = sha256(source.read_bytes() + class_path.encode()).hexdigest()[:16]
 

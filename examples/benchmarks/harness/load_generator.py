@@ -1,8 +1,7 @@
 """
 Send records in an open loop, and store when each record was due, sent and appended, and when its output arrived.
 
-A record that is due during a pause of the engine is still sent on time. The latency of each record counts from its due
-time.
+Records are sent on time even while the engine pauses. The latency of each record is measured from its due time.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from examples.services.child import Child, log_tail, start_child
 HEAP_OPTIONS = ("-Xms512m", "-Xmx2g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=10")
 MIN_OPTIMIZED_WARM_UP_SECONDS = 20
 QUICK_COMPILER_OPTION = "-XX:TieredStopAtLevel=1"
-"""For shorter warm-ups, because the optimizing compiler first takes seconds of CPU time."""
+"""JVM option for short warm-ups, in which the optimizing compiler would take seconds of CPU time."""
 TIMES_PER_RECORD = 5
 TIMES_FILE = "record_times.bin"
 
@@ -44,7 +43,7 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
 
 
 def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
-    """Return the times that the load generator has written; raise RuntimeError if it failed."""
+    """Return the times written by the load generator; raise RuntimeError if the load generator failed."""
     path: Path = run.folder / TIMES_FILE
     if not path.exists():
         raise RuntimeError(
@@ -58,7 +57,7 @@ def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
 
 
 def needs_answer(run: Run, traffic: Traffic) -> npt.NDArray[np.bool_]:
-    """Return a mask of the records that need an output. An aggregation drops invalid records."""
+    """Return a mask of the records that must have an output. Aggregations drop invalid records."""
     seqs = np.arange(traffic.records)
     is_valid = seqs % INVALID_EVERY != INVALID_EVERY - 1
     return is_valid if run.workload == "stateful" else np.ones_like(seqs, dtype=bool)

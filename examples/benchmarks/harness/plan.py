@@ -1,8 +1,8 @@
 """
-Run the cases of a benchmark one after the other on one broker, and show the progress.
+Run the cases of a benchmark one after the other on one broker, and show their progress.
 
-Repeats run the cases alternately forwards and backwards, so a busy period of the machine does not affect only one
-engine. A run whose records were sent late is repeated, and the result also contains the late attempt.
+Every second repeat runs the cases in reverse order, so a busy period of the machine does not affect only one engine. If
+records were sent late, the run is repeated. Its result also contains the late attempt.
 """
 
 import time
@@ -22,24 +22,24 @@ from examples.benchmarks.results.run_result import RunResult
 from examples.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
-"""Minimum time of a run in addition to its traffic: engine start with empty batches, last outputs, verification."""
+"""Minimum time that a run takes besides its traffic: engine start with empty batches, last outputs, verification."""
 WIDTH = 160
 MAX_LATE_RUNS = 2
-"""Retries of a late run. If all retries are late, the cause is the engine, which leaves the sender no CPU time."""
+"""Maximum number of retries of a late run. If all retries are late, the engine leaves the sender no CPU time."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One case and the traffic of its run."""
+    """One case, and the traffic that its run sends."""
 
     case: Case
     traffic: Traffic
 
 
 def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Combine each case with each traffic, and return the runs `repeats` times, in an order that reverses each time."""
+    """Combine each case with each traffic, and return the runs `repeats` times, alternately forwards and backwards."""
     return back_and_forth([PlannedRun(case, traffic) for traffic in traffics for case in cases], repeats)
 
 
@@ -50,14 +50,14 @@ def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
 
 @dataclass
 class PlanProgress:
-    """The progress of a plan: a bar with the remaining time on a terminal, otherwise one line per run."""
+    """Shows a plan's progress: on a terminal, a bar with the remaining time; otherwise, one line per run."""
 
     plan: Sequence[PlannedRun]
     console: Console
     done: int = 0
     run_started_at: float = 0.0
     overheads: list[float] = field(default_factory=list)
-    """Seconds of each run in addition to its traffic. The baseline runs first and takes much less than an engine."""
+    """Seconds that each run took besides its traffic. The baseline runs first and takes much less than an engine."""
     _bar: Progress = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class PlanProgress:
         self._bar.update(self._task, completed=total - left, total=total, left=_rounded(left), refresh=True)
 
     def end(self, result: RunResult, *, is_repeated: bool = False) -> None:
-        """Print the result of the run, its problems, and whether it will be repeated."""
+        """Print the run's result and problems, and whether the run will be repeated."""
         self.overheads.append(time.monotonic() - self.run_started_at - self.plan[self.done].traffic.seconds)
         self.done += not is_repeated
         numbers = result.numbers
@@ -111,7 +111,7 @@ class PlanProgress:
 
 
 def run_plan(plan: Sequence[PlannedRun], partitions: int, console: Console) -> list[RunResult]:
-    """Do all runs in order on a separate broker; raise RuntimeError if an engine fails."""
+    """Execute all runs in order on a separate broker; raise RuntimeError if an engine fails."""
     if not plan:
         return []
     with warm_broker(plan[0].traffic, partitions, console) as bootstrap_servers:
@@ -120,7 +120,7 @@ def run_plan(plan: Sequence[PlannedRun], partitions: int, console: Console) -> l
 
 @contextmanager
 def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator[str]:
-    """Start a broker, send the warm-up of `traffic` to the broker, and yield its address."""
+    """Start a broker, send it the warm-up part of `traffic`, and yield the broker's address."""
     with kafka_broker() as bootstrap_servers:
         console.print("warming up the broker")
         # The JVM of a new broker has not compiled its code yet, so the first engine would appear slow.
@@ -131,7 +131,7 @@ def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator
 def run_on_broker(
     bootstrap_servers: str, plan: Sequence[PlannedRun], partitions: int, console: Console
 ) -> list[RunResult]:
-    """Do all runs in order, and repeat late runs."""
+    """Execute all runs in order, and repeat late runs."""
     progress = PlanProgress(plan, console)
     with progress.shown():
         return [_run(bootstrap_servers, run, partitions, progress) for run in plan]

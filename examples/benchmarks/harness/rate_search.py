@@ -1,7 +1,7 @@
 """
 Find the highest rate that an engine sustains.
 
-At the highest rate, latency only shows the length of a queue, so engines are compared below this rate.
+At the highest rate, latency only reflects the length of a queue, so latencies are compared below this rate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,22 +21,24 @@ STEP_FIELDS = (
     *("workload", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms"),
     *("missing", "wrong", "achieved_share", "engine_cores"),
 )
-"""Fields of a result that are stored for each tested rate."""
+"""Result fields that are stored for each tested rate."""
 MAX_TRIES = 2
-"""A pause of the machine delays the sender only once. An engine that leaves the sender no CPU time delays it again."""
+"""A pause of the machine makes only one try late. An engine that leaves the sender no CPU time makes every try late."""
 MAX_GROWTH_MS = 250.0
 """
-Allowed increase of the median from the first to the last quarter of a step, which a pause of the machine can cause.
+Allowed increase of the median latency from the first to the last quarter of a step. A pause of the machine can cause
+such an increase.
 """
 MAX_FINAL_MS = 1_000.0
 """
-Highest allowed median of the last quarter. With a longer queue, outputs arrive after the last record was sent. The load
-generator then leaves its share of CPU time to the engine, so latency falls although the engine never kept up.
+Highest allowed median latency in the last quarter of a step. With a longer queue, outputs still arrive after the last
+record was sent. The engine can then use the load generator's share of CPU time, so latency falls although the engine
+never kept up.
 """
 
 
 def is_sustained(result: RunResult) -> bool:
-    """Return whether the engine kept up: correct outputs, requested rate, records sent on time, and no long queue."""
+    """Return whether the engine kept up: correct outputs, records on time at the requested rate, and no long queue."""
     numbers = result.numbers
     is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
     if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:
@@ -46,7 +48,7 @@ def is_sustained(result: RunResult) -> bool:
 
 
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
-    """Raise the rate until the engine falls behind, try the midpoint once, and return the highest sustained rate."""
+    """Raise the rate until the engine falls behind, test the midpoint once, and return the highest sustained rate."""
     sustained = 0.0
     for rate in rates:
         if not keeps_up(rate):
@@ -59,7 +61,7 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
 def find_limit(
     bootstrap_servers: str, case: Case, rates: Sequence[float], traffic: Traffic, partitions: int, console: Console
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Return the highest rate that an engine sustains (0 if none), and the results of each tested rate."""
+    """Return the highest rate that an engine sustains (0 if none), and the result for each tested rate."""
     steps = []
 
     def keeps_up(rate: float) -> bool:

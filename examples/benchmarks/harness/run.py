@@ -1,7 +1,7 @@
 """
-Run one case: create topics, start the engine, send traffic, and compare every output with the replay.
+Run one case: create topics, start the engine, send traffic, and compare every output with the expected output.
 
-A run must contain several batch boundaries to be representative, because it is short compared with production.
+Runs are short compared with production, so each run must contain several batch boundaries to be representative.
 """
 
 import tempfile
@@ -33,15 +33,15 @@ class Case:
     """One engine that runs one workload."""
 
     engine: str
-    """Name of the engine in tables."""
+    """Name of the engine as shown in tables."""
     workload: Workload
     start: Start
     intervals: Mapping[str, float] = field(default_factory=dict)
-    """Trigger interval in seconds of each query; empty for an engine without batch boundaries."""
+    """Trigger interval in seconds by query name; empty for an engine without batch boundaries."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine, which are published with the results."""
     partitions: int | None = None
-    """Number of partitions of each topic, if it differs from the other cases."""
+    """Number of partitions of each topic, if this number differs from the other cases."""
 
 
 def run_case(
@@ -51,7 +51,7 @@ def run_case(
     partitions: int = 2,
     on_tick: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Do one run and call `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
+    """Execute a run and call `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,

@@ -1,5 +1,5 @@
 """
-Compare every output of a run with the replay of its input in plain Python.
+Compare every output of a run with the output that plain Python computes from the same input.
 
 An engine may repeat outputs and may merge the outputs of one transaction, but it must not lose, invent or change any
 output.
@@ -22,7 +22,7 @@ MAX_EXAMPLES = 3
 
 @dataclass
 class Verification:
-    """Number of outputs, and number of outputs that differ from the replay."""
+    """The number of all outputs and the number of wrong outputs."""
 
     outputs: int = 0
     wrong: int = 0
@@ -31,7 +31,7 @@ class Verification:
 
 
 def verify(run: Run) -> Verification:
-    """Read the target topic and the reject topic completely, and compare each output with the replay."""
+    """Read the target topic and the reject topic completely, and compare each output with the expected output."""
     verification = Verification()
     for message in _outputs(run):
         verification.outputs += 1

@@ -1,7 +1,7 @@
 """
-The workloads of the benchmarks in plain Python: the input records, and the correct output for each record.
+The benchmark workloads in plain Python: the input records, and the correct output for each record.
 
-Latencies are comparable only between engines that do the same work, so every output is compared with this replay.
+Latencies are comparable only between engines that do the same work, so this module computes the expected outputs.
 """
 
 import json
@@ -21,7 +21,7 @@ OPEN_TRANSACTIONS = 1_000
 """Number of transactions that are open at the same time. Each transaction has one record of each kind."""
 BLOCK = OPEN_TRANSACTIONS * len(KINDS)
 INVALID_EVERY = 101
-"""A prime number, so invalid records are spread over all kinds and all transactions."""
+"""One in this many records is invalid. A prime number spreads invalid records over all kinds and transactions."""
 UNKNOWN_KIND = "unknown"
 FIRST_TS = 1_700_000_000_000
 
@@ -32,7 +32,7 @@ def is_valid(seq: int) -> bool:
 
 
 def transaction(seq: int) -> str:
-    """Return the transaction of a record. The Kafka key of a record is its transaction, even if the value has no id."""
+    """Return the transaction id of a record, which is also the record's Kafka key, even if its value contains no id."""
     return f"t{seq // BLOCK * OPEN_TRANSACTIONS + seq % OPEN_TRANSACTIONS}"
 
 
@@ -40,7 +40,7 @@ def record(seq: int) -> str:
     """
     Return the input record as the load generator writes it.
 
-    For example {"id":"t17","seq":1017,"kind":"impression","ts":1700000001017,"amount":17}
+    Example: {"id":"t17","seq":1017,"kind":"impression","ts":1700000001017,"amount":17}
     """
     # Half of the invalid records have no id. The other half have an unknown kind.
     has_id = is_valid(seq) or seq // INVALID_EVERY % 2 == 1
@@ -50,7 +50,7 @@ def record(seq: int) -> str:
 
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
-    """Return the correct output for a record, or None if it needs no output. A null field equals a missing field."""
+    """Return the correct output for a record, or None if it needs no output. Null fields count as missing fields."""
     if workload == "echo":
         return dict(json.loads(record(seq)))
     if is_valid(seq):

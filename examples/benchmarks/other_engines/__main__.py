@@ -34,14 +34,14 @@ WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The defaults are for a full run."""
+    """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 120
     warm_up_seconds: float = 45
     interval_seconds: float = 30
     repeats: int = 2
     rate: tuple[float, ...] = (1_000,)
-    """Records per second. Several rates are measured one after the other."""
+    """Records per second. Several rates are measured in sequence."""
 
 
 def main(arguments: Sequence[str] | None = None, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> int:
@@ -70,7 +70,7 @@ def _measure(options: Options, engines: Sequence[OtherEngine]) -> int:
 
 
 def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False) -> list[Case]:
-    """Return the cases: the baseline, and for each workload the other engines and real-time mode."""
+    """Return the baseline case and, for each workload, the cases of the other engines and of real-time mode."""
     cases = [baseline_case()]
     for workload in WORKLOADS:
         cases += [Case(engine.name, workload, engine.start, settings=engine.settings) for engine in engines]
@@ -79,7 +79,7 @@ def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, qui
 
 
 def describe(engines: Sequence[OtherEngine], missing: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the packages of each engine, and the reason if the engine was not measured."""
+    """Return each engine's packages and, if the engine was not measured, the reason."""
     return [
         {"engine": engine.name, "packages": ", ".join(engine.packages), "not_measured": missing.get(engine.name, "")}
         for engine in engines

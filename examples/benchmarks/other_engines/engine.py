@@ -1,7 +1,7 @@
 """
-The functions that all other engines share: install, start and clean up.
+Functions shared by all other engines: install, start and clean up.
 
-Each engine is tuned for latency like real-time mode: outputs are not buffered, and commits happen every 30 seconds.
+Like real-time mode, each engine is tuned for low latency: it does not buffer outputs, and it commits every 30 seconds.
 """
 
 import logging
@@ -22,25 +22,25 @@ from examples.services.child import start_child, wait_until_ready
 START_SECONDS = 180.0
 TIMEOUT_SECONDS = 30.0
 REMOVED_VARIABLES = ("PYTHON", "FLINK_", "QUIX", "Quix", "SPARK_")
-"""Prefixes of environment variables that the engines do not inherit."""
+"""The engines do not inherit environment variables with these prefixes."""
 
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """An engine to compare with real-time mode."""
+    """An engine that is compared with real-time mode."""
 
     name: str
     packages: tuple[str, ...]
     """Packages to install, at exact versions."""
     settings: Mapping[str, Any]
-    """Settings of the engine, without the topics and folders of a run."""
+    """Settings of the engine, except the topics and folders of a run."""
     prepare: Callable[[Report], object]
-    """Function that installs missing packages. It raises RuntimeError with a one-line reason if this fails."""
+    """Function that installs missing packages, or raises RuntimeError with a one-line reason."""
     start: Start
 
 
 def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
-    """Prepare all engines. For each unavailable engine, return the reason by name, without private addresses."""
+    """Prepare all engines. Map the name of each unavailable engine to the reason, without private addresses."""
     missing = {}
     for engine in engines:
         try:

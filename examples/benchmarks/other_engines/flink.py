@@ -1,7 +1,8 @@
 """
 Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
 
-By default, Flink buffers outputs for up to 100 ms. The benchmark turns this buffer off, as in real-time mode.
+By default, Flink buffers outputs for up to 100 ms. The benchmark turns this buffer off, because outputs of real-time
+mode are not buffered either.
 """
 
 import json
@@ -58,7 +59,7 @@ def flink(run: Run) -> Iterator[Engine]:
 
 
 def _all_tasks_run(port: int) -> bool:
-    """Query the tasks through Flink's REST API, because Flink reports a job as running before its tasks run."""
+    """Return whether all tasks run. Flink reports a job as running before its tasks run."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"http://127.0.0.1:{port}/jobs/overview", timeout=PROBE_SECONDS) as response:

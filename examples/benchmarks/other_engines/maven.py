@@ -8,7 +8,7 @@ IVY_FILES = Path(__file__).parent / "ivy"
 
 
 def pinned(name: str) -> list[str]:
-    """Return the requested Maven packages as group:name:version."""
+    """Return the pinned Maven packages, each as group:name:version."""
     return list(packages.pinned(IVY_FILES / f"{name}.xml").values())
 
 

@@ -1,7 +1,8 @@
 """
-Run Quix Streams as a benchmarked engine: a Python program with the Kafka client library written in C.
+Run Quix Streams as a benchmarked engine: a Python program that uses the Kafka client library written in C.
 
-By default, its producer collects outputs for 5 ms. The benchmark turns this delay off, as in real-time mode.
+By default, the producer of Quix Streams collects outputs for 5 ms. The benchmark turns this delay off, because outputs
+of real-time mode are not delayed either.
 """
 
 import json

@@ -1,7 +1,7 @@
 """
 Remove URLs, host names and absolute paths from a message before it is published.
 
-Published results contain the reason why an engine is missing. The reason may contain the address of a private mirror.
+Published results state why an engine is missing. This reason may contain the address of a private mirror.
 """
 
 import re
@@ -11,5 +11,5 @@ REPLACEMENT = "(address)"
 
 
 def without_addresses(text: str) -> str:
-    """Return the text with a placeholder for each address."""
+    """Return the text with each address replaced by a placeholder."""
     return ADDRESSES.sub(REPLACEMENT, text)

@@ -15,7 +15,7 @@ from examples.benchmarks.other_engines.redact import without_addresses
 from examples.services.cache import cache_root, cached_folder
 
 Report = Callable[[str], None]
-"""Function that takes one line of progress."""
+"""Function that reports one line of progress."""
 
 REPORTED_LINES = ("Collecting", "Downloading", "Installing")
 ERROR_PREFIX = "ERROR: "
@@ -30,8 +30,8 @@ def python_with(requirements: Sequence[str], report: Report = to_stderr) -> Path
     """
     Return the Python interpreter of an environment that contains the requirements.
 
-    The environment has the Python version of this process. If the installation fails, nothing remains in the cache, and
-    the function raises RuntimeError with a one-line reason.
+    The environment has the same Python version as this process. If the installation fails, nothing remains in the
+    cache, and the function raises RuntimeError with a one-line reason.
     """
 
     def fill(folder: Path) -> None:
@@ -61,7 +61,7 @@ def _folder_name(requirements: Sequence[str]) -> str:
 
 def _install(python: Path, requirements: Sequence[str], report: Report) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input", "--progress-bar=off"]
-    # Compiled files would contain the temporary folder name, because the complete folder is renamed.
+    # Compiled files would contain the name of the temporary folder, which is renamed when it is complete.
     command += ["--disable-pip-version-check", "--no-compile", *requirements]
     errors = list[str]()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:

@@ -1,1 +1,1 @@
-"""Turn the raw times of benchmark runs into percentiles, validity checks, tables and charts."""
+"""Turn the raw timestamps of benchmark runs into percentiles, validity checks, tables and charts."""

@@ -1,7 +1,8 @@
 """
-Find the batch boundaries of a run in the progress of its queries, and measure the pause at each of them.
+Find the batch boundaries of a run in the progress of its queries, and measure the pause at each boundary.
 
-In real-time mode, a record that arrives after the tasks of a batch have ended waits until the next tasks have started.
+In real-time mode, a record that arrives after a batch's tasks have ended waits until the next batch's tasks have
+started.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ from examples.benchmarks.results.record_times import Times
 from examples.measure.percentiles import percentiles
 
 TASK_START_SECONDS = 1.0
-"""Records also wait until the tasks of the next batch start. The progress of the last batch excludes this time."""
+"""Time until the next batch's tasks start. Records also wait then, but the last batch's progress excludes this time."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,15 @@ class Boundary:
     """End of the last commit, in seconds since 1970."""
     phases_ms: dict[str, float]
     """
-    Milliseconds of each phase.
+    Duration of each phase in milliseconds.
 
-    The phases of the whole batch exclude the trigger interval. The phases of the state are sums over all partitions.
+    Phases that cover the whole batch exclude the trigger interval. Phases of the state store are sums over all
+    partitions.
     """
 
 
 def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:
-    """Return the boundaries of batches that lasted at least their interval. `intervals` maps query names to seconds."""
+    """Return the boundary of each batch that lasted its interval or longer. `intervals` maps query names to seconds."""
     found = []
     for batch in progress:
         interval = intervals.get(batch["name"])
@@ -59,7 +61,7 @@ def _phases(batch: Mapping[str, Any], interval_ms: float) -> dict[str, float]:
 
 
 def pause_ms(boundary: Boundary, due_us: Times, latency_us: Times) -> float:
-    """Return the maximum latency of the records that were due around the boundary, or 0 if there are none."""
+    """Return the maximum latency of the records due around the boundary, or 0 if no records were due."""
     is_near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + TASK_START_SECONDS) * 1e6)
     return float(latency_us[is_near].max()) / 1000 if is_near.any() else 0.0
 

@@ -1,7 +1,8 @@
 """
-Draw the charts of a latency benchmark from its JSON.
+Draw the charts of a latency benchmark from its JSON results.
 
-Latencies within a batch and at its end differ by orders of magnitude, so the axis of shares is stretched at the tail.
+Latencies within a batch and at its end differ by orders of magnitude, so the axis for shares of records is stretched at
+the highest shares.
 """
 
 import itertools
@@ -23,14 +24,14 @@ PERCENT_TICKS = (50, 90, 99, 99.9, 99.99)
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
 WORKLOADS = ("stateless", "stateful", "two hops")
 MAX_CURVES = 8
-"""With more engines than this, the program draws only the percentiles."""
+"""If there are more engines than this, the charts contain only the percentiles."""
 
 CaseRow = Mapping[str, Any]
 
 
 def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     """
-    Draw one column per workload, each with the baseline, and return the paths of the SVG and the PNG.
+    Draw one column of panels per workload, each with the baseline, and return the paths of the SVG and PNG files.
 
     If there are several arrival patterns, the chart contains only the first pattern.
     """
@@ -60,7 +61,7 @@ def _percentiles_only(
     grid = figure.subplots(len(columns), 1, squeeze=False, height_ratios=counts)
     for (axes,), (workload, cases) in zip(grid, columns.items(), strict=True):
         _percentiles(axes, cases, colors, workload)
-        # The legend is at the right of its panel, because it would be too far away below a tall panel.
+        # The legend is to the right of its panel. Below a tall panel, the legend would be too far away.
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
@@ -86,7 +87,7 @@ def _labels(cases: Sequence[CaseRow]) -> list[str]:
 
 
 def _colors(cases: Sequence[CaseRow]) -> dict[str, str]:
-    """Return one color for each engine, which is the same in all charts."""
+    """Return the color of each engine, which is the same in all charts."""
     engines = dict.fromkeys(case["engine"] for case in cases if case["workload"] != "echo")
     baselines = {case["engine"]: BASELINE_COLOR for case in cases if case["workload"] == "echo"}
     return baselines | dict(zip(engines, itertools.cycle(COLORS), strict=False))

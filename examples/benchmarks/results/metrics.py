@@ -1,7 +1,7 @@
 """
-Compute the numbers of one run from its raw times.
+Compute the metrics of one run from its raw timestamps.
 
-Kafka append times are whole milliseconds, so below 2 ms only user latency distinguishes engines.
+Kafka append times are whole milliseconds, so only user latency can distinguish engines below 2 ms.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Write the JSON and the charts of a benchmark."""
+"""Write the results of a benchmark as JSON and charts."""
 
 import json
 import re
@@ -20,7 +20,7 @@ NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
 def write_results(
     content: dict[str, Any], results: Sequence[RunResult], stem: str, console: Console, *, publish: bool
 ) -> int:
-    """Write JSON and charts, and return the exit status. Invalid runs are never written to the published folder."""
+    """Write the JSON and charts, and return the exit status. Invalid results are never written to `PUBLISHED_DIR`."""
     problems = [problem for result in results for problem in result.problems]
     folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
     written = [write_json(content, folder / f"{stem}.json"), *draw(content, folder, stem)]
@@ -32,12 +32,13 @@ def report_problems(problems: Sequence[str]) -> int:
     """Print the number of problems and the first problem, and return the exit status."""
     if problems:
         found = f"{len(problems)} {'problems invalidate' if len(problems) > 1 else 'problem invalidates'}"
-        print(f"{found} this benchmark; results were not published: {problems[0]}", file=sys.stderr)
+        consequence = "so the results were not published"
+        print(f"{found} this benchmark, {consequence}; first problem: {problems[0]}", file=sys.stderr)
     return 1 if problems else 0
 
 
 def write_json(content: dict[str, Any], path: Path) -> Path:
-    """Write JSON without the path of this checkout, create the folder if necessary, and return the path of the file."""
+    """Write JSON without this checkout's path, create the folder if necessary, and return the file's path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, indent=1).replace(f"{REPOSITORY.as_uri()}/", "file:")
     # Each list of numbers stays on one line, so the diff between two runs is readable.

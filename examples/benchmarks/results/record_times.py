@@ -1,4 +1,4 @@
-"""The times of the records of one run, and the traffic that the run sends."""
+"""The timestamps of one run's records, and the traffic that the run sends."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,9 +17,9 @@ class Traffic:
     rate: float
     """Records per second."""
     warm_up_seconds: float
-    """Seconds at the start of the traffic, whose records are sent but not measured."""
+    """Seconds at the start of the traffic. Records due in this time are sent but not measured."""
     duration_seconds: float
-    """Length of the measured part."""
+    """Seconds of measured traffic after the warm-up."""
     arrivals: Arrivals = "constant"
     drain_seconds: float = 30
     """Maximum time between sending the last record and receiving the last output."""
@@ -37,7 +37,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class RecordTimes:
-    """Times of each record, indexed by its sequence number; 0 means that the event has not happened."""
+    """Timestamps of each record, indexed by its sequence number; 0 means that the event has not happened."""
 
     due_us: Times
     sent_us: Times
@@ -45,9 +45,9 @@ class RecordTimes:
     answer_appended_ms: Times
     received_us: Times
     oversleep_us: Times
-    """Excess duration of each sleep of one millisecond in the load generator."""
+    """Time by which each one-millisecond sleep of the load generator was too long."""
 
     def measured(self, traffic: Traffic) -> npt.NDArray[np.bool_]:
-        """Return a mask of the records that were due after the warm-up. Selection by arrival would hide stalls."""
+        """Return a mask of the records due after the warm-up. Selecting records by arrival time would hide stalls."""
         mask: npt.NDArray[np.bool_] = self.due_us >= self.due_us[0] + traffic.warm_up_seconds * 1e6
         return mask

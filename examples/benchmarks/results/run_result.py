@@ -9,7 +9,7 @@ from examples.benchmarks.results.record_times import Times
 from examples.benchmarks.results.validity import late_sending
 
 CaseKey = tuple[str, str, str, float]
-"""Workload, engine, arrivals and rate."""
+"""Identifies a case: workload, engine, arrivals and rate."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class RunResult:
     """The measurements of one run, and the problems that make the run invalid."""
 
     numbers: dict[str, Any]
-    """Results by name. `workload`, `engine`, `arrivals` and `rate` identify the case."""
+    """Metrics by name. `workload`, `engine`, `arrivals` and `rate` identify the case."""
     problems: list[str]
     """Reasons why the run is invalid. A valid run has no problems."""
     warnings: list[str]
     due_us: Times
     latency_us: Times
-    """Time from due to receipt of the output, for each measured record that has an output."""
+    """Time from the due time to the receipt of the output, for each measured record that has an output."""
     boundaries: list[Boundary]
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine."""
@@ -43,5 +43,5 @@ def key_of(numbers: Mapping[str, Any]) -> CaseKey:
 
 
 def label_of(numbers: Mapping[str, Any]) -> str:
-    """Return the label of a case. The label is also the key of the case in the JSON."""
+    """Return the label of a case. The label is also the case's key in the JSON."""
     return f"{numbers['workload']}, {numbers['engine']}, {numbers['rate']:g}/s {numbers['arrivals']}"

@@ -1,7 +1,8 @@
 """
-Summarize the runs of a benchmark: one row per case, one row per run, and the data of the charts.
+Summarize the runs of a benchmark: one row per case, one row per run, and the data for the charts.
 
-Percentiles of several runs are never averaged. A case has the median, the lowest and the highest value of its runs.
+Percentiles of several runs are never averaged. Each case has the median, the lowest and the highest value over its
+runs.
 """
 
 import statistics
@@ -31,7 +32,7 @@ MEDIANS = (
 
 
 def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the content of a benchmark's JSON, except the conditions."""
+    """Return the content of a benchmark's JSON file, except the conditions."""
     by_case: dict[CaseKey, list[RunResult]] = {}
     for result in results:
         by_case.setdefault(key_of(result.numbers), []).append(result)
@@ -57,11 +58,11 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
 
 def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
     """
-    Compare the p50 of a case with the baseline, and with micro-batch mode on the same workload, tuned and untuned.
+    Compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode on the same workload.
 
     Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to the baseline
-    is the cost of the workload. An output for several records counts for each of these records, so micro-batch mode is
-    comparable even if it merges outputs.
+    shows the cost of the workload. An output for several records counts for each of these records, so micro-batch mode
+    is comparable even if it merges outputs.
     """
     workload, _, *load = key
     baseline = next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *load)), [])
@@ -77,7 +78,7 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
 
 
 def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
-    """Compare runs of the same repeat only, because the speed of the machine changes from hour to hour."""
+    """Compare only runs of the same repeat, because the speed of the machine changes from hour to hour."""
     pairs = zip(runs, others, strict=False)
     quotients = [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
     return round(median_of_runs(quotients), digits) if quotients else None
@@ -113,7 +114,7 @@ def _curve(result: RunResult) -> dict[str, Any]:
 
 
 def _timeline(result: RunResult) -> dict[str, Any]:
-    """Return the highest latency per tenth of a second, and the boundaries in seconds after the first record."""
+    """Return the highest latency in each 0.1 s, and the batch boundaries in seconds after the first record."""
     if not len(result.due_us):
         return {}
     start_us = int(result.due_us[0])

@@ -49,7 +49,7 @@ def case_table(cases: Sequence[CaseRow]) -> Table:
     if any(case["p50_lowest_ms"] != case["p50_highest_ms"] for case in cases):
         columns |= {f"{name}\nof runs": partial(_range, name) for name in ("p50", "p99")}
     load = f" at {loads.pop()}" if len(loads) == 1 else ""
-    table = Table(title=f"from due to received, ms: median of the runs{load}", box=None)
+    table = Table(title=f"from due time to receipt, ms (median of the runs){load}", box=None)
     for title in columns:
         table.add_column(title, no_wrap=True, max_width=MAX_ENGINE_WIDTH)
     for case in cases:

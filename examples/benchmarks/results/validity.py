@@ -1,7 +1,7 @@
 """
 Decide whether a run is valid.
 
-A sender that is late hides the pauses of an engine, and a lost record has an infinite latency.
+A late sender hides an engine's pauses, and a lost record has an infinite latency.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ MIN_ACHIEVED_SHARE = 0.99
 MAX_LAG_SHARE_OF_P50 = 0.1
 ALWAYS_ALLOWED_LAG_MS = 5.0
 """
-Lag up to this value is accepted for any median latency, because a thread that wakes up while all cores are busy waits
-for a time slice. Latency counts from the due time, so the latency includes the lag.
+Sending lag up to this value is accepted regardless of the median latency. A thread that wakes up while all cores are
+busy must wait for a time slice. Latency is measured from the due time, so latency includes the lag.
 """
 MIN_BOUNDARIES = 3
 MAX_NEGATIVE_SHARE = 0.001
@@ -22,7 +22,7 @@ MAX_FOREIGN_CORES = 0.15
 def problems(
     numbers: Mapping[str, Any], examples: Iterable[str] = (), *, has_boundaries: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Return the problems that make a run invalid, and the warnings. `examples` are wrong outputs for the message."""
+    """Return the problems that make a run invalid, and the warnings. `examples` describe wrong outputs."""
     invalid, warnings = list[str](), list[str]()
     if numbers["missing"]:
         invalid.append(f"{numbers['missing']} records have no output")
@@ -43,7 +43,7 @@ def problems(
 
 
 def late_sending(numbers: Mapping[str, Any]) -> list[str]:
-    """Return a problem if records were sent late. The cause is a slow machine and not the engine."""
+    """Return a problem if records were sent late. The cause is a slow machine, not the engine."""
     max_lag_ms = max(ALWAYS_ALLOWED_LAG_MS, MAX_LAG_SHARE_OF_P50 * numbers.get("p50_ms", 0))
     if numbers["lag_p99_ms"] <= max_lag_ms:
         return []

@@ -1,4 +1,4 @@
-"""Draw the flush measurements as bars, one panel per network."""
+"""Draw the flush measurements as a bar chart with one panel per network."""
 
 from collections.abc import Sequence
 from pathlib import Path

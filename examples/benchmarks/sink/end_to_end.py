@@ -1,5 +1,5 @@
 """
-Measure the time of a result from Kafka to its row, with a consumer, a micro-batch query and a real-time query.
+Measure the time from a result in Kafka to its row, for a consumer, a micro-batch query and a real-time query.
 
 Real-time mode of OSS 4.3.0 collects rows before it passes them to Python. This benchmark measures the resulting delay.
 """
@@ -50,7 +50,7 @@ class PathLatency:
 def measure_path(
     spark: SparkSession, kafka: str, server: LocalPostgres, path: str, rate: float, seconds: float
 ) -> PathLatency:
-    """Warm up, send results at `rate` per second for `seconds`, and return their latency; `path` is one of `PATHS`."""
+    """Warm up, send results at `rate` per second for `seconds`, and return the latency; `path` is one of `PATHS`."""
     settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
     create_topics(kafka, settings.topic_prefix, settings.partitions)
     create_tables(server.dsn, settings)
@@ -66,14 +66,14 @@ def measure_path(
 
 @contextmanager
 def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _folder: str) -> Iterator[None]:
-    """Run the consumer of the pipeline, which runs alongside the query."""
+    """Run the pipeline's consumer, which is not part of the query."""
     with attributed_to_postgres(kafka, dsn, settings, settings.partitions):
         yield
 
 
 @contextmanager
 def micro_batch(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
-    """Run a micro-batch query that starts each batch directly after the previous batch."""
+    """Run a micro-batch query that starts each batch immediately after the previous batch."""
     with _query(spark, kafka, dsn, settings, folder, processingTime="0 seconds"):
         yield
 
@@ -108,7 +108,7 @@ PATHS: dict[str, Callable[[SparkSession, str, str, Settings, str], AbstractConte
 
 
 def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
-    """Send results at their due times, and return the append time of each key in UTC milliseconds."""
+    """Send results at their due times, and return the append time of each result by key, in UTC milliseconds."""
     appended_ms: dict[str, int] = {}
 
     def on_delivery(error: object, message: Message) -> None:
@@ -128,7 +128,7 @@ def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[st
 
 
 def enable_commit_times(server: LocalPostgres) -> None:
-    """Make the server store the commit time of each transaction, and restart the server."""
+    """Configure the server to store the commit time of each transaction, and restart the server."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("alter system set track_commit_timestamp = on")
     server.stop()

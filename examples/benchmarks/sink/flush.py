@@ -1,7 +1,7 @@
 """
-Measure the time of one flush with `PostgresUpsertSink`, a row at a time, executemany and COPY, by number of rows.
+Measure the time of one flush with `PostgresUpsertSink`, with single-row writes, with executemany and with COPY.
 
-Over a network, a flush consists mostly of round trips, so the network delay and the number of rows both vary.
+Over a network, round trips take most of a flush, so the benchmark varies the network delay and the number of rows.
 """
 
 import random
@@ -34,15 +34,15 @@ from examples.services import LocalPostgres
 from examples.sinks import PostgresUpsertSink
 
 ROUNDS = {1: 200, 10: 150, 100: 100, 1_000: 30, 10_000: 8}
-"""Number of measured rounds by number of rows per flush."""
+"""Number of measured rounds for each number of rows per flush."""
 MAX_ROWS = {"local": 10_000, "1 ms RTT": 100}
-"""In larger flushes, the share of a round trip in the total time is negligible."""
+"""Maximum number of rows per flush for each network. In larger flushes, round trips take a negligible time share."""
 WARM_UP_ROUNDS = 7
-"""Number of warm-up rounds, which is more than psycopg needs to prepare a statement."""
+"""Number of warm-up rounds. psycopg needs fewer rounds to prepare a statement."""
 MAX_SINGLE_ROWS = 20_000
-"""Maximum number of rows that are written one at a time per size. More rows would take most of the benchmark's time."""
+"""Maximum number of rows written one at a time per flush size. More rows would take most of the benchmark's time."""
 DELAY_SECONDS = 0.0005
-"""Delay in each direction, which adds 1 ms to a round trip."""
+"""Delay in each direction. The delays in both directions add 1 ms to a round trip."""
 SINK_METHOD = "PostgresUpsertSink"
 REFERENCE_METHOD = "executemany"
 METHODS = ("row at a time", REFERENCE_METHOD, "copy", SINK_METHOD)
@@ -70,7 +70,7 @@ def measure_flushes(
     is_selected: Callable[[str, str], bool] = lambda _network, _keys: True,
 ) -> Iterator[FlushCase]:
     """
-    Yield the cases: locally and with a round trip of 1 ms, each with few keys (hot) and many keys (cold).
+    Yield all cases: locally and with a round trip of 1 ms, each with few keys (hot) and with many keys (cold).
 
     The number of rounds is multiplied by `scale`. Sizes above `max_rows` are omitted.
     """
@@ -92,7 +92,7 @@ def measure_flushes(
 
 
 def round_trip_ms(dsn: str, port: int) -> float:
-    """Return the median time of a trivial query."""
+    """Return the median duration of a trivial query."""
     with psycopg.connect(**_connect(dsn, port)) as connection:
         times_ms = [_time_ms(lambda: connection.execute("select 1")) for _ in range(200)]
     return percentiles(times_ms, [0.5])[0]

@@ -1,7 +1,7 @@
 """
-Different methods to write the same rows to PostgreSQL in one flush.
+Methods that write the same rows to PostgreSQL in one flush.
 
-A real-time sink usually flushes a few rows, and round trips dominate the time. After a pause, a sink flushes many rows.
+A real-time sink usually flushes only a few rows, so round trips dominate the time. After a pause, it flushes many rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ class Keys:
 
     count: int
     existing_every: int
-    """The table contains every n-th key."""
+    """The table already contains every n-th key, where n is this value."""
 
 
 HOT = Keys(1_000, 1)
@@ -46,7 +46,7 @@ COLD = Keys(400_000, 2)
 
 
 def create(connection: "psycopg.Connection[Any]", table: str, keys: Keys) -> None:
-    """Create `table` with the rows of its existing keys."""
+    """Create `table` and insert a row for each existing key."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     connection.execute(CREATE_SQL.format(table, columns, keys.count - 1, keys.existing_every).encode())
     connection.execute(f"vacuum analyze {table}".encode())
@@ -75,7 +75,7 @@ def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Copy the newest row of each key to a temporary table in binary format, and upsert newer versions from it."""
+    """Copy the newest row of each key to a temporary table in binary format, and upsert newer rows from this table."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     connection.execute(f"create temp table staged ({columns}) on commit delete rows".encode())
     upsert, types = UPSERT_COPIED_SQL.format(table).encode(), ["int8", "int8", "int4", "float8", "text"]

@@ -1,4 +1,4 @@
-"""Measure the time until another connection can read a single row."""
+"""Measure how long it takes until another connection can read a new row."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ TABLE = "bench_single_row"
 
 
 def single_row_ms(dsn: str, rows: int) -> list[float]:
-    """Return the time from `process` until another connection reads the row, for each of `rows` single rows."""
+    """Return, for each of `rows` single rows, the time from `process` until another connection reads the row."""
     sink = PostgresUpsertSink(conninfo_to_dict(dsn), ("public", TABLE), ("id",), COLUMNS, "version")
     sink.open(0, 0)
     visible_ms, pause = list[float](), threading.Event()

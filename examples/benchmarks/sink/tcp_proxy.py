@@ -31,7 +31,7 @@ class TcpProxy:
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:
-        """Delay the data in each direction by `delay_seconds`."""
+        """Create a proxy that delays data by `delay_seconds` in each direction."""
         self.answer: Change = unchanged
         self._target, self._delay_seconds = target, delay_seconds
         self._sockets: list[socket.socket] = []

@@ -1,7 +1,7 @@
 """
 Run Spark as a benchmarked engine, in a new process for each run.
 
-Some settings of real-time mode are read only when the Spark context starts, so each run needs its own context.
+Spark reads some settings of real-time mode only when its context starts, so each run needs its own context.
 """
 
 import json
@@ -52,5 +52,5 @@ def batches_file(run: Run, copy: int) -> Path:
 
 
 def ready_file(run: Run, copy: int) -> Path:
-    """Return the file that a copy creates when its queries run."""
+    """Return the file that a copy creates as soon as its queries are running."""
     return run.folder / f"ready-{copy}"

@@ -1,7 +1,7 @@
 """
-Measure Spark without Kafka: send records into a memory source, and time the statistics that count them.
+Measure Spark without Kafka: add records to a memory source, and measure when a statistic counts each record.
 
-Real-time mode of OSS 4.3.0 rejects the `rate` source, so both modes read the memory source of Spark's own tests.
+Real-time mode of OSS 4.3.0 rejects the `rate` source, so both modes read from the memory source of Spark's own tests.
 """
 
 import tempfile
@@ -42,13 +42,13 @@ class MemoryRun:
 
 
 def measure(spark: SparkSession, run: MemoryRun) -> dict[str, Any]:
-    """Do one run and return its results. Latency is the time from due to counted in milliseconds."""
+    """Execute one run and return its results. Latency is measured from due time to statistic."""
     traffic, count = run.traffic, run.traffic.records
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         outputs = Path(folder, "outputs")
         outputs.mkdir()
         engine = scala_object(spark, SCALA, "benchmarks.MemorySource")
-        source = engine.source(spark._jsparkSession, run.partitions)  # noqa: SLF001 - the class has no Python form
+        source = engine.source(spark._jsparkSession, run.partitions)  # noqa: SLF001 - the class has no Python API
         records = DataFrame(source.toDF(), spark)
         with _running(spark, engine, statistics_of(records), run, folder) as query:
             first_us = engine.send(source, float(traffic.rate), count)
@@ -72,13 +72,13 @@ def measure(spark: SparkSession, run: MemoryRun) -> dict[str, Any]:
 
 
 def statistics_of(records: DataFrame) -> DataFrame:
-    """Return the number of the newest record and the record count of each key. The input column is `value`."""
+    """Return, for each key, the number of the newest record and the record count. The input column is `value`."""
     return records.groupBy((F.col("value") % KEYS).alias("key")).agg(F.max("value"), F.count("*")).drop("key")
 
 
 def counting_times(statistics: Times, count: int) -> tuple[Times, int]:
     """
-    Return the time when a statistic first counted each record (0: never), and the number of wrong statistics.
+    Return the time when a statistic first counted each record (0 if never), and the number of wrong statistics.
 
     `statistics` has three columns: number of the newest record, record count, and time in microseconds since 1970.
     """
@@ -95,7 +95,7 @@ def counting_times(statistics: Times, count: int) -> tuple[Times, int]:
 def _running(
     spark: SparkSession, engine: Any, statistics: DataFrame, run: MemoryRun, folder: str
 ) -> Iterator[StreamingQuery]:
-    jvm: Any = spark._jvm  # noqa: SLF001 - a ForeachWriter of the JVM can only be started there
+    jvm: Any = spark._jvm  # noqa: SLF001 - only the JVM can start its ForeachWriter
     triggers, interval = jvm.org.apache.spark.sql.streaming.Trigger, trigger_interval(run.interval_seconds)
     trigger = triggers.RealTime(interval) if run.mode == "real-time" else triggers.ProcessingTime("0 seconds")
     query = StreamingQuery(engine.start(statistics._jdf, trigger, f"{folder}/checkpoint", f"{folder}/outputs"))  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""The process of a Spark engine: runs one copy of the queries and writes the progress of its batches."""
+"""The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches."""
 
 import json
 import sys
@@ -19,11 +19,11 @@ from examples.services.spark import build_session
 
 MIN_POLL_SECONDS = 0.25
 POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare. They must still see every batch."""
+"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough to see every batch."""
 
 
 def serve(options: SparkOptions, run: Run, copy: int) -> None:
-    """Start one copy of the queries between boundaries of the previous copy, and write the progress of its batches."""
+    """Start a copy of the queries between batch boundaries of the previous copy, and write the new copy's progress."""
     spark = build_session(
         "benchmark",
         slots=options.slots,
@@ -49,9 +49,9 @@ def serve(options: SparkOptions, run: Run, copy: int) -> None:
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
-    """Wait until the last batch boundary of the previous copy is half an interval ago (for two copies)."""
+    """Wait until half an interval (with two copies) has passed since the previous copy's last batch boundary."""
     wait_until(ready_file(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
-    # A first batch takes seconds longer, so the times of the boundaries are known only after its end.
+    # The first batch takes seconds longer, so the times of the boundaries are known only after this batch ends.
     batches = batches_file(run, copy - 1)
     size = batches.stat().st_size
     wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
@@ -61,7 +61,7 @@ def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None
 def _start_short(
     spark: SparkSession, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
 ) -> list[StreamingQuery]:
-    # The source is still empty, because the harness starts to send when this engine is ready.
+    # The source is still empty, because the harness sends records only after this engine is ready.
     return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
 
 

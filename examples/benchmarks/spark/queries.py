@@ -1,7 +1,7 @@
 """
 Start the queries of a run in any of Spark's execution modes.
 
-Real-time mode needs task slots for all tasks at the same time, and each copy of a query needs its own slots.
+Real-time mode needs one task slot per task at the same time, and each copy of a query needs its own task slots.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class QueryId:
 
     copy: int
     hop: int | None = None
-    """0 or 1 in the workload `two hops`, or None for a workload with one query."""
+    """Position of the query: 0 or 1 in the workload `two hops`, or None in a workload with one query."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class QueryId:
         return f"copy_{self.copy}" if self.hop is None else f"hop_{self.hop}_{self.copy}"
 
     def part(self, run: Run) -> Run:
-        """Return a run with the topics of this query."""
+        """Return the run with the workload and the topics of this query."""
         if self.hop is None:
             return run
         if self.hop == 0:
@@ -52,7 +52,7 @@ class SparkOptions:
 
     mode: Mode
     interval_seconds: float = 30
-    """Trigger interval of real-time mode. Continuous mode has epochs of one second; other modes have no interval."""
+    """Trigger interval of real-time mode. Continuous mode uses epochs of one second; other modes have no interval."""
     copies: int = 1
     """Number of copies of the query. Each copy has its own checkpoint."""
     shuffle_partitions: int = 2
@@ -67,7 +67,7 @@ class SparkOptions:
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
     checkpoint_dir: str = ""
-    """Folder for checkpoints. If the name is empty, checkpoints are in the folder of the run."""
+    """Folder for checkpoints. If the name is empty, checkpoints are stored in the run's folder."""
 
     def checkpoint(self, run: Run) -> Path:
         """Return the folder that contains the checkpoints of all queries of a run."""
@@ -78,7 +78,7 @@ class SparkOptions:
         return [QueryId(copy, hop) for hop in ((0, 1) if workload == "two hops" else (None,))]
 
     def intervals(self, workload: Workload) -> dict[str, float]:
-        """Return the trigger interval of each query by its name."""
+        """Return the trigger interval of each query by query name."""
         copies = [self.queries(workload, copy) for copy in range(self.copies)]
         return {query.name: self.interval_seconds for queries in copies for query in queries}
 
@@ -96,7 +96,7 @@ def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: in
 
 
 def trigger_interval(seconds: float) -> str:
-    """Return an interval in the format that real-time triggers require."""
+    """Return a trigger interval in the format required by real-time triggers."""
     return f"{seconds * 1000:.0f} milliseconds"
 
 

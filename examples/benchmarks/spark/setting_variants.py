@@ -24,21 +24,21 @@ from examples.benchmarks.spark.variants import (
 RECOMMENDED = "recommended"
 MEMORY_DISK = Path("/dev/shm")
 OTHER_COLLECTOR_OPTION = "-XX:+UseG1GC"
-"""The garbage collector that the JVM chooses on two cores."""
+"""The garbage collector that the JVM chooses by default on two cores."""
 ASYNC_OPTION = "asyncProgressTrackingEnabled"
 OTHER_VALUES: dict[str, tuple[str, ...]] = {
     BUFFER_WAIT_CONF: ("5", "50"),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": ("false",),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": ("false",),
 }
-"""Values of session settings that differ from the recommended value."""
+"""Session settings, each with values that differ from the recommended value."""
 
 Variant = tuple[str, SparkOptions]
-"""The changed setting as `name = value`, and the options that contain the change."""
+"""A changed setting as `name = value`, and the options with this change."""
 
 
 def setting_variants(base: SparkOptions) -> list[Case]:
-    """Return the recommended settings, and one case for each other value of a setting, for both workloads."""
+    """Return, for both workloads, the recommended case and one case for each other value of a setting."""
     stateful = [(RECOMMENDED, base), *_stateful(base)]
     stateless = [(RECOMMENDED, base), *_stateless(base)]
     return [

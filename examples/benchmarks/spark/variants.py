@@ -1,7 +1,7 @@
 """
-The Spark variants that the benchmarks compare, and the settings of each.
+The Spark variants compared by the benchmarks, and the settings of each variant.
 
-Every mode has its best settings for this machine, so the comparison shows differences between modes, not settings.
+Every mode uses its best settings for this machine, so the comparison shows differences between modes, not settings.
 """
 
 from dataclasses import asdict, replace
@@ -28,9 +28,9 @@ DEFAULT_CONFS = {
 }
 """Spark's default values of the settings that `examples.services.spark` changes to reduce latency."""
 COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
-"""This collector uses the least CPU time on two cores, and its pauses are short with a heap of 2 GB."""
+"""This garbage collector uses the least CPU time on two cores, and its pauses are short with a heap of 2 GB."""
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
-"""Kafka source options that collect several records per fetch, but wait no longer than the sink."""
+"""Kafka source options that collect several records per fetch, but wait no longer for records than the sink does."""
 QUICK_WARM_UP_BATCHES = 20
 
 
@@ -57,8 +57,8 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
 
 
 def two_copies(options: SparkOptions) -> SparkOptions:
-    """Return the options of two copies. Each copy must leave CPU time for the boundaries of the other copy."""
-    # Fetches of single records would use two cores fully, and each copy would wait during the boundary of the other.
+    """Return the options of two copies. Each copy must leave CPU time for the other copy's batch boundaries."""
+    # Fetches of single records would keep two cores busy, and each copy would wait during the other copy's boundary.
     return replace(
         options,
         copies=2,
@@ -71,11 +71,11 @@ def two_copies(options: SparkOptions) -> SparkOptions:
 
 def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
     """
-    Return the baseline, four modes without state and two modes with state. A full run has more variants.
+    Return cases for the baseline, four modes without state and two modes with state. A full run has more variants.
 
-    Real-time mode runs directly after the baseline, because the speed of a machine changes over time.
-    Without a full warm-up, two copies use two cores fully, and their boundaries coincide. A quick run would therefore
-    show the opposite of the effect, so quick runs omit two copies.
+    Real-time mode runs directly after the baseline, because the speed of a machine changes over time. Without a full
+    warm-up, two copies use two cores fully, and their batch boundaries coincide. A quick run would therefore show the
+    opposite effect, so quick runs omit the case with two copies.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [
