@@ -58,7 +58,7 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness
-.PHONY: help setup packages quickstart demo bench $(BENCHMARKS:%=bench-%) services generate validate site serve test check format clean
+.PHONY: help setup packages quickstart demo bench $(BENCHMARKS:%=bench-%) services generate validate site serve test test-unit check format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -147,6 +147,9 @@ serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it w
 
 test: check packages ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part
 	$(PY) -m pytest $(TESTS)
+
+test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers
+	$(PY) -m pytest --unit $(TESTS)
 
 check: $(VENV)/installed-dev ## lint, format check and type check; runs no test
 	$(VENV)/bin/ruff check $(CODE)

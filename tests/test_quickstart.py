@@ -22,7 +22,7 @@ def test_ten_records_go_through_and_show_their_latency() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
 
     assert 0 == done.returncode, done.stderr
-    assert [(str(n), str(n)) for n in range(1, 11)] == LINE.findall(done.stdout)
+    assert [(str(n), str(n)) for n in range(1, 11)] == LINE.findall(done.stdout), done.stdout + done.stderr
     assert "the query runs in real-time mode" in done.stdout
 
 
