@@ -82,8 +82,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
         stop_on_interrupt(stop)
         reports = [run(settings, spark, bootstrap_servers, dsn, view, stop)]
         if settings.compare and not stop.is_set():
-            other = replace(settings, trigger="micro-batch", topic_prefix=f"{settings.topic_prefix}micro-batch.")
-            reports.append(run(other, spark, bootstrap_servers, dsn, view, stop))
+            reports.append(run(settings.in_micro_batch_mode(), spark, bootstrap_servers, dsn, view, stop))
     return reports
 
 

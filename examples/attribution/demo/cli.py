@@ -1,7 +1,7 @@
 """The command line of the demonstration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from examples.attribution.settings import Settings
 from examples.command_line import arguments_of
@@ -28,6 +28,11 @@ class DemoOptions(Settings):
                 f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but demo.json needs "
                 f"a run in each mode; use --publish with --compare and --trigger real-time"
             )
+
+    def in_micro_batch_mode(self) -> "DemoOptions":
+        """Return the options of the second run of a comparison: micro-batch mode, and separate topics."""
+        prefix = f"{self.topic_prefix}micro-batch."
+        return replace(self, trigger="micro-batch", compare=False, publish=False, topic_prefix=prefix)
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:

@@ -46,3 +46,11 @@ def test_publish_without_comparison_is_rejected(capsys: pytest.CaptureFixture[st
         parse(["--publish", *flags])
 
     assert "use --publish with --compare and --trigger real-time" in capsys.readouterr().err
+
+
+def test_second_run_of_a_published_comparison_uses_micro_batch_mode() -> None:
+    """The second run keeps all settings but the mode and the topics, and neither compares nor publishes again."""
+    options = parse(["--compare", "--publish", "--rate", "50", "--topic-prefix", "mine."])
+
+    second = DemoOptions(rate=50, trigger="micro-batch", topic_prefix="mine.micro-batch.")
+    assert second == options.in_micro_batch_mode()
