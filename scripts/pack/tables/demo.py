@@ -18,8 +18,8 @@ def sentence(root: Path, _: str) -> str:
     fast, slow = rows["real-time"], rows["micro-batch"]
     return (
         f"From an ad event to its result, two real-time queries take {_time(fast['p50_ms'])} at the median and "
-        f"{_time(fast['p99_ms'])} at p99.\nIn micro-batch mode, the same queries take {_time(slow['p50_ms'])} and "
-        f"{_time(slow['p99_ms'])} ([measured](#measured)).\n"
+        f"{_time(fast['p99_ms'])} at p99.\nIn micro-batch mode, the same queries take {_time(slow['p50_ms'])} "
+        f"at the median and {_time(slow['p99_ms'])} at p99 ([measured](#measured)).\n"
     )
 
 
@@ -32,7 +32,7 @@ def comparison(root: Path, _: str) -> str:
         f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, {known['memory_gib']} GiB, "
         f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker']}, "
         f"Java {known['java']}.\nLoad: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
-        f"{known['duration_seconds']:g} s of measurement.\nLatencies are in ms. They are measured from the append of "
+        f"{known['duration_seconds']:g} s of measurement.\nLatency is in ms, measured from the append of "
         f"the event in Kafka to the append of its result.\n"
     )
     latencies = table(
@@ -48,7 +48,10 @@ def comparison(root: Path, _: str) -> str:
         ("", "real-time mode", "micro-batch mode"),
         [
             (f"impressions delivered beyond a combined goal of {over['goal']:,}", *map(str, _both(over))),
-            ("CPU of all queries, broker and database, cores", *("-" if c is None else f"{c:.1f}" for c in _both(cpu))),
+            (
+                "CPU cores used by all queries, the broker and the database",
+                *("-" if c is None else f"{c:.1f}" for c in _both(cpu)),
+            ),
         ],
     )
     return f"{conditions}\n{latencies}\n{effects}"

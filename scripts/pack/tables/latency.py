@@ -170,7 +170,7 @@ def limits(root: Path, _: str) -> str:
         lines.append(
             f"With the {workload} workload, real-time mode sustains {rate:,g} records/s, and micro-batch mode "
             f"sustains {other_rate:,g} records/s.\nIf both modes run at the same fraction of their limits, "
-            f"p50 in micro-batch mode is {factor(min(slower))} to {factor(max(slower))} that in real-time mode.\n"
+            f"p50 in micro-batch mode is {_times(min(slower))} to {_times(max(slower))} times that in real-time mode.\n"
         )
     return "".join(lines)
 
@@ -197,7 +197,7 @@ def _cases(content: dict[str, Any], workload: str) -> list[dict[str, Any]]:
     cases = [case for case in content["cases"] if _is_baseline(case) or case["workload"] == workload]
     if not cases:
         known = sorted({case["workload"] for case in content["cases"]})
-        raise ValueError(f"workload {workload!r} was not measured; use one of {known}")
+        raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")
     return cases
 
 
@@ -215,6 +215,10 @@ def _is_baseline(case: dict[str, Any]) -> bool:
 
 def _engine(case: dict[str, Any]) -> str:
     return f"{case['engine']}{'' if case['arrivals'] == 'constant' else ', Poisson arrivals'}"
+
+
+def _times(ratio: float) -> str:
+    return factor(ratio).removesuffix("x")
 
 
 def _phase(value: float | None) -> str:

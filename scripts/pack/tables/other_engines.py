@@ -22,7 +22,7 @@ def other_engines(root: Path, workload: str) -> str:
     cases = [case for case in content["cases"] if case["workload"] in {"echo", workload}]
     if all(case["workload"] == "echo" for case in cases):
         known = sorted({case["workload"] for case in content["cases"]} - {"echo"})
-        raise ValueError(f"workload {workload!r} was not measured; use one of {known}")
+        raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")
     header = (f"{workload}: engine", "records/s", *PERCENTILES, "p50 / baseline")
     rows = [_row(case) for case in cases]
     missing = [

@@ -52,7 +52,7 @@ def test_table_shows_both_modes_and_their_ratios(root: Path) -> None:
     assert "| micro-batch mode, no pause between batches | 1,710 | 2,413 | 3,052 | 3,386 |" in text
     assert "| speed-up | 340x | 86x | 13x | 8.1x |" in text
     assert "| impressions delivered beyond a combined goal of 1,006 | 3 | 49 |" in text
-    assert "| CPU of all queries, broker and database, cores | 1.4 | - |" in text
+    assert "| CPU cores used by all queries, the broker and the database | 1.4 | - |" in text
     assert text.startswith(
         "Measured with `make demo COMPARE=1 PUBLISH=1` on 2026-11-23: 2 cores, 24 GiB, PySpark 4.3.0"
     )
@@ -63,7 +63,7 @@ def test_sentence_has_median_and_p99_of_both_modes(root: Path) -> None:
     text = sentence(root, "")
 
     assert "take 5 ms at the median and 227 ms at p99" in text
-    assert "take 1.7 s and 3.1 s ([measured](#measured))" in text
+    assert "take 1.7 s at the median and 3.1 s at p99 ([measured](#measured))" in text
 
 
 def test_changed_number_changes_the_table(root: Path) -> None:
