@@ -30,7 +30,7 @@ EXAMPLES = {
         "lint --format github src/": "annotate a pull request",
     },
     "install": {
-        "install": "install for every assistant on this machine",
+        "install": "install for each assistant on this machine",
         "install --to .claude/skills": "install into a project",
         "install --check": "exit with status 1 if an installed copy is stale",
     },

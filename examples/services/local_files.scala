@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.permission.FsPermission
 
 /**
  * The local file system without a separate process for each file. Without its native library, Hadoop starts a `chmod`
- * process for every file that it creates, and PySpark does not contain this library. Checkpoints create many files
+ * process for each file that it creates, and PySpark does not contain this library. Checkpoints create many files
  * between two batches.
  */
 class LocalFiles extends LocalFileSystem(new RawLocalFiles)

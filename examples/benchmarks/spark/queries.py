@@ -57,7 +57,7 @@ class SparkOptions:
     """Number of copies of the query. Each copy has its own checkpoint."""
     shuffle_partitions: int = 2
     slots: int = 8
-    """Number of task slots of the local master, which is the same for every mode."""
+    """Number of task slots of the local master, which is the same for each mode."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Session settings in addition to those of `examples.services.spark`."""
     source: Mapping[str, str] = field(default_factory=dict)

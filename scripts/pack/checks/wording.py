@@ -1,7 +1,8 @@
 """
 Find words banned by the house style in page text, and in docstrings, comments and strings of Python files.
 
-`wording.json` lists the words as regular expressions, each with its replacement. Code in pages is not checked.
+`wording.json` lists the words as regular expressions, each with its replacement; `_` stands for white space.
+Code in pages is not checked.
 """
 
 import io
@@ -66,4 +67,4 @@ def _texts(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{pattern.replace(' ', GAP)})\b", re.IGNORECASE)
+    return re.compile(rf"\b(?:{pattern.replace('_', GAP)})\b", re.IGNORECASE)

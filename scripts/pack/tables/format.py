@@ -1,4 +1,4 @@
-"""Format numbers, conditions and Markdown tables for every generated benchmark table."""
+"""Format numbers, conditions and Markdown tables for each generated benchmark table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
