@@ -128,10 +128,10 @@ def _comments(code: str) -> list[tuple[int, str, bool]]:
 
 def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
     """
-    Return the line numbers of code that comments mark as wrong, usually from above.
+    Return the line numbers of code that comments mark as wrong; most of these comments are above the code.
 
-    A comment covers the rest of its paragraph.
-    In an excerpt, a comment covers all lines up to the next comment that marks code as correct.
+    Such a comment covers the code below it up to the next blank line.
+    In an excerpt, such a comment covers all lines up to the next comment that marks code as correct.
     """
     marked: set[int] = set()
     rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]

@@ -1,4 +1,4 @@
-"""Rules for claims that confuse real-time mode with other modes, or that restrict when to use it."""
+"""Rules for claims that confuse real-time mode with other modes, or that wrongly restrict its use."""
 
 import re
 from collections.abc import Iterator

@@ -48,7 +48,7 @@ class Sentence:
         """
         Whether the sentence is about real-time mode.
 
-        If the sentence has no topic, the nearest heading that has a topic decides.
+        If the sentence names no topic, the nearest heading that names a topic decides.
         """
         for text in (self.text, *reversed(self.headings)):
             if TOPIC.search(text):

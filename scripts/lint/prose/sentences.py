@@ -78,7 +78,7 @@ def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
 
 
 def is_counterexample(text: str, titles: list[tuple[str, ...]], fence: markdown.Fence) -> bool:
-    """Return whether its options, its headings or an adjacent sentence mark a fence as a counterexample."""
+    """Return whether a fence is marked as a counterexample by its options, its headings or an adjacent sentence."""
     if "raises" in fence.options:
         return True
     if "requires" in fence.options or "excerpt" in fence.options:
@@ -87,7 +87,7 @@ def is_counterexample(text: str, titles: list[tuple[str, ...]], fence: markdown.
     first = END.split(after.strip())[0]
     if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
         return True
-    # If a page declares `raises` for its failing fences, every other fence is advice, even below an error name.
+    # If a page declares `raises` for its failing fences, every other fence is advice, even below an error's name.
     above = () if '{raises="' in text else titles[fence.line - 1]
     return is_wrong_place(above, lead_in(text, fence.line))
 
@@ -112,7 +112,7 @@ def lead_in(text: str, line: int) -> str:
 
 
 def sentences(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield the table rows, and the sentences of all other text except headings and fences."""
+    """Yield each table row, and each sentence of the remaining text except headings and fences."""
     tables = markdown.tables(text)
     for table in tables:
         yield from _rows(table, titles)
@@ -143,7 +143,7 @@ def _rows(table: markdown.Table, titles: list[tuple[str, ...]]) -> Iterator[Sent
 
 
 def comments(text: str, titles: list[tuple[str, ...]]) -> Iterator[Sentence]:
-    """Yield the comments in Python fences, because comments can make claims like prose."""
+    """Yield the comments in Python fences, because comments can make claims just as prose can."""
     for fence in markdown.fences(text):
         above = (*titles[fence.line - 1], *(["real-time mode"] if "realTime=" in fence.code else []))
         if not fence.is_python or is_counterexample(text, titles, fence):

@@ -21,7 +21,7 @@ class Cluster:
     line: int = 1
     has_flag: bool = False
     is_real_time: bool = False
-    """Whether the flag, or a name such as that of the cluster or job, indicates real-time mode."""
+    """Whether the flag or a name, such as the cluster's or the job's name, indicates real-time mode."""
 
 
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")

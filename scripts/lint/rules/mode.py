@@ -17,7 +17,7 @@ def async_trigger(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking together with `availableNow` or `once`.
 
-    Why: Queries with `availableNow` or `once` must commit before they end, so start() refuses asynchronous tracking.
+    Why: A query with either trigger must commit before it ends, so start() refuses asynchronous progress tracking.
 
     Example:
         writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
@@ -55,9 +55,9 @@ def async_state(module: Module) -> Iterator[Problem]:
 @MODE_RULES.add("async-interval")
 def async_interval(module: Module) -> Iterator[Problem]:
     """
-    Checks for the checkpoint interval option of asynchronous progress tracking, which the real-time trigger sets.
+    Checks for real-time queries that set `asyncProgressTrackingCheckpointIntervalMs` to a value other than 0.
 
-    Why: Values other than 0 fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
+    Why: The trigger sets this interval. Other values fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
 
     Example:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
@@ -78,7 +78,7 @@ def async_interval(module: Module) -> Iterator[Problem]:
 @MODE_RULES.add("continuous-operator", OSS_ONLY)
 def continuous_operator(module: Module) -> Iterator[Problem]:
     """
-    Checks for aggregation, deduplication, `repartition`, joins and the current time in continuous mode.
+    Checks for aggregation, deduplication, `repartition`, joins and current-time functions in continuous mode.
 
     Why: Continuous mode supports only map and filter operations, so start() fails.
 
@@ -107,7 +107,7 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
     """
     Checks for imports of `ForeachWriter`, which exists only in Scala and Java.
 
-    Why: The import fails. In Python, `foreach` takes any object with `process` and optionally `open` and `close`.
+    Why: The import fails. In Python, `foreach` takes an object with `process`; `open` and `close` are optional.
 
     Example:
         from pyspark.sql.streaming import ForeachWriter
@@ -126,7 +126,7 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
     """
     Checks for `current_timestamp()` in latency calculations of real-time queries.
 
-    Why: `current_timestamp()` is constant during a batch, so by default its value is up to five minutes old.
+    Why: `current_timestamp()` is constant during a batch, so with the default interval it can be five minutes old.
 
     Example:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))

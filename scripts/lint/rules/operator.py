@@ -13,9 +13,9 @@ INNER_JOINS = {"inner", "cross"}
 @OPERATOR_RULES.add("stream-join")
 def stream_join(module: Module) -> Iterator[Problem]:
     """
-    Checks for joins of two streams; on Databricks, only for joins other than inner joins.
+    Checks for joins of two streams. On Databricks, the rule reports only joins that are not inner joins.
 
-    Why: Open-source Spark refuses all stream-stream joins. Databricks 18 LTS, if configured, supports only inner joins.
+    Why: Open-source Spark refuses all stream-stream joins. Databricks 18 LTS supports only inner joins, if configured.
 
     Example:
         events.join(events_2, "key")

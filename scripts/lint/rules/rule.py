@@ -27,10 +27,10 @@ class Problem:
     engine: tuple[str, ...] = ()
     severity: str = ""
     lines: frozenset[int] = frozenset()
-    """The line numbers of the query; a counterexample comment on any of these lines suppresses the problem."""
+    """The query's line numbers; a comment that marks one of these lines as a counterexample suppresses the problem."""
 
     def at(self, line: int) -> Problem:
-        """Return the problem with another line number, and without the line numbers of the query."""
+        """Return a copy of the problem with another line number, and without the query's line numbers."""
         return replace(self, line=line, lines=frozenset())
 
 
@@ -63,7 +63,7 @@ class Module:
 
 
 def as_text(value: Value | None) -> str | None:
-    """Return a constant option value as the text that Spark reads, or None if the value is uncertain."""
+    """Return a constant option value as the text that Spark reads, or None if the value is not known."""
     constants = known(value)
     if len(constants) != 1:
         return None
@@ -112,7 +112,7 @@ class Rule:
 
     def section(self) -> str:
         """Return the rule's section in `references/lint_rules.md`: three lines and a blank line."""
-        forms = f"Wrong: {_code(self.example)}. Right: {_code(self.use_instead)}"
+        forms = f"Wrong: {_code(self.example.removesuffix('.'))}. Right: {_code(self.use_instead.removesuffix('.'))}"
         facts = f"{self.severity} on {' and '.join(self.engines)}; source: {self.source}"
         return f"## {self.id}\n{self.what} {self.why}\n{forms} ({facts})\n"
 

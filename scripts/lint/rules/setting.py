@@ -63,7 +63,7 @@ def setting(module: Module) -> Iterator[Problem]:
     """
     Checks for session settings that prevent open-source Spark from starting a real-time query.
 
-    Why: start() fails unless RocksDB stores the state with checkpoint format 2 and repartition does not sort.
+    Why: start() fails unless RocksDB stores the state, the checkpoint format is 2, and `repartition` does not sort.
 
     Example:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")

@@ -33,7 +33,7 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     """
     Checks for `dropDuplicatesWithinWatermark` in real-time queries.
 
-    Why: Open-source Spark 4.3 refuses this method, and the Databricks documentation is contradictory.
+    Why: Open-source Spark 4.3 refuses this method. Databricks pages disagree on whether Databricks supports it.
 
     Example:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
@@ -57,7 +57,7 @@ def legacy_state(module: Module) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
-    Why: These operators sort their input, which never ends, so they fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: These operators sort their input, but a stream never ends. They fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.groupBy("key")
@@ -78,7 +78,7 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
     """
     Checks for `transformWithState` with `timeMode="EventTime"` in real-time queries on Databricks.
 
-    Why: Databricks has no event-time timers in real-time mode. Open-source Spark has such timers only in Scala.
+    Why: Databricks has no event-time timers in real-time mode. Open-source Spark has these timers only in Scala.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
@@ -119,7 +119,7 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: Open-source Spark refuses these methods, and the Databricks documentation is contradictory.
+    Why: Open-source Spark refuses these methods. Databricks pages disagree on whether Databricks supports them.
 
     Example:
         events.mapInPandas(lambda frames: frames, "key binary, value binary")

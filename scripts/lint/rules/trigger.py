@@ -18,7 +18,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
     """
     Checks for `realTime` values that are not duration strings: booleans, numbers, `None`, empty strings, objects.
 
-    Why: PySpark accepts only a non-empty string and raises VALUE_NOT_NON_EMPTY_STR or ONLY_ALLOW_SINGLE_TRIGGER.
+    Why: PySpark requires a non-empty string. Other values raise VALUE_NOT_NON_EMPTY_STR or ONLY_ALLOW_SINGLE_TRIGGER.
 
     Example:
         writer.trigger(realTime=True).start()
@@ -44,7 +44,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     """
     Checks for triggers in a form that PySpark does not support: Scala objects, misspelled keywords, writer options.
 
-    Why: PySpark has only the keyword `realTime`. Other forms fail or run the query in micro-batch mode.
+    Why: In PySpark, only the keyword `realTime` selects real-time mode. Other forms fail or select micro-batch mode.
 
     Example:
         writer.trigger(real_time="5 minutes").start()
