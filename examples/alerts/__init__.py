@@ -1,1 +1,1 @@
-"""Small operational jobs from Kafka to Kafka, one file per job. Their rows are not processed by Python code."""
+"""Small operational jobs from Kafka to Kafka, one file per job. No Python code processes their rows."""

@@ -21,7 +21,7 @@ ALARMS = StructType(
         StructField("severity", StringType()),
     ]
 )
-"""One alarm. `raised_ts` is the device's time in UTC milliseconds."""
+"""One alarm. `raised_ts` is the time of the alarm by the device's clock, in UTC milliseconds."""
 
 MINUTE_MS = 60_000
 REPEAT_MS = 10 * MINUTE_MS
@@ -31,7 +31,7 @@ LATENESS_MS = 15 * MINUTE_MS
 SKEW_MS = 5 * MINUTE_MS
 """An alarm is rejected as `future` if its `raised_ts` is later than its append time by more than this."""
 CATCH_UP_MS = 60 * MINUTE_MS
-"""Maximum lag between partitions after a stop. With more lag, the watermark can drop unread records."""
+"""Maximum lag between two partitions after a stop. If the lag is longer, the watermark can drop unread records."""
 DELAY_MS = REPEAT_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
 """Delay of the watermark behind the newest event time, so that the watermark drops no row that passed the checks."""
 
@@ -45,7 +45,8 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
         "future": raised > appended + SKEW_MS,
     }
     rejected = F.col("reason").isNotNull()
-    # A rejected row must never count as a repeat, so its source position replaces device and code.
+    # A rejected row must never count as a repeat, so its source position takes the place of device and code in
+    # `dropDuplicates`.
     identity = F.when(rejected, F.col("src")).otherwise(F.concat_ws("|", "record.device_id", "record.code"))
     window_start = F.when(rejected, appended).otherwise(raised - raised % REPEAT_MS)
     firsts = (

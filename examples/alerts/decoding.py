@@ -20,9 +20,9 @@ def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column])
     """
     Add the columns `record`, `src` and `reason` to Kafka source rows.
 
-    `record` holds the fields of `schema`, and `src` holds the source position. `reason` is null for a valid row.
-    A valid row is a JSON object whose strings and numbers match `schema`. All numbers are from 0 to `MAX_NUMBER`, all
-    fields that are not nullable are set, and no condition in `checks` is true. `checks` maps reasons to conditions.
+    `record` holds the fields of `schema`, and `src` holds the source position. `reason` is null for a valid row. A
+    valid row is a JSON object whose strings and numbers match `schema`. Its numbers are from 0 to `MAX_NUMBER`, its
+    fields that are not nullable are all set, and no condition in `checks` is true. `checks` maps reasons to conditions.
     """
     return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, checks)))
 

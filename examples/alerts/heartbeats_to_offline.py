@@ -2,7 +2,7 @@
 Raise an alarm within 100 ms when a device is silent for a second, and clear the alarm when the device returns.
 
 Real-time mode of OSS 4.3.0 supports timers only in Scala, so the rule is in `heartbeats_to_offline.scala`. A due timer
-fires when the next row of its state partition arrives, so ticks provide a row every 20 ms.
+fires when the next row of its state partition arrives, so ticks provide such a row every 20 ms.
 """
 
 from pathlib import Path
@@ -21,10 +21,10 @@ HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
 )
 """
-One heartbeat. `beat_ts` is the device's time in UTC milliseconds, and increases with each new heartbeat.
+One heartbeat. `beat_ts` is the time by the device's clock in UTC milliseconds, and increases with each new heartbeat.
 
-`beat_ts` only distinguishes new heartbeats from repeats. Silence is measured from the append time, because a device's
-clock can be wrong.
+`beat_ts` only distinguishes new heartbeats from repeats. Silence is measured from the append time of the last
+heartbeat, because a device's clock can be wrong.
 """
 
 OFFLINE = StructType(
@@ -38,19 +38,23 @@ OFFLINE = StructType(
     ]
 )
 """
-One change: `offline` raises an alarm, `online` clears the alarm, and `forgotten` ends an alarm that was not cleared.
+One status change: `offline` raises an alarm, `online` clears it, and `forgotten` ends an alarm that was not cleared.
 
-All changes of one alarm, including duplicates after a restart, have the same `alarm_id`. `emitted_ts` is the
-processor's time.
+All changes of one alarm, including duplicates after a restart, have the same `alarm_id`. `emitted_ts` is the processing
+time at which the change was emitted.
 """
 
 SILENCE_MS = 1_000
-"""A device is offline after a silence longer than this. A heartbeat older than this at its append time is `late`."""
+"""
+A device is offline after a silence longer than this.
+
+A heartbeat older than this when appended is rejected as `late`.
+"""
 SKEW_MS = 1_000
 """
 A heartbeat is rejected as `future` if its `beat_ts` is later than its append time by more than this.
 
-Otherwise the later heartbeats of this device would look like repeats.
+If such a heartbeat were accepted, later heartbeats of this device with a correct time would look like repeats.
 """
 READING_MS = 20
 """Tolerated delay between the broker and the processor. A longer delay counts as silence."""

@@ -22,7 +22,7 @@ class HeartbeatsToOffline(silenceMs: Int, readingMs: Int, forgetMs: Int)
   @transient private var startedTs: Long = _
 
   override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
-    // This TTL is only a safety net, because the timer for `forgotten` clears the state long before.
+    // This TTL is only a safety net, because the timer for `forgotten` clears the state long before this TTL ends.
     seen = getHandle.getValueState("seen", Encoders.product[Seen], TTLConfig(Duration.ofMillis(2L * forgetMs)))
     startedTs = System.currentTimeMillis()
   }

@@ -35,14 +35,15 @@ The header `src` of an alert is the source position of its log line.
 """
 
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
-# The patterns for cards and IBANs are lookaheads, so a number directly before a card number or IBAN cannot hide it.
+# The patterns for cards and IBANs are lookaheads, so digits directly before a card number or an IBAN cannot hide the
+# match.
 CARD = (
     r"(?<![0-9])(?=((?:[2-6][0-9]{12,18}|[2-6][0-9]{3}([ -])[0-9]{4}\2[0-9]{4}\2[0-9]{1,7}"
     r"|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})(?![0-9])))"
 )
 IBAN = r"(?<![A-Za-z0-9])(?=([A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])))"
 
-# Alerts contain the name of the service, so a name that could contain a personal number is rejected.
+# Alerts contain the name of the service, so a record is rejected if this name could contain a personal number.
 SERVICE = r"\A(?!.*[0-9]{4})[a-z][a-z0-9-]{0,31}\z"
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 MAX_LEAKS = 100

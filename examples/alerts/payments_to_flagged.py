@@ -24,7 +24,11 @@ PAYMENTS = StructType(
 """One payment. `card` is a token, never a card number."""
 
 RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
-"""The value of one rule; the key is the country. If a rule is unreadable or has no limit, it passes no payment."""
+"""
+The value of one rule record, whose key is the country.
+
+If a rule is unreadable or has no limit, it passes no payment.
+"""
 
 FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
 """A flagged payment. `flags` contains the names of the flags, joined by commas."""

@@ -24,8 +24,8 @@ def ticking(options: Options) -> Iterator[None]:
     """
     Write ticks in a thread until the block ends. Create the topic with one partition if it does not exist.
 
-    Kafka retains ticks as long as other records, because a query cannot continue from deleted ticks. A week of ticks
-    takes about 2 GB.
+    Kafka retains ticks as long as other records, because a query cannot continue from an offset whose ticks were
+    deleted. A week of ticks takes about 2 GB.
     """
     topic = options.topic_prefix + TICKS_TOPIC
     ensure_topics(options.bootstrap_servers, [topic], partitions=1)

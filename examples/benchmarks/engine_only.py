@@ -70,7 +70,7 @@ def _measure(options: Options) -> int:
 
 
 def run_problems(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a list of problems that make any of the runs invalid."""
+    """Return the problems that make runs invalid."""
     return [
         f"run {number} ({run['engine']}): {run['missing']} records have no statistic, and "
         f"{run['wrong']} statistics are wrong"

@@ -75,7 +75,7 @@ class Alarms:
 
 
 def offline_lateness(job_options: JobOptions, options: Options) -> Alarms:
-    """Send heartbeats with silences at different times per device, and compare alarms with heartbeats' append times."""
+    """Send heartbeats with staggered silences, and compare the alarms with the append times of the heartbeats."""
     with ExitStack() as stack:
         spark = build_session("offline-lateness", slots=job_options.slots)
         stack.callback(spark.stop)

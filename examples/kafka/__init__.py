@@ -1,1 +1,1 @@
-"""Kafka clients that do not use Spark: create topics, and read topics to their ends."""
+"""Create Kafka topics, and read topics to the end, without Spark."""

@@ -1,4 +1,4 @@
-"""Read Kafka topics from their start to their end without Spark, with settings shared by all such clients."""
+"""Read whole Kafka topics without Spark, and define settings shared by all Kafka clients that do not use Spark."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,12 +7,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from examples.realtime.queries import wait_until
 
 CLIENT = {
-    # By default, each connection would log ten refused attempts per second during an outage.
+    # By default, a client logs ten refused attempts per second for each of its connections during an outage.
     "reconnect.backoff.ms": 1_000
 }
 """Settings shared by all Kafka clients that do not use Spark."""
 CONSUMER = CLIENT | {
-    # The client library requires a group id. These consumers assign partitions and store offsets themselves.
+    # The client library requires a group id, although these consumers assign partitions and store offsets themselves.
     "group.id": "examples",
     "enable.auto.commit": False,
 }
@@ -41,7 +41,7 @@ def is_record(message: Message) -> bool:
 
 
 def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[tuple[str, int], int]:
-    """Return the end offset of each partition by topic and partition number, or 0 if the partition is empty."""
+    """Return the end offset of each partition (0 if it is empty), keyed by topic and partition number."""
     ends = {}
     for partition in partitions:
         low, high = consumer.get_watermark_offsets(partition, timeout=REQUEST_TIMEOUT_SECONDS)
@@ -50,7 +50,7 @@ def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
 
 
 def is_at_end(consumer: Consumer) -> bool:
-    """Return whether the consumer has read all its partitions to their current ends."""
+    """Return whether the consumer has read each of its partitions up to the current end."""
     partitions = consumer.assignment()
     ends = end_offsets(consumer, partitions)
     # A position is negative until the first record of its partition has been read.
@@ -61,7 +61,7 @@ def read_topic(
     bootstrap_servers: str, *topics: str, min_records: int = 0, deadline_seconds: float = 60
 ) -> list[Message]:
     """
-    Wait until `topics` contain `min_records`, and return all records from their start to their current ends.
+    Wait until `topics` together contain at least `min_records` records, and return all records of these topics.
 
     Records of the same partition are in order. Raises TimeoutError after the deadline.
     """

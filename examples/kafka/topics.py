@@ -12,9 +12,14 @@ TIMEOUT_SECONDS = 30
 LIST_TIMEOUT_SECONDS = 10
 CLOCK = "message.timestamp.type"
 APPEND_TIME = {CLOCK: "LogAppendTime"}
-"""The broker sets the time of a record when it appends the record. Latencies are differences between such times."""
+"""
+The broker sets the time of a record when it appends the record.
+
+Latencies are differences between these append times.
+"""
 REJECT_TOPIC = APPEND_TIME | {
-    # A rejected record contains the raw value of its source record and headers, so it is larger than that record.
+    # A rejected record contains the raw value of its source record and additional headers, so it is larger than the
+    # source record.
     "max.message.bytes": str(2 * MAX_RAW_BYTES)
 }
 """Configuration of a reject topic."""
@@ -26,9 +31,9 @@ def ensure_topics(
     """
     Create the topics that are missing, and return the number of partitions of each of `topics`.
 
-    A new topic gets `partitions` partitions and the configuration that `confs` contains for the topic, or else
-    `APPEND_TIME`. Create topics before a query starts. If a target topic is missing, the Kafka sink waits 60 s and then
-    fails (OSS 4.3.0, client default).
+    A new topic gets `partitions` partitions and its configuration from `confs`, or `APPEND_TIME` if `confs` does not
+    contain the topic. Create topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0
+    waits 60 s, the default of the Kafka client, and then fails.
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)

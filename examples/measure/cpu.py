@@ -144,7 +144,7 @@ def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSampl
 
 
 def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
-    """Yield each running process and its descendants, once each."""
+    """Yield the running processes of `pids` and their descendants, each process once."""
     seen = set[int]()
     for pid in pids:
         try:

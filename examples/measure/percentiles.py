@@ -1,8 +1,8 @@
 """
 Percentiles by nearest rank: every result is a measured value, never an interpolation or an average.
 
-In real-time mode, few records wait at a batch boundary. An approximation or an average would hide the latencies of
-these records.
+In real-time mode, only a few records wait at a batch boundary. An approximation or an average would hide the latencies
+of these records.
 """
 
 import math

@@ -21,15 +21,17 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
     Add three columns to Kafka source rows.
 
-    Column `name` holds the fields of `schema` and the field `corrupt`. Column `json_pair` holds the parsed text for
-    `reasons_of_form` and `type_of`. Column `src` holds the position of the record as `topic:partition:offset`.
+    Column `name` holds the fields of `schema` and the field `corrupt`. Column `json_pair` holds the text, parsed as a
+    variant, for `reasons_of_form` and `type_of`. Column `src` holds the position of the record as
+    `topic:partition:offset`.
     """
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
     return (
         records.withColumn(name, F.from_json(text, lenient, LENIENT))
-        # from_json accepts trailing text, repeated fields and a number in place of a string. So the text is also parsed
-        # as a variant, as the first of two array elements. An object with trailing text is not one array element.
+        # `from_json` accepts trailing text, repeated fields and numbers in place of strings. Therefore, the text is
+        # also parsed as a variant, as the first element of an array with two elements. An object with trailing text is
+        # not a single array element, so the trailing text is detected.
         .withColumn("json_pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(',"end"]'))))
         .withColumn("src", F.concat_ws(":", "topic", "partition", F.lpad(F.col("offset").cast("string"), 12, "0")))
     )
@@ -37,7 +39,7 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
     """
-    Return the reasons to reject a record that is not a JSON object of the schema, each with its condition.
+    Return the reasons for rejecting a record that is not a JSON object of the schema, mapped to their conditions.
 
     `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
     """
@@ -75,7 +77,7 @@ def route(
 
     Rows without a reason get `key`, `value`, `kept_headers` and `topic`. Rows with a reason go to the topic `rejects`
     with their raw key and value. The headers `reason`, `src` and `bytes` of a rejected row hold the reason, the
-    position in the source topic and the original length in bytes.
+    position in the source topic and the length of the original value in bytes.
     """
     is_rejected = F.col("reason").isNotNull()
     return decoded.select(

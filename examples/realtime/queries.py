@@ -83,7 +83,7 @@ def stop_on_interrupt(stop: threading.Event) -> None:
     """
     Set `stop` on the first Ctrl-C or SIGTERM, and raise KeyboardInterrupt on the second.
 
-    PySpark's SIGINT handler cancels running jobs, so queries would fail instead of stopping.
+    With PySpark's own SIGINT handler, Ctrl-C would cancel the running jobs, so queries would fail instead of stopping.
     """
 
     def handle(_number: int, _frame: FrameType | None) -> None:

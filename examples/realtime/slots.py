@@ -64,7 +64,7 @@ def slots_total(spark: SparkSession) -> int:
 
 
 def slots_free(spark: SparkSession) -> int:
-    """Return the number of task slots that no running task and no active query of this session uses."""
+    """Return the number of task slots used neither by a running task nor by an active query of this session."""
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage_id) for stage_id in tracker.getActiveStageIds()]
     running = sum(stage.numActiveTasks for stage in stages if stage)
@@ -82,7 +82,7 @@ def _exchange_partitions(plan: str) -> int:
     for line in plan.splitlines():
         indent = len(line) - len(line.lstrip(" :+-"))
         if broadcast_indent is not None and indent > broadcast_indent:
-            continue  # The static side of a join runs before the stream.
+            continue  # The static side of a join runs before the stream, so it needs no further task slots.
         exchange = EXCHANGE.match(line)
         broadcast_indent = indent if exchange and exchange["node"] == "BroadcastExchange" else None
         if exchange and exchange["node"] == "Exchange":

@@ -1,8 +1,8 @@
 """
-Run short, empty batches of a query before traffic arrives, so the JVM compiles the code of the batch boundary.
+Run short, empty batches of a query before traffic arrives, so the JVM compiles the code that runs at batch boundaries.
 
-A query runs the code of a batch boundary once per trigger interval. In a new JVM, about the first hundred boundaries
-are slow. In production, a hundred trigger intervals take hours.
+A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow. In
+production, a hundred trigger intervals take hours, so the boundaries would stay slow for hours.
 """
 
 import shutil
@@ -43,7 +43,7 @@ def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: P
         )
     finally:
         spark.conf.set(MIN_INTERVAL_CONF, before)
-        # Stop the queries first, because a running task would write into the folder again.
+        # Stop the queries before the folder is deleted, because a running task would write into the folder again.
         stop_completely(spark, *queries)
         shutil.rmtree(folder)
 

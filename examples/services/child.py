@@ -1,7 +1,8 @@
 """
 Start servers as child processes that always end with this process, and wait until they are ready.
 
-A real-time query can take minutes to report a missing broker, so callers wait for the servers before a query starts.
+A real-time query can take minutes to report a missing broker, so callers wait until the servers are ready before they
+start a query.
 """
 
 import random
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-# Below the ephemeral port range. Otherwise a client that reconnects to a stopped server could be assigned the server's
-# own port, and the server could not restart.
+# These ports are below the ephemeral port range. Otherwise, a client that reconnects to a stopped server could be
+# assigned the server's own port, and the server could not restart.
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# This timeout exceeds the supervisor's waits for the child and then for the child's descendants.
+# This timeout exceeds the total time that the supervisor waits, first for the child and then for its descendants.
 STOP_TIMEOUT_SECONDS = GRACE_SECONDS + 15.0
 TAIL_LINES = 20
 
@@ -93,7 +94,7 @@ def start_child(
     run_as: tuple[int, int] | None = None,
 ) -> Child:
     """
-    Start `command` in the folder of its log. The command ends with this process, even if this process is killed.
+    Start `command` in the folder of its log. The command ends when this process ends, even if this process is killed.
 
     After `stop_signal`, the command has `grace_seconds` to end before it is killed.
     `run_as` contains a user id and a group id, for servers that refuse to run as root.

@@ -67,7 +67,7 @@ def _start(name: str, folder: Path, *arguments: str) -> Child:
 @contextmanager
 def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
     """
-    Start a cluster, yield the URL of its master after all workers have registered, and stop it when the block ends.
+    Start a cluster, yield its master's URL after all workers have registered, and stop it when the `with` block ends.
 
     Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
     Executors run Python workers with this interpreter. Jars that are not part of Spark belong in `spark.jars`.

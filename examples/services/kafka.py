@@ -63,7 +63,7 @@ class LocalKafka(LocalServer):
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
-        """Start the broker and wait until it responds; raise RuntimeError with the last lines of its log otherwise."""
+        """Start the broker and wait until it responds; if it does not, raise RuntimeError with the end of its log."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)

@@ -1,4 +1,4 @@
-"""Start a local server with its own data folder, and remove both when a block ends."""
+"""Start a local server with its own data folder, and remove the server and its data when a `with` block ends."""
 
 import shutil
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ class LocalServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Wait until the server accepts connections; raise RuntimeError with the last lines of its log otherwise."""
+        """Wait until the server accepts connections; if it does not, raise RuntimeError with the end of its log."""
 
     def stop(self) -> None:
         """Shut the server down cleanly; do nothing if it is not running."""

@@ -1,8 +1,8 @@
 """
-Download the jars of the Kafka broker and of Spark's Kafka connector, with the copy of Ivy in PySpark.
+Download the jars of the Kafka broker and of Spark's Kafka connector, with the copy of Ivy that PySpark contains.
 
-The files in `ivy/` pin exact versions. If the connector of Spark's own version is not available, the examples use a
-tested older set of jars.
+The files in `ivy/` pin exact versions. If the connector for the installed version of Spark is not available, the
+examples use an older, tested set of jars.
 """
 
 import os
@@ -116,10 +116,10 @@ def broker_version() -> str:
 
 def connector() -> Connector:
     """
-    Return the Kafka connector of Spark's own version, or the tested fallback if that version cannot be downloaded.
+    Return the connector for the installed version of Spark, or the tested fallback if it cannot be downloaded.
 
-    The choice is permanent, because the preferred connector is not tried again after the fallback is in the cache.
-    Raises RuntimeError if neither connector is cached or downloadable.
+    The choice is permanent: after the fallback is in the cache, the preferred connector is not tried again. Raises
+    RuntimeError if neither connector is cached or downloadable.
     """
     preferred, fallback = IVY_DIR / "connector.xml", IVY_DIR / "connector_fallback.xml"
     fallback_name = _folder_name(preferred, fallback)

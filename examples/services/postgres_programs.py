@@ -34,7 +34,7 @@ def clean_environment() -> dict[str, str]:
 
 def accessible_programs(folder: Path) -> Path:
     """
-    Return the folder that contains `bin`: the folder in the package, or for root a copy of it in `folder`.
+    Return the folder that contains `bin`: the folder in the package, or, for root, a copy in `folder`.
 
     The copy and `folder` then belong to the user of the server. A copy is necessary because the package's folder may be
     accessible to root only, and its permissions must not change. Raises RuntimeError if the package is not installed or

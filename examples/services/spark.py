@@ -13,20 +13,24 @@ from examples.services.scala import compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-# By default, the JVM only interprets methods above 8,000 bytes of bytecode. The generated decoder code is larger.
+# By default, the JVM only interprets methods with more than 8,000 bytes of bytecode and never compiles them. The
+# methods that Spark generates for the decoder are larger.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
-# This file system does not run `chmod`. Otherwise, each checkpoint file starts a process, which lengthens the pause.
+# This file system creates files without a `chmod` process. By default, each new checkpoint file starts such a process,
+# which lengthens the pause between batches.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 CONFS = {
-    # Spark sends a partly filled shuffle buffer after this many milliseconds. The default of 50 is the minimum latency
-    # of every stateful query. Spark reads the value when the context starts.
+    # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, the latency of
+    # every stateful query is at least 50 ms. Spark reads the value when the context starts.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
-    # This halves the pause between batches on a local disk. On HDFS or an object store, omit this setting and measure.
+    # This setting halves the pause between batches on a local disk. On HDFS or an object store, omit it and measure the
+    # pause.
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILE_MANAGER,
-    # Real-time mode requires the first two settings, and the third is recommended. Micro-batch queries use the same
-    # settings, because real-time mode cannot continue from a checkpoint that was written with the defaults.
+    # Real-time mode requires the first two of the following three settings, and the third is recommended. Micro-batch
+    # queries use the same three settings, because real-time mode cannot continue from a checkpoint that was written
+    # with the defaults.
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE_PROVIDER,
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -64,7 +68,7 @@ def build_session(
     session_confs = {
         **CONFS,
         "spark.jars": ",".join(str(jar) for jar in connector().jars),
-        # With the default of 200, each shuffle needs 200 slots.
+        # With the default of 200, each shuffle needs 200 task slots.
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         **({} if master else _local_files()),
         **({"spark.driver.host": "127.0.0.1"} if "local" in url or "127.0.0.1" in url else {}),

@@ -23,7 +23,11 @@ Batch = dict[Key, BufferedRow]
 
 
 class RowBuffer:
-    """A bounded buffer between a thread that adds rows and a thread that waits for due batches. Both take batches."""
+    """
+    A bounded buffer between a thread that adds rows and a thread that waits for due batches.
+
+    Both threads can take batches.
+    """
 
     def __init__(
         self, max_rows: int, linger_seconds: float, max_pending: int, patience_seconds: float, metrics: Metrics
@@ -38,7 +42,8 @@ class RowBuffer:
         self._taken: Batch = {}
         self._is_closed = False
         self._failure: BaseException | None = None
-        # `put` acquires the lock for each row. Acquiring the lock directly is faster than through the condition.
+        # `put` acquires the lock for each row. Acquiring the lock directly is faster than acquiring it through the
+        # condition.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
@@ -75,7 +80,7 @@ class RowBuffer:
             return True
 
     def take(self) -> Batch:
-        """Return a batch of the oldest rows, even if it is not due; return the same batch again until `acknowledge`."""
+        """Return a batch of the oldest rows, even if not due; repeat the same batch until `acknowledge` is called."""
         with self._lock:
             self._raise_failure()
             if not self._taken:

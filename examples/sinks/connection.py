@@ -49,8 +49,8 @@ class BatchConnection:
         """
         Write one batch, wait until the server has acknowledged the commit, and return the number of changed rows.
 
-        An attempt whose reply was lost is also repeated. If the first attempt was committed, the table already contains
-        its rows in the same versions, so the repeated attempt changes nothing.
+        An attempt whose reply was lost is also repeated. If the server committed that attempt, the table already
+        contains its rows with the same versions, so the repetition changes nothing.
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0
@@ -88,7 +88,8 @@ class BatchConnection:
     def _attempt(self, parameters: list[list[Any]]) -> int:
         connection, connected = self._connected()
         with self._watchdog.watching(connected):
-            # The watchdog already watches the socket, so `abandon` either ends the statement or prevents it.
+            # The watchdog already watches the socket. If `abandon` was called before this check, the check prevents the
+            # statement; if `abandon` is called later, the watchdog ends the statement.
             if self._is_abandoned.is_set():
                 raise psycopg.OperationalError(f"sink {self.application_name!r} was closed before its flush finished")
             try:
@@ -99,7 +100,7 @@ class BatchConnection:
     def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
         if self._connection is None or self._socket is None:
             self._connection = psycopg.connect(**self._options())
-            # By default, psycopg chooses the type of an integer parameter by its largest value, and the server would
+            # By default, psycopg chooses the type of an integer parameter by its largest value. The server would then
             # prepare each combination of types separately.
             self._connection.adapters.register_dumper(int, Int8BinaryDumper)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
@@ -114,7 +115,8 @@ class BatchConnection:
             raise psycopg.OperationalError(
                 f"cannot connect sink {self.application_name!r}: its `connect` function failed"
             ) from error
-        # The server times out before the watchdog does, so the watchdog handles only replies that the network lost.
+        # The statement timeout of the server is shorter than the watchdog's timeout, so the watchdog handles only
+        # replies that the network lost.
         statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
         lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
         return {

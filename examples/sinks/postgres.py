@@ -46,7 +46,11 @@ class PostgresUpsertSink:
     linger_ms: float = 2
     """Maximum time that a row waits for more rows before it is flushed."""
     max_pending: int = 5_000
-    """Maximum number of distinct keys in the buffer. When it is full, `process` blocks and the query stops reading."""
+    """
+    Maximum number of distinct keys in the buffer.
+
+    When the buffer is full, `process` blocks and the query stops reading.
+    """
     retry_deadline_seconds: float = 60
     """Time during which the sink retries a failed batch before the task fails."""
     flush_timeout_seconds: float = 35
@@ -67,7 +71,11 @@ class PostgresUpsertSink:
         return {**self.__dict__, "metrics": Metrics(), "_buffer": None, "_flusher": None, "_encoder": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
-        """Start an epoch and return True. With False, Spark would skip the epoch's rows without an error."""
+        """
+        Start an epoch and return True.
+
+        If this method returned False, Spark would skip the epoch's rows without an error.
+        """
         self.metrics = Metrics()
         self._encoder = RowEncoder(self.key, self.columns, self.version)
         self._buffer = RowBuffer(

@@ -20,7 +20,7 @@ JITTER = random.SystemRandom()
 
 def is_transient(error: psycopg.Error, *, is_connected: bool, timeouts: int) -> bool:
     """
-    Return whether a retry of the same batch may succeed; `timeouts` is its number of statement timeouts so far.
+    Return whether a retry of the same batch may succeed; `timeouts` counts its statement timeouts so far.
 
     An error without SQLSTATE is either a lost or refused connection, or an error that the client raises itself, such as
     too many parameters. Only the state of the connection distinguishes these two kinds.

@@ -2,7 +2,7 @@
 Shut down a connection if the server does not reply in time.
 
 Without the watchdog, one lost packet would block a real-time task forever, because neither `statement_timeout` nor TCP
-detects a reply that was sent and lost.
+detects a reply that the server sent and the network lost.
 """
 
 import socket

@@ -1,7 +1,7 @@
 """
 The baseline: a Kafka client that copies each record without an engine.
 
-The baseline's latency is caused only by the broker and the machine. Every engine adds its own latency to this.
+Only the broker and the machine cause the baseline's latency. Every engine adds its own latency to that of the baseline.
 """
 
 from collections.abc import Iterator
@@ -29,5 +29,5 @@ def echo(run: Run) -> Iterator[Engine]:
 
 
 def baseline_case() -> Case:
-    """Return the baseline case, with which all engines are compared."""
+    """Return the baseline case, to which all engines are compared."""
     return Case(BASELINE, "echo", echo)

@@ -46,9 +46,9 @@ class RunOptions(BenchmarkOptions):
     """
     Seconds of traffic before the measured part. Use more than one trigger interval.
 
-    At the first batch boundary, the JVM has not compiled the code yet. A new aggregation starts slowly and must also
-    process the records that have queued up. The p50 of an aggregation was still 1.6 s after 6 s of traffic, and 16 ms
-    after 12 s.
+    At the first batch boundary, the JVM has not compiled the code of the boundary yet. A new aggregation starts slowly
+    and must also process the records that have queued up. The p50 of an aggregation was still 1.6 s after 6 s of
+    traffic, and 16 ms after 12 s.
     """
     interval_seconds: float = 12
     """Trigger interval of real-time mode in seconds."""

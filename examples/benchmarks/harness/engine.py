@@ -2,7 +2,7 @@
 Interface of a benchmarked engine, which runs in separate processes and reports the progress of its batches.
 
 Each engine is started by a function that takes a `Run` and returns a context manager, which yields an `Engine` when the
-engine is ready. Then the harness sends warm-up traffic. The engine reads the source topic from the beginning. The
+engine is ready. The harness then sends warm-up traffic. The engine reads the source topic from the beginning. The
 harness measures latency outside the engine, because progress reports of real-time mode on OSS 4.3.0 contain no
 latencies.
 """
@@ -62,7 +62,11 @@ class Engine:
                 )
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return the progress of all finished batches, oldest first. An engine without batches has none."""
+        """
+        Return the progress of all finished batches, oldest first.
+
+        For an engine without batches, the list is empty.
+        """
         lines = [
             line
             for path in self.batches
@@ -88,7 +92,7 @@ def fresh_run(bootstrap_servers: str, workload: Workload, partitions: int, folde
         require_append_time(bootstrap_servers, topics, "delete the topic and start again")
         yield Run(bootstrap_servers, source, target, rejected, partitions, workload, folder, middle)
     finally:
-        # The client logs only errors. Otherwise it would log unrequested events when it ends.
+        # The client logs only errors. Otherwise, the client would log events without a request when it ends.
         admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
         for deleted in admin.delete_topics(topics).values():
             deleted.result(TIMEOUT_SECONDS)

@@ -1,8 +1,8 @@
 """
 Compile the Java programs in `java/` when they are needed, and keep the classes in the cache.
 
-The load generator must send records with a precision of 0.1 ms on a busy machine. Java threads achieve this precision,
-but Python threads do not.
+The load generator must send each record within 0.1 ms of its due time, even on a busy machine. Java threads achieve
+this, but Python threads do not.
 """
 
 import os

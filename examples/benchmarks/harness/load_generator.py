@@ -20,7 +20,7 @@ from examples.services.child import Child, log_tail, start_child
 HEAP_OPTIONS = ("-Xms512m", "-Xmx2g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=10")
 MIN_OPTIMIZED_WARM_UP_SECONDS = 20
 QUICK_COMPILER_OPTION = "-XX:TieredStopAtLevel=1"
-"""JVM option for short warm-ups, in which the optimizing compiler would take seconds of CPU time."""
+"""JVM option for short warm-ups. It disables the optimizing compiler, which would take seconds of CPU time."""
 TIMES_PER_RECORD = 5
 TIMES_FILE = "record_times.bin"
 

@@ -1,8 +1,8 @@
 """
 Run the cases of a benchmark one after the other on one broker, and show their progress.
 
-Every second repeat runs the cases in reverse order, so a busy period of the machine does not affect only one engine. If
-records were sent late, the run is repeated. Its result also contains the late attempt.
+Every other repeat runs the cases in reverse order, so that a busy spell of the machine does not always hit the same
+engine. If records were sent late, the run is repeated. The result of the repeated run also contains the late attempt.
 """
 
 import time
@@ -22,10 +22,14 @@ from examples.benchmarks.results.run_result import RunResult
 from examples.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
-"""Minimum time that a run takes besides its traffic: engine start with empty batches, last outputs, verification."""
+"""Minimum time of a run without its traffic: engine start with empty batches, last outputs and verification."""
 WIDTH = 160
 MAX_LATE_RUNS = 2
-"""Maximum number of retries of a late run. If all retries are late, the engine leaves the sender no CPU time."""
+"""
+Maximum number of retries after records were sent late.
+
+If all retries are late, the engine leaves the load generator no CPU time.
+"""
 
 T = TypeVar("T")
 
@@ -39,12 +43,12 @@ class PlannedRun:
 
 
 def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Combine each case with each traffic, and return the runs `repeats` times, alternately forwards and backwards."""
+    """Return all combinations of case and traffic `repeats` times, alternately in forward and reverse order."""
     return back_and_forth([PlannedRun(case, traffic) for traffic in traffics for case in cases], repeats)
 
 
 def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
-    """Return the items `repeats` times, alternately forwards and backwards."""
+    """Return the items `repeats` times, alternately in forward and reverse order."""
     return [item for repeat in range(repeats) for item in (items if repeat % 2 == 0 else reversed(items))]
 
 
@@ -57,7 +61,11 @@ class PlanProgress:
     done: int = 0
     run_started_at: float = 0.0
     overheads: list[float] = field(default_factory=list)
-    """Seconds that each run took besides its traffic. The baseline runs first and takes much less than an engine."""
+    """
+    Seconds that each run took in addition to its traffic.
+
+    The baseline runs first and takes much less time than an engine.
+    """
     _bar: Progress = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,7 +131,8 @@ def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator
     """Start a broker, send it the warm-up part of `traffic`, and yield the broker's address."""
     with kafka_broker() as bootstrap_servers:
         console.print("warming up the broker")
-        # The JVM of a new broker has not compiled its code yet, so the first engine would appear slow.
+        # The JVM of a new broker has not compiled its code yet. Without this traffic, the first engine would appear
+        # slow.
         run_case(bootstrap_servers, baseline_case(), replace(traffic, duration_seconds=1), partitions)
         yield bootstrap_servers
 
@@ -131,7 +140,7 @@ def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator
 def run_on_broker(
     bootstrap_servers: str, plan: Sequence[PlannedRun], partitions: int, console: Console
 ) -> list[RunResult]:
-    """Execute all runs in order, and repeat late runs."""
+    """Execute all runs in order, and repeat a run if its records were sent late."""
     progress = PlanProgress(plan, console)
     with progress.shown():
         return [_run(bootstrap_servers, run, partitions, progress) for run in plan]

@@ -1,7 +1,8 @@
 """
 Find the highest rate that an engine sustains.
 
-At the highest rate, latency only reflects the length of a queue, so latencies are compared below this rate.
+At the highest rate, latency only reflects how long the queue before the engine is. The benchmarks therefore compare
+latencies below this rate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +24,12 @@ STEP_FIELDS = (
 )
 """Result fields that are stored for each tested rate."""
 MAX_TRIES = 2
-"""A pause of the machine makes only one try late. An engine that leaves the sender no CPU time makes every try late."""
+"""
+Tries per rate.
+
+A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes every try
+late.
+"""
 MAX_GROWTH_MS = 250.0
 """
 Allowed increase of the median latency from the first to the last quarter of a step. A pause of the machine can cause
@@ -32,8 +38,8 @@ such an increase.
 MAX_FINAL_MS = 1_000.0
 """
 Highest allowed median latency in the last quarter of a step. With a longer queue, outputs still arrive after the last
-record was sent. The engine can then use the load generator's share of CPU time, so latency falls although the engine
-never kept up.
+record was sent. From then on, the engine can also use the load generator's share of CPU time, so latency falls although
+the engine never kept up.
 """
 
 
@@ -48,7 +54,12 @@ def is_sustained(result: RunResult) -> bool:
 
 
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
-    """Raise the rate until the engine falls behind, test the midpoint once, and return the highest sustained rate."""
+    """
+    Return the highest sustained rate.
+
+    After the first rate at which the engine falls behind, the midpoint between this rate and the last sustained rate is
+    tested once.
+    """
     sustained = 0.0
     for rate in rates:
         if not keeps_up(rate):

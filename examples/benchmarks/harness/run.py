@@ -41,7 +41,7 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine, which are published with the results."""
     partitions: int | None = None
-    """Number of partitions of each topic, if this number differs from the other cases."""
+    """Number of partitions of each topic, if this case needs a different number than the other cases."""
 
 
 def run_case(

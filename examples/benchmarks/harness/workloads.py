@@ -21,7 +21,7 @@ OPEN_TRANSACTIONS = 1_000
 """Number of transactions that are open at the same time. Each transaction has one record of each kind."""
 BLOCK = OPEN_TRANSACTIONS * len(KINDS)
 INVALID_EVERY = 101
-"""One in this many records is invalid. A prime number spreads invalid records over all kinds and transactions."""
+"""One in this many records is invalid. A prime number spreads invalid records across all kinds and transactions."""
 UNKNOWN_KIND = "unknown"
 FIRST_TS = 1_700_000_000_000
 
@@ -50,7 +50,11 @@ def record(seq: int) -> str:
 
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
-    """Return the correct output for a record, or None if it needs no output. Null fields count as missing fields."""
+    """
+    Return the correct output for a record, or None if the record needs no output.
+
+    Null fields count as missing fields.
+    """
     if workload == "echo":
         return dict(json.loads(record(seq)))
     if is_valid(seq):

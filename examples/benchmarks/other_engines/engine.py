@@ -40,7 +40,7 @@ class OtherEngine:
 
 
 def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
-    """Prepare all engines. Map the name of each unavailable engine to the reason, without private addresses."""
+    """Prepare all engines, and map the name of each unavailable engine to the reason, without private addresses."""
     missing = {}
     for engine in engines:
         try:
@@ -53,7 +53,7 @@ def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
 
 @contextmanager
 def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callable[[], bool]) -> Iterator[Engine]:
-    """Start an engine, yield it when it is ready, and finally stop it and delete its internal topics."""
+    """Start an engine and yield it when it is ready. At the end, stop the engine and delete its internal topics."""
     # Environment variables for Python or for another installation of the engine would affect the measurement.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(REMOVED_VARIABLES)}
     environment = inherited | {"JAVA_HOME": str(java_home()), "FLINK_LOG_DIR": str(run.folder)}
@@ -67,12 +67,12 @@ def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callab
 
 
 def _delete_internal_topics(run: Run) -> None:
-    # The client logs only errors. Otherwise it would log an unread event when it ends.
+    # The client logs only errors. Otherwise, the client would log an unread event when it ends.
     disabled = logging.getLogger(f"{__name__}.admin")
     disabled.disabled = True
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers}, logger=disabled)
     topics = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-    # Engines name internal topics after their consumer group, and the name of the group is the source topic.
+    # Engines name internal topics after their consumer group, and the group has the name of the run's source topic.
     internal = [topic for topic in topics if run.source in topic and topic != run.source]
     if internal:
         for deleted in admin.delete_topics(internal).values():

@@ -1,7 +1,8 @@
 """
 Run Kafka Streams as a benchmarked engine: a Java program that is compiled on demand.
 
-By default, Kafka Streams collects outputs for 100 ms and merges updates in a cache. The benchmark turns both off.
+By default, Kafka Streams collects outputs for 100 ms and merges updates in a cache. The benchmark turns off both the
+delay and the cache.
 """
 
 from collections.abc import Iterator

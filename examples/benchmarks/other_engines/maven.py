@@ -23,6 +23,6 @@ def jars(name: str) -> tuple[Path, ...]:
         return packages.jars(IVY_FILES / f"{name}.xml")
     except RuntimeError as error:
         lines = [line.strip(": ") for line in str(error).splitlines()]
-        # Ivy prints the missing package early. Its last line does not name the package.
+        # The last line of Ivy's output does not name the missing package, but an earlier line does.
         reason = next((line for line in lines if line.endswith("not found")), lines[-1])
         raise RuntimeError(f"Ivy cannot download {', '.join(pinned(name))}: {reason}") from error

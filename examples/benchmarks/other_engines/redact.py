@@ -1,7 +1,7 @@
 """
 Remove URLs, host names and absolute paths from a message before it is published.
 
-Published results state why an engine is missing. This reason may contain the address of a private mirror.
+Published results state the reason why an engine is missing. The reason may contain the address of a private mirror.
 """
 
 import re

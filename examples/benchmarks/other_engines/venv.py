@@ -54,14 +54,14 @@ def _short(line: str) -> str:
 
 
 def _folder_name(requirements: Sequence[str]) -> str:
-    # The interpreter of an environment is a link to the Python that created the environment.
+    # The interpreter of an environment is a link to the Python that created it, so the name depends on that Python.
     digest = sha256("\n".join((*requirements, sys.version, sys.base_prefix)).encode()).hexdigest()
     return f"environments/{requirements[0].partition('==')[0]}-{digest[:16]}"
 
 
 def _install(python: Path, requirements: Sequence[str], report: Report) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input", "--progress-bar=off"]
-    # Compiled files would contain the name of the temporary folder, which is renamed when it is complete.
+    # Compiled files would contain the name of the temporary folder, which is renamed when the environment is complete.
     command += ["--disable-pip-version-check", "--no-compile", *requirements]
     errors = list[str]()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:

@@ -14,7 +14,11 @@ from examples.benchmarks.results.record_times import Times
 from examples.measure.percentiles import percentiles
 
 TASK_START_SECONDS = 1.0
-"""Time until the next batch's tasks start. Records also wait then, but the last batch's progress excludes this time."""
+"""
+Time allowed from the end of a batch until the next batch's tasks have started.
+
+Records also wait during this time, but the progress of the ended batch excludes it.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,8 @@ class Boundary:
     """
     Duration of each phase in milliseconds.
 
-    Phases that cover the whole batch exclude the trigger interval. Phases of the state store are sums over all
-    partitions.
+    The trigger interval is subtracted from phases that cover the whole batch. Phases of the state store are sums over
+    all partitions.
     """
 
 

@@ -1,8 +1,8 @@
 """
 Draw the charts of a latency benchmark from its JSON results.
 
-Latencies within a batch and at its end differ by orders of magnitude, so the axis for shares of records is stretched at
-the highest shares.
+Latencies within a batch and at its end differ by orders of magnitude, so the axis for the share of records is stretched
+near 100%.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """
 Decide whether a run is valid.
 
-A late sender hides an engine's pauses, and a lost record has an infinite latency.
+A load generator that sends late hides an engine's pauses, and a lost record has an infinite latency.
 """
 
 from collections.abc import Iterable, Mapping

@@ -17,7 +17,7 @@ COLORS = {
 
 
 def draw(cases: Sequence[FlushCase], path: Path) -> None:
-    """Draw the cases with cold keys. A bar of 2 means twice as fast as executemany."""
+    """Draw the cases with cold keys. A bar with the value 2 means twice as fast as executemany."""
     # Identical cases produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = "sink"
     networks = list(dict.fromkeys(case.network for case in cases))

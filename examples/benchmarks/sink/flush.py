@@ -36,9 +36,9 @@ from examples.sinks import PostgresUpsertSink
 ROUNDS = {1: 200, 10: 150, 100: 100, 1_000: 30, 10_000: 8}
 """Number of measured rounds for each number of rows per flush."""
 MAX_ROWS = {"local": 10_000, "1 ms RTT": 100}
-"""Maximum number of rows per flush for each network. In larger flushes, round trips take a negligible time share."""
+"""Maximum number of rows per flush for each network. In larger flushes, round trips take a negligible share of time."""
 WARM_UP_ROUNDS = 7
-"""Number of warm-up rounds. psycopg needs fewer rounds to prepare a statement."""
+"""Number of warm-up rounds. psycopg prepares a statement after fewer rounds than this."""
 MAX_SINGLE_ROWS = 20_000
 """Maximum number of rows written one at a time per flush size. More rows would take most of the benchmark's time."""
 DELAY_SECONDS = 0.0005

@@ -1,7 +1,8 @@
 """
 Methods that write the same rows to PostgreSQL in one flush.
 
-A real-time sink usually flushes only a few rows, so round trips dominate the time. After a pause, it flushes many rows.
+A real-time sink usually flushes only a few rows, so round trips dominate the flush time. After a pause between batches,
+the sink flushes many rows.
 """
 
 from collections.abc import Callable, Iterable

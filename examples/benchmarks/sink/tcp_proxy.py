@@ -1,7 +1,8 @@
 """
 A TCP proxy on this machine that delays, changes or drops data.
 
-A loopback connection has no round-trip time and loses no replies. The proxy simulates both.
+A loopback connection has no round-trip time and loses no replies. The proxy adds a round-trip time and can drop
+replies.
 """
 
 import socket

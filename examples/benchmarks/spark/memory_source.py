@@ -42,7 +42,7 @@ class MemoryRun:
 
 
 def measure(spark: SparkSession, run: MemoryRun) -> dict[str, Any]:
-    """Execute one run and return its results. Latency ends when a statistic counts the record."""
+    """Execute one run and return its results. The latency of a record ends when a statistic counts the record."""
     traffic, count = run.traffic, run.traffic.records
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         outputs = Path(folder, "outputs")

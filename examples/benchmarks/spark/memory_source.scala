@@ -38,7 +38,7 @@ object MemorySource {
     writer.option("checkpointLocation", checkpoint).start()
   }
 
-  /** Send record n at n / rate seconds after the first, or as soon as possible. Return the first due time. */
+  /** Send record n at n / rate seconds after the first record, or as soon as possible. Return the first due time. */
   def send(source: LowLatencyMemoryStream[java.lang.Long], rate: Double, count: Int): Long = {
     val first = nowMicros()
     for (number <- 0L until count.toLong) {

@@ -23,7 +23,7 @@ POLLS_PER_INTERVAL = 8
 
 
 def serve(options: SparkOptions, run: Run, copy: int) -> None:
-    """Start a copy of the queries between batch boundaries of the previous copy, and write the new copy's progress."""
+    """Start a copy of the queries between two batch boundaries of the previous copy, and write its progress."""
     spark = build_session(
         "benchmark",
         slots=options.slots,

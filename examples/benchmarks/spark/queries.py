@@ -1,7 +1,8 @@
 """
 Start the queries of a run in any of Spark's execution modes.
 
-Real-time mode needs one task slot per task at the same time, and each copy of a query needs its own task slots.
+In real-time mode, all tasks of a query occupy a task slot at the same time, and each copy of a query needs its own task
+slots.
 """
 
 from collections.abc import Mapping

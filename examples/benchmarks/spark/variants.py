@@ -75,7 +75,7 @@ def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
 
     Real-time mode runs directly after the baseline, because the speed of a machine changes over time. Without a full
     warm-up, two copies use two cores fully, and their batch boundaries coincide. A quick run would therefore show the
-    opposite effect, so quick runs omit the case with two copies.
+    opposite of what a full run shows, so quick runs omit the case with two copies.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [

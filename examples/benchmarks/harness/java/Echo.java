@@ -11,7 +11,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Copies records from one topic to another. This program is the baseline for each engine on the broker.
+ * Copies records from one topic to another. This program is the baseline to which all engines are compared.
  *
  * Arguments: bootstrap servers, source, target, partitions. Prints "ready" after its first fetch.
  */

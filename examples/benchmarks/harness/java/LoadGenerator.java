@@ -167,12 +167,12 @@ public final class LoadGenerator {
         }
     }
 
-    /** Stores the first output for each record. The list "seqs" names several records, the field "seq" one record. */
+    /** Stores the first output for each record. The list "seqs" names several records; the field "seq" names one. */
     private void recordAnswer(ConsumerRecord<byte[], byte[]> answer, long at) {
         byte[] value = answer.value();
         int list = after(value, LIST);
         int position = list < 0 ? after(value, NUMBER) : list;
-        // An output without a number is ignored here. The comparison with the replay counts it as wrong.
+        // An output without a number is ignored here. The comparison with the expected outputs counts it as wrong.
         for (; position >= 0 && position < value.length && value[position] != ']'; position++) {
             if (value[position] < '0' || value[position] > '9') {
                 continue;
