@@ -1,7 +1,8 @@
 """
-Find mistakes with real-time mode in code and pages, using only the standard library.
+Find mistakes in code and pages about Spark's real-time mode, using only the standard library.
 
-Rules about real-time mode check only real-time queries. Code that a file marks as wrong is not reported.
+Rules about real-time mode apply only to queries with a real-time trigger.
+The linter does not report code that the file itself marks as wrong.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
     Return the sorted findings for one text; the suffix of `path` determines the format of the text.
 
     If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
-    If the text does not indicate one engine, the linter reports findings for both engines.
+    If the engine cannot be inferred, the linter reports findings for both engines.
     If a text that contains `realTime` cannot be parsed, the only finding is the warning `unreadable`.
-    Other texts that cannot be parsed produce no findings.
+    A text without `realTime` that cannot be parsed produces no findings.
     """
     if not RELEVANT.search(text):
         return []

@@ -1,7 +1,7 @@
 """
-Render the generated parts of pages: router, settings, error conditions, lint rules, benchmark tables.
+Render the generated parts of pages: the list of pages, settings, error conditions, lint rules, benchmark tables.
 
-Settings are parsed from source code instead of imported, so `generate` does not need Spark.
+This module parses the source code of the settings instead of importing it, so `generate` does not need Spark.
 """
 
 import ast
@@ -40,7 +40,7 @@ def settings(root: Path, class_name: str) -> str:
 
 
 def conditions(root: Path, _: str) -> str:
-    """Return a table of the error conditions that fences raise, with a link to the section of each fence."""
+    """Return a table of the error conditions that fences raise, with links to the sections of these fences."""
     links_by_condition: dict[str, list[str]] = {}
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")

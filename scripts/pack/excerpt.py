@@ -1,8 +1,8 @@
 """
-Extract the source code of a symbol from a module, by name.
+Extract the source code of a symbol, selected by name, from a module.
 
 A target is `path/to/module.py:Symbol`. The excerpt includes decorators and the comment above the symbol.
-Selecting by name keeps an excerpt correct when lines move.
+Selecting the symbol by name keeps the excerpt correct when lines move.
 """
 
 import ast

@@ -1,8 +1,8 @@
 """
 List the files of the pack: pages, modules and tests.
 
-`root` is a checkout or an installed copy. The order of each list is fixed.
-Generate, validate, install and the tests share these lists, so all of them cover the same files.
+`root` is a checkout of the repository or an installed copy of the skill. The order of each list is fixed.
+`generate`, `validate`, `install` and the tests share these lists, so all of them cover the same files.
 """
 
 import re

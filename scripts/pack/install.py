@@ -61,7 +61,11 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return the files in `root` that are missing or differ from the manifest, and so must not be installed."""
+    """
+    Return the files of the manifest that are missing in `root`, and the files that differ from the manifest.
+
+    A skill with such files must not be installed.
+    """
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, (_, expected) in manifest.read(root).items():

@@ -1,7 +1,8 @@
 """
 Render and read `manifest.json`, which lists each file of the skill with its size and SHA-256.
 
-`install` uses the manifest to check and update copies. The same files produce the same text on every machine.
+`install` uses the manifest to check and update installed copies.
+The manifest depends only on the contents of the files, so its text is the same on every machine.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from scripts.pack import files
 from scripts.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
-# The files that `skills.py install` copies, together with the manifest. Tests stay in the repository.
+# `skills.py install` copies these files and folders, and the manifest. It does not copy the tests.
 SHIPPED_PATHS = (
     files.SKILL,
     "README.md",
@@ -53,7 +54,7 @@ def shipped_files(root: Path) -> list[Path]:
 
 
 def read(root: Path) -> dict[str, tuple[int, str]]:
-    """Return the size and SHA-256 of each path in the manifest of `root`."""
+    """Return the size in bytes and the SHA-256 of each file in the manifest of `root`, by path."""
     entries = json.loads((root / files.MANIFEST).read_text(encoding="utf-8"))["files"]
     return {entry["path"]: (entry["bytes"], entry["sha256"]) for entry in entries}
 

@@ -1,7 +1,7 @@
 """
 Draw the latency table of the README as an SVG bar chart with a logarithmic scale.
 
-The numbers are read from the table, so chart and table cannot differ. The theme sets the colors.
+The numbers are read from the table, so the chart and the table cannot differ. The theme sets the colors.
 """
 
 import math

@@ -1,7 +1,7 @@
 """
-Render Mermaid diagrams to SVG at build time, so pages load no script for them.
+Render Mermaid diagrams to SVG at build time, so pages do not need a script to draw them.
 
-The theme sets the colors. The source of each diagram follows it as text, for readers who cannot see the image.
+The theme sets the colors. The text source of each diagram follows the image, for readers who cannot see the image.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from html import escape
 
 import mermaidx
 
-# A horizontal diagram with more steps would be too small to read, so it is drawn from top to bottom.
+# With more steps than this, a horizontal diagram would be too small to read, so it is drawn from top to bottom.
 MAX_HORIZONTAL_STEPS = 4
 _SETTINGS = '%%{init: {"htmlLabels": false, "flowchart": {"htmlLabels": false}}}%%\n'
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")

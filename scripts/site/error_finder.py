@@ -40,7 +40,7 @@ def entries(root: Path) -> list[Entry]:
     """
     Return an entry for each section that reproduces a condition, and for each condition that exists only on Databricks.
 
-    Pages other than the error pages contribute only conditions that no earlier page explains.
+    The error pages (`errors_*.md`) come first. Each other page adds only conditions that no earlier page explains.
     """
     paths = sorted(files.references(root), key=lambda path: not path.stem.startswith("errors_"))
     result: list[Entry] = []
@@ -89,14 +89,14 @@ def _on_databricks(root: Path) -> list[Entry]:
 
 
 def _after(lines: list[str], start: int) -> str:
-    """Return the prose that follows a fence, up to the next block of another kind."""
+    """Return the prose between a fence and the next block that is not prose."""
     other_blocks = ("```", "#", "|", "- [", "<!--", "> ")
     end = next((number for number in range(start, len(lines)) if lines[number].startswith(other_blocks)), len(lines))
     return "\n".join(lines[start:end])
 
 
 def _rendered(stem: str, text: str) -> str:
-    """Return Markdown as HTML, with links relative to the error finder, in the same folder as the page `stem`."""
+    """Return Markdown as HTML, with links relative to the error finder, which is in the folder of the page `stem`."""
 
     def to_site(link: re.Match[str]) -> str:
         file = link["file"].removesuffix(".md") or stem

@@ -26,7 +26,7 @@ SEARCH_BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Generate the anchors that links in the repository use, and register the renderer of diagrams."""
+    """Make mkdocs generate the anchors that links in the repository use, and register the diagram renderer."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences

@@ -1,7 +1,7 @@
 """
 Render the files that language models look for on a site: `llms.txt`, and all pages in one file.
 
-The links lead to the raw Markdown files.
+The links in `llms.txt` lead to the raw Markdown files.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ def index(root: Path) -> str:
 
 
 def everything(root: Path) -> str:
-    """Return the text of the skill and of every page, each after a comment with its path."""
+    """Return the text of the skill and of every page, each preceded by a comment with its path."""
     paths = [root / files.SKILL, *files.references(root)]
     return "\n".join(f"<!-- {files.relative(root, path)} -->\n\n{path.read_text(encoding='utf-8')}" for path in paths)
 

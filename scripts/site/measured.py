@@ -18,7 +18,8 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 def page(root: Path) -> str:
     """Return the Markdown of the page of published measurements."""
     parts = [
-        # With the thousands of numbers on this page, the search finds nothing for some words, so the page is excluded.
+        # The search index excludes this page. With the thousands of numbers on the page, the search would find nothing
+        # for some words.
         f"{tree.FRONTMATTER.format(title='Measured')}# Measured\n",
         "A command in this repository draws each chart from the JSON file with the same name.",
         "The pages that cite a measurement explain its numbers.",

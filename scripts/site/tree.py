@@ -1,7 +1,8 @@
 """
-List the contents of the site: pages, sources that pages link to, folders and raw files.
+List the contents of the site: pages, source files, folders and raw files.
 
-Paths on the site match the repository. A page or source has the suffix `.html`, and its raw file is in the same folder.
+Paths on the site match paths in the repository.
+The rendered form of a page or source file has the suffix `.html`, and the raw file is in the same folder.
 """
 
 import ast

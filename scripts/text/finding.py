@@ -16,7 +16,7 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One problem at one line."""
+    """One problem in one line of a file."""
 
     path: str
     """The path as the caller passed it, but with forward slashes."""
@@ -35,7 +35,7 @@ class Finding:
 
 
 def render(findings: Iterable[Finding], style: str = "text") -> str:
-    """Return `findings` in one of `STYLES`, sorted and without duplicates; the `text` of no findings is empty."""
+    """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
     ordered = sorted(set(findings))
     if style == "text":
         return "\n".join(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}" for f in ordered)

@@ -2,8 +2,8 @@
 Parse the frontmatter of `SKILL.md`: `key: value` lines, and one level of indented keys below `metadata`.
 
 Assistants use these fields to decide whether to load the skill.
-This parser needs no package, but supports only the part of YAML that the skill uses.
-`validate` applies the full rules.
+This parser does not need any packages, but it supports only the part of YAML that the skill uses.
+`validate` checks `SKILL.md` against the full specification.
 """
 
 import re

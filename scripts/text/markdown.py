@@ -1,8 +1,8 @@
 """
 Parse the parts of a Markdown page that can be checked: fences, headings, links and tables.
 
-Each part contains its first line number.
-The tests do not run a fence that this parser misses, so the parser also finds tilde, quoted and indented fences with
+Each part records its first line number.
+The tests run only the fences that this parser finds, so the parser also finds tilde, quoted and indented fences with
 any info string.
 
 This module uses only the standard library, because the linter also runs on machines without any packages.
@@ -28,7 +28,7 @@ _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced code block; `line` is the line of its opening mark."""
+    """A fenced code block; `line` is the line number of its opening mark."""
 
     line: int
     end_line: int

@@ -47,7 +47,7 @@ def _clusters(node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterato
     if CLUSTER_KEYS & content.keys():
         yield _cluster(node, (*names, *names_here))
         return
-    # If a job has several clusters, the job's name does not indicate which cluster runs real-time mode.
+    # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
     inner = (*names, *names_here, *_task_names(content)) if _count(node) == 1 else ()
     for name, (_, child) in content.items():
         yield from _clusters(child, inner, name if isinstance(child.content, dict) else "")

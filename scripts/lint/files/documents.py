@@ -1,7 +1,7 @@
 """
 Parse JSON and YAML, and record the line number of every value.
 
-Python's `json` module does not record line numbers, so this module contains a JSON parser.
+Python's `json` module does not record line numbers, so this module contains its own JSON parser.
 YAML can be parsed only if PyYAML is installed.
 """
 
@@ -19,7 +19,7 @@ MAX_YAML_DEPTH = 60
 
 @dataclass(frozen=True)
 class Node:
-    """A value in a document with its line number; each entry of an object also holds the line number of its key."""
+    """A value in a document and its line number; each entry of an object also holds the line number of its key."""
 
     line: int
     content: Content
@@ -29,7 +29,7 @@ Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | b
 
 
 class UnreadableError(ValueError):
-    """Raised if a text is not a document of the expected format."""
+    """Raised if a text is not a document in the expected format."""
 
 
 def read_json(text: str) -> Node:
@@ -102,7 +102,7 @@ def read_yaml(text: str) -> list[Node]:
 
 
 def _from_yaml(node: Any, yaml: Any, depth: int = 0) -> Node:
-    if depth > MAX_YAML_DEPTH:  # a YAML alias may contain itself
+    if depth > MAX_YAML_DEPTH:  # a YAML alias may refer to a node that contains the alias
         raise UnreadableError
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):

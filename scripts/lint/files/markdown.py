@@ -1,7 +1,7 @@
 """
 Check the fences, code spans, tables and prose of Markdown pages.
 
-Code and text that the page marks as wrong are not reported.
+The linter does not report code and text that the page itself marks as wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleP
     for fence in markdown.fences(text):
         in_fence = _fence_problems(fence, is_spark=bool(SPARK.search(text)), min_batch_ms=min_batch_ms)
         if "raises" in fence.options:
-            # The fence must fail with the declared condition. A wrong `realTime` value would cause an earlier failure.
+            # The fence must fail with the error condition that it declares.
+            # A wrong `realTime` value would make the fence fail earlier, with a different condition.
             if fence.options["raises"] not in TRIGGER_CONDITIONS:
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         elif not is_counterexample(text, titles, fence):
@@ -98,7 +99,7 @@ def _as_chain(span: str) -> str:
 
 
 def counterexample_fence_lines(text: str) -> set[int]:
-    """Return the line numbers of all fences that the page marks as counterexamples."""
+    """Return the numbers of all lines in fences that the page marks as counterexamples."""
     titles = titles_of(text)
     lines: set[int] = set()
     for fence in markdown.fences(text):

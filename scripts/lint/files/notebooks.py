@@ -3,7 +3,7 @@ Check `.ipynb` notebooks, and Databricks notebooks exported as Python files.
 
 A cell can use names from earlier cells, so all Python cells are checked as one module.
 A heading in one cell can mark the code in the next cell as wrong.
-The Markdown and Python cells are therefore also checked as one page, in which each Python cell is a fence.
+The Markdown and Python cells are therefore also checked as one Markdown page, in which each Python cell is a fence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEPARATOR = "# COMMAND ----------"
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """A cell: its kind, such as `python` or `markdown`, its text, and the file line number of each text line."""
+    """A cell: its kind (such as `python` or `markdown`), its text, and the line number in the file of each line."""
 
     kind: str
     text: str
@@ -33,7 +33,7 @@ class NotebookCell:
 
     @property
     def first_line(self) -> int:
-        """The file line number of the cell's first line."""
+        """The line number of the cell's first line in the file."""
         return self.lines[0] if self.lines else 1
 
 
@@ -78,7 +78,11 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
 
 
 def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProblem]:
-    """Convert line numbers in joined text to line numbers in the file; `lines` holds these for each text line."""
+    """
+    Convert line numbers in text extracted from a notebook to line numbers in the notebook file.
+
+    `lines` holds the line number in the file for each line of the text.
+    """
     return [
         (rule, problem.at(lines[problem.line - 1] if 0 < problem.line <= len(lines) else 1))
         for rule, problem in problems
@@ -135,7 +139,7 @@ def cells_of_json(text: str) -> list[NotebookCell]:
 
 
 def _find(raw: list[str], line: str, start: int) -> int:
-    """Return the index of the first `raw` line at or after `start` that contains `line` as JSON, or else `start`."""
+    """Return the index in `raw` of the first line from `start` on that contains `line` as JSON, or else `start`."""
     forms = {json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]}
     for number in range(start, len(raw)):
         if any(form in raw[number] for form in forms):

@@ -1,7 +1,7 @@
 """
 Check the real-time triggers in Scala code, and the calls between `writeStream` and `start`.
 
-In Scala, a trigger is an object with one optional argument: a string or a number of milliseconds.
+In Scala, a real-time trigger is an object with one optional argument: the interval as a string or in milliseconds.
 """
 
 import re

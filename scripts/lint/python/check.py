@@ -1,4 +1,4 @@
-"""Apply the code rules to Python code, and to modules extracted from code in other languages."""
+"""Apply the code rules to Python code, and to `Module` objects built from other languages."""
 
 from __future__ import annotations
 

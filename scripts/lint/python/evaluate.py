@@ -1,5 +1,5 @@
 """
-Evaluate expressions to abstract values.
+Evaluate expressions to abstract values, without running the code.
 
 Code often sets a query's options and trigger through constants, dictionaries, `**kwargs`, conditional expressions
 and functions in the same module. The linter therefore evaluates all of these.
@@ -54,7 +54,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
+        """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """Return the value of an expression, or the constant None if there is no expression."""

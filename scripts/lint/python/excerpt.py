@@ -1,8 +1,8 @@
 """
 Parse Python code, or the parsable parts of an excerpt.
 
-Documentation often shows a method chain without its first object or its parentheses, so the parser adds these parts.
-Line numbers do not change.
+Documentation often shows a method chain without its first object or the enclosing parentheses.
+The parser adds the missing parts without changing line numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
 def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
-    """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
+    """Return the syntax tree (None if parsing fails) and the code without prompts and notebook magics."""
     tree = _tree(code)
     if tree is not None:
         return tree, code
@@ -39,7 +39,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Return the code with incomplete paragraphs completed, and with other unparsable paragraphs emptied."""
+    """Complete each incomplete paragraph of the code, and empty each paragraph that still cannot be parsed."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
     if _tree("\n".join(lines)):
         return "\n".join(lines)
@@ -66,7 +66,7 @@ def _salvaged_block(block: list[str]) -> list[str]:
 
 
 def _in_brackets(block: list[str], name: str) -> list[str]:
-    """Return a method chain in parentheses; if the chain has no first object, `name` replaces the object."""
+    """Return a method chain in parentheses; if the chain has no first object, insert `name` as its first object."""
     codes = [number for number, line in enumerate(block) if line.strip() and not line.strip().startswith("#")]
     if not codes:
         return block

@@ -1,5 +1,5 @@
 """
-Follow all execution paths of a module without running it; collect imports, queries, triggers and settings.
+Follow all execution paths of a module without running it, and collect imports, queries, triggers and settings.
 
 Each query keeps its own trigger, so rules about real-time mode do not report micro-batch queries in the same module.
 """
@@ -48,10 +48,11 @@ class Interpreter(Statements):
             for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
                     # A function can use names that the module assigns after the function definition.
+                    # The function therefore starts with the names at the end of a path through the module.
                     for end in states[:4] or [state]:
                         self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
         except (ExhaustedError, RecursionError):
-            pass  # the queries and settings collected so far are valid
+            pass  # the queries and settings collected so far remain valid
         self.spark.finish()
 
     def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
@@ -78,11 +79,11 @@ class Interpreter(Statements):
         return known if known is None else known is not is_negated
 
     def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return the path on which a condition has the given outcome."""
+        """Return a copy of the path that assumes the given outcome of a condition."""
         plain, is_negated = _without_not(test)
         outcome = outcome is not is_negated
         if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
-            for part in plain.values:  # a true `and` or a false `or` decides all its operands
+            for part in plain.values:  # a true `and` or a false `or` determines the outcome of all its operands
                 state = self.decide(part, state, outcome)
         state = state.copy()
         if isinstance(plain, ast.Name):
@@ -99,7 +100,7 @@ class Interpreter(Statements):
         return state
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
+        """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:
@@ -152,7 +153,7 @@ class Interpreter(Statements):
             raise ExhaustedError
 
     def _forked(self, statement: ast.stmt, state: State) -> list[State]:
-        """Split a path for each unknown outcome of a conditional expression in a simple statement."""
+        """Split a path at each conditional expression of a simple statement whose outcome is unknown."""
         paths = [state]
         if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition):
             return paths
@@ -168,7 +169,7 @@ class Interpreter(Statements):
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
-    """Return a condition without a leading `not`, and whether the condition was negated."""
+    """Return a condition in its positive form, and whether the condition was negated."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         plain, is_negated = _without_not(test.operand)
         return plain, not is_negated

@@ -40,7 +40,7 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
 
 
 def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """Return the outcome of a comparison, or None if the outcome is uncertain."""
+    """Return the outcome of a comparison, or None if the outcome is unknown."""
     is_equality = isinstance(operator, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
     if is_equality and isinstance(right, Const):
         if isinstance(left, Const):
@@ -61,7 +61,7 @@ def item(value: Value, key: Value) -> Value:
         if isinstance(key, Const):
             known = value.items.get(str(key.value))
             return known if known is not None else Unknown()
-        # An unknown key may select any entry. Consider only dictionaries, because a call may use them as arguments.
+        # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
         tables = tuple(each for each in value.items.values() if isinstance(each, Table))
         return OneOf(tables[:MAX_ALTERNATIVES]) if tables else Unknown()
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):

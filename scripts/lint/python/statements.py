@@ -1,7 +1,7 @@
 """
 Apply the effect of each kind of statement to an execution path.
 
-A branch splits the path, so each trigger stays with its query.
+Where the code branches, the path splits. A trigger set in one branch therefore stays with the query in that branch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Statements(Evaluator):
 
     @abstractmethod
     def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return the path on which a condition has the given outcome."""
+        """Return a copy of the path that assumes the given outcome of a condition."""
 
     def follow(self, statement: ast.stmt, state: State) -> list[State]:
         """Follow one statement and return the resulting paths."""
@@ -196,7 +196,7 @@ class Statements(Evaluator):
     _follow_asyncfunctiondef = _follow_functiondef
 
     def _record_flow(self, statement: Definition, function: Function, state: State) -> None:
-        """Record a function as a pipeline flow if its decorator sets the real-time trigger."""
+        """Record a function as a pipeline flow if one of its decorators sets the real-time trigger."""
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call):
                 for given in self.arguments(decorator, state):

@@ -105,7 +105,7 @@ class SparkCalls:
         self._record_settings(name, given, line)
         if isinstance(value, Reader | Writer):
             follow = self._reader_method if isinstance(value, Reader) else self._writer_method
-            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each function handles its own kind of value
+            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
         if isinstance(value, Session):
             return self._session_method(name, given)
         if isinstance(value, Column):

@@ -1,7 +1,7 @@
 """
 Evaluate PySpark attributes, functions and columns.
 
-A column has a mark for each property that rules check: Python functions, clocks and session windows.
+A mark on a column records a property that rules check: the use of a Python function, a clock or a session window.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
 def udf_kind(value: Value) -> str:
-    """Return the kind of Python UDF that a decorator creates, or an empty string if it creates none."""
+    """Return the kind of Python UDF that a decorator creates, or an empty string if the decorator creates no UDF."""
     if isinstance(value, Udf):
         return value.kind
     if isinstance(value, Library) and value.name.startswith(FUNCTIONS):
@@ -50,7 +50,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
 
 
 def frame_of(value: Value) -> Frame:
-    """Return `value` as a DataFrame; an unknown value becomes the source of the DataFrame."""
+    """Return `value` as a DataFrame; an unknown value becomes the DataFrame's source."""
     if isinstance(value, Frame):
         return value
     return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))

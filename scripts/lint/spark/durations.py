@@ -23,9 +23,9 @@ def not_a_text(value: Value) -> str:
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
     """
-    Return the interval, its problem and the affected engines; an empty tuple means all engines.
+    Return the interval, its problem and the affected engines, or three empty values if there is no problem.
 
-    If there is no problem, all three values are empty.
+    If there is a problem, an empty tuple of engines means that all engines are affected.
     """
     if isinstance(value, Text):
         return _template_problem(value.template)

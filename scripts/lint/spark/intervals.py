@@ -38,12 +38,12 @@ def interval_ms(text: str) -> float | str:
 
 
 def time_conf_ms(text: str) -> float | None:
-    """Return a setting such as `500ms` or `1s` in milliseconds, or None if the setting cannot be parsed."""
+    """Return a setting's value, such as `500ms` or `1s`, in milliseconds, or None if the value cannot be parsed."""
     parts = TIME_CONF.fullmatch(text.strip().lower())
     return float(parts[1]) * TIME_CONF_MS[parts[2]] if parts else None
 
 
 def min_batch_ms_in(text: str) -> float | None:
-    """Return the smallest minimum batch duration set in a text, in milliseconds, or None if the text sets none."""
+    """Return the smallest of the minimum batch durations set in a text, in milliseconds, or None if there are none."""
     values = [value for match in MIN_BATCH_SETTING.findall(text) if (value := time_conf_ms(match)) is not None]
     return min(values, default=None)

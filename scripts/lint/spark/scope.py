@@ -1,7 +1,7 @@
 """
 Track variable values and condition outcomes along one execution path of a module.
 
-Each path records the outcome of its conditions, so a trigger and an output mode chosen by the same condition stay
+Each path records the outcomes of its conditions, so a trigger and an output mode chosen by the same condition stay
 together.
 """
 
@@ -34,7 +34,7 @@ WELL_KNOWN: dict[str, Value] = {
 }
 """Names that excerpts use without defining them."""
 FRAGMENT = "_fragment"
-"""The name that replaces the first object of a method chain if an excerpt omits the object."""
+"""The name inserted as the first object of a method chain if an excerpt omits the object."""
 WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
@@ -49,7 +49,7 @@ class State:
     returned: list[Value] = field(default_factory=list)
     has_ended: bool = False
     leaves_loop: bool = False
-    """Whether the path ended with `break` or `continue`, so it resumes after the loop body."""
+    """Whether the path ended with `break` or `continue`. Such a path resumes after the loop body."""
 
     def copy(self) -> State:
         """Return an independent copy of the path."""
@@ -68,11 +68,11 @@ class State:
                 return scope[name]
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
-        # Excerpts may use undefined names. Store an unknown value, so the same name always has the same value.
+        # An excerpt may use undefined names. Store one unknown value per name, so each use of the name has this value.
         return self.scopes[0].setdefault(name, Unknown())
 
     def bind(self, name: str, value: Value) -> None:
-        """Assign a value to a name in the innermost scope, and drop the decided conditions that use the name."""
+        """Assign a value to a name in the innermost scope, and forget the outcomes of conditions that use the name."""
         self.scopes[-1][name] = value
         for test in [test for test in self.decided if name in test]:
             del self.decided[test]
@@ -95,7 +95,7 @@ class State:
 
 
 def merged(states: list[State], limit: int = 24) -> list[State]:
-    """Merge equal paths, keep only the decisions on which they agree, and return at most `limit` paths."""
+    """Merge equal paths, keep only the condition outcomes that they share, and return at most `limit` paths."""
     kept: list[State] = []
     for state in states:
         twin = next((other for other in kept if other.is_like(state)), None)
@@ -105,12 +105,12 @@ def merged(states: list[State], limit: int = 24) -> list[State]:
             twin.decided = {
                 test: outcome for test, outcome in twin.decided.items() if state.decided.get(test) is outcome
             }
-    # If there are more than `limit` paths, keep `limit` of them at even intervals.
+    # If there are more than `limit` paths, keep `limit` paths that are evenly spaced in the list.
     return kept if len(kept) <= limit else [kept[number * len(kept) // limit] for number in range(limit)]
 
 
 def truth(value: Value) -> bool | None:
-    """Return the truth value of `value`, or None if the truth value is uncertain."""
+    """Return the truth value of `value`, or None if the truth value is unknown."""
     if isinstance(value, Const):
         return bool(value.value)
     if isinstance(value, Unknown):
@@ -132,7 +132,7 @@ def narrowed(value: Value, outcome: bool) -> Value:  # noqa: FBT001
 
 
 def narrowed_by(value: Value, constant: Const, *, equal: bool) -> Value:
-    """Return the alternatives of `value` that can equal `constant`, or if `equal` is false, that can differ from it."""
+    """Return the alternatives of `value` that can equal `constant`, or that can differ from it if `equal` is false."""
     if equal:
         return constant
     left: list[Value] = []

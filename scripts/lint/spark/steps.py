@@ -19,10 +19,10 @@ def steps(query: Query, *names: str) -> Iterator[Step]:
 
 
 def is_stateful(frame: Frame) -> bool:
-    """Return whether an operator of the stream keeps state."""
+    """Return whether any operator of the stream keeps state."""
     return any(step.name in STATEFUL or (step.name == "join" and joins_streams(step)) for step in frame.steps)
 
 
 def joins_streams(step: Step) -> bool:
-    """Return whether both sides of a join are certainly streams."""
+    """Return whether both sides of a join are known to be streams."""
     return bool(step.left.is_streaming and step.other and step.other.is_streaming)

@@ -61,7 +61,7 @@ class Arguments:
     is_open: bool = False
 
     def get(self, name: str, position: int | None = None) -> Value | None:
-        """Return the argument with this name or at this position, or None."""
+        """Return the argument with this name or at this position, or None if there is no such argument."""
         if name in self.keywords:
             return self.keywords[name][0]
         if position is not None and position < len(self.positional):
@@ -84,7 +84,7 @@ class Trigger:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The trigger keywords whose value is not None."""
+        """The trigger keywords in the call whose value is not None."""
         return tuple(
             name for name in self.arguments.keywords if name in TRIGGER_KEYWORDS and self.value(name) is not None
         )

@@ -1,4 +1,4 @@
-"""Represent the possible values of expressions in a linted module, and extract the parts that rules check."""
+"""Represent the possible values of expressions in a linted module, and extract from the values what rules check."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Unknown(Value):
     An unknown value.
 
     `origin` is the dotted name of the library function that returned the value, or an empty string.
-    Conditions on the path can restrict the value. `truth` is its truth value, or None if that is unknown.
+    Conditions on the execution path can restrict the value.
+    `truth` is the truth value, or None if the truth value is unknown.
     `excluded` holds constants that the value does not equal.
     """
 
@@ -48,7 +49,7 @@ class Unknown(Value):
 
 @dataclass(frozen=True)
 class OneOf(Value):
-    """One of several possible values, for example of a parameter with a default."""
+    """One of several possible values, such as the value of a parameter with a default."""
 
     values: tuple[Value, ...]
 
@@ -100,7 +101,7 @@ class Udf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
-    """A function of the module, with its enclosing scopes and the object to which it is bound."""
+    """A function defined in the module, with its enclosing scopes and the object to which it is bound."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scopes: tuple[dict[str, Value], ...] = ()
@@ -109,7 +110,7 @@ class Function(Value):
 
 @dataclass(frozen=True, eq=False)
 class Class(Value):
-    """A class of the module."""
+    """A class defined in the module."""
 
     node: ast.ClassDef
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -117,7 +118,7 @@ class Class(Value):
 
 @dataclass(frozen=True, eq=False)
 class Instance(Value):
-    """An object of a class of the module, with the possible values of its attributes."""
+    """An instance of a class defined in the module, with the possible values of its attributes."""
 
     of: Class
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class Session(Value):
 
 
 def alternatives(value: Value | None) -> tuple[Value, ...]:
-    """Return the possible values, or no values if `value` is None."""
+    """Return the possible values of `value`, or an empty tuple if `value` is None."""
     if value is None:
         return ()
     return value.values if isinstance(value, OneOf) else (value,)
@@ -154,7 +155,7 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the possible values, without unknown values."""
+    """Return the possible values of `value`, except unknown values."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 

@@ -1,1 +1,1 @@
-"""Checks of the pack. Each check takes the root folder and yields findings, and a test makes the check fail."""
+"""Check the pack. Each check takes the root folder and yields findings; a test proves that the check can fail."""

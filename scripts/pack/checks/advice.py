@@ -1,8 +1,9 @@
 """
 Lint the pack's own pages and examples, and reject invalid triggers everywhere, even in prose.
 
-The linter accepts mistakes that the text labels as mistakes. Readers copy triggers more than any other line, so an
-invalid trigger may appear only in a fence that proves that PySpark refuses the trigger.
+The linter accepts a mistake if the text labels it as a mistake. This is not enough for invalid triggers, because
+readers copy triggers more than any other line. An invalid trigger may appear only in a fence that proves that PySpark
+refuses the trigger.
 """
 
 import re
@@ -17,7 +18,7 @@ from scripts.text.finding import Finding
 WRONG_TRIGGER = re.compile(r"realTime\s*=\s*(?:True|False|\d|\"\"|'')")
 # PySpark's error condition for a trigger that is not a duration.
 REFUSAL_CONDITION = "VALUE_NOT_NON_EMPTY_STR"
-# The beginning of the generated list of lint rules, whose examples contain invalid triggers.
+# The first line of the generated list of lint rules. The examples of these rules contain invalid triggers.
 RULES_MARK = "<!-- generated: lint-rules"
 
 
@@ -34,7 +35,7 @@ def check_triggers(root: Path) -> Iterator[Finding]:
 
 
 def wrong_triggers(text: str, name: str) -> Iterator[Finding]:
-    """Yield the findings of `check_triggers` in one text."""
+    """Yield the findings of `check_triggers` for one text."""
     proofs = [fence for fence in markdown.fences(text) if fence.options.get("raises") == REFUSAL_CONDITION]
     refused = {number for fence in proofs for number in range(fence.line, fence.end_line)}
     for number, line in enumerate(text.splitlines(), 1):

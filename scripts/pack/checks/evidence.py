@@ -1,7 +1,7 @@
 """
-Require evidence for each table row of the references that makes a claim about an engine.
+Require evidence for each table row in the references that makes a claim about an engine.
 
-Evidence is a link to a test, to a section whose fence runs, or to a public source with the date on which it was read.
+Evidence is a link to a test, to a section whose fence the tests run, or to a public source with the date of reading.
 """
 
 import re

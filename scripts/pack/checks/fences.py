@@ -33,7 +33,11 @@ MAX_REQUIRES_SHARE = 0.03
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """Yield fences with an unknown language, unknown options or invalid Python, and excess fences for Databricks."""
+    """
+    Yield fences with an unknown language, invalid options or invalid Python.
+
+    If too many fences require Databricks, yield the last of these fences.
+    """
     python_fences = required_fences = 0
     last_required = (files.SKILL, 1)
     for path in files.pages(root):

@@ -1,4 +1,4 @@
-"""Compare every generated part with its current rendering, and the manifest with its schema and its files."""
+"""Check that generated parts are up to date, and that the manifest meets its schema and lists only existing files."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ REGENERATE_REMEDY = "run `python scripts/skills.py generate` and commit the resu
 
 
 def check_generated(root: Path) -> Iterator[Finding]:
-    """Yield the first outdated line of each generated file."""
+    """Yield the first outdated line of each file that is out of date."""
     try:
         texts = generate.render_all(root)
     except ValueError as error:
@@ -29,7 +29,7 @@ def check_generated(root: Path) -> Iterator[Finding]:
 
 
 def check_manifest(root: Path) -> Iterator[Finding]:
-    """Yield the manifest's first schema violation, or if the schema is met, every listed file that does not exist."""
+    """Yield the manifest's first schema violation; if there is none, yield every listed file that does not exist."""
     path = root / files.MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
 """
-Check every relative link and anchor, and report pages, modules and tests without references to them.
+Check every relative link and anchor, and report orphaned pages, modules and tests.
 
 Links must work between the files of the repository, because assistants read these files and not the site.
 """
@@ -12,7 +12,7 @@ from scripts.pack import files
 from scripts.text import markdown
 from scripts.text.finding import Finding
 
-# These tests cover several modules or pages, so their names do not match one.
+# These tests cover several modules or pages, so they are not named after a single one.
 SHARED_TESTS = ("tests/pages/", "tests/test_layout.py")
 
 
@@ -32,7 +32,13 @@ def check_links(root: Path) -> Iterator[Finding]:
 
 
 def check_orphans(root: Path) -> Iterator[Finding]:
-    """Yield pages without a link in SKILL.md or to a test, unreachable modules, and tests without a subject."""
+    """
+    Yield pages without the required links, unreachable modules, and tests without a subject.
+
+    `SKILL.md` must link to each page, and each page must link to a test.
+    A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
+    The subject of a test is the module or page after which the test is named.
+    """
     yield from _check_pages(root)
     reachable = _reachable_modules(root)
     for module in files.modules(root):
@@ -105,7 +111,7 @@ def _imports(root: Path, module: Path) -> set[Path]:
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".py"):
-            # A string names each module that is started as a file, such as a supervisor.
+            # A module that is started as a file, such as a supervisor, is named in a string instead of imported.
             candidates += [module.with_name(node.value)] if "/" not in node.value else []
         for name in names:
             path = root.joinpath(*name.split("."))

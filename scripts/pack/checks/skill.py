@@ -1,7 +1,7 @@
 """
 Check `SKILL.md` against the Agent Skills specification, and all pages against their size limits.
 
-Every token of a page uses up the assistant's context, so exceeding a limit is an error.
+Every token of a page takes up space in the assistant's context, so exceeding a limit is an error.
 Specification: https://agentskills.io/specification (read 2026-11-21); `skills-ref` is its reference implementation.
 """
 
@@ -22,7 +22,8 @@ MAX_SKILL_TOKENS = 5_000
 MAX_SKILL_FENCE_LINES = 10
 MAX_PAGE_LINES = 200
 MAX_LINES_WITHOUT_CONTENTS = 120
-# Tokenizers differ. Markdown with code rarely has fewer than three characters per token.
+# Token counts depend on the tokenizer. Markdown with code rarely has fewer than three characters per token,
+# so dividing by this number rarely underestimates the count.
 MIN_CHARACTERS_PER_TOKEN = 3
 
 
@@ -34,7 +35,7 @@ def check_frontmatter(root: Path) -> Iterator[Finding]:
         return
     fields = read_frontmatter(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        # The specification requires that the folder has the name of the skill.
+        # The specification requires the skill's name as the name of the folder, so check a copy in such a folder.
         copy = Path(folder) / (fields.get("name", "").strip() or "unnamed")
         copy.mkdir(parents=True)
         (copy / files.SKILL).write_bytes(path.read_bytes())
@@ -44,7 +45,7 @@ def check_frontmatter(root: Path) -> Iterator[Finding]:
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
-    """Yield pages that are too long, and long pages without a table of contents."""
+    """Yield pages that are too long, long pages without a table of contents, and long fences in `SKILL.md`."""
     for path in files.pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         lines = len(text.splitlines())

@@ -1,7 +1,7 @@
 """
 Find words banned by the house style in page text, and in docstrings, comments and strings of Python files.
 
-`wording.json` lists the words as regular expressions, each with its replacement; `_` stands for white space.
+`wording.json` lists the words as regular expressions, each with its replacement; `_` matches white space.
 Code in pages is not checked.
 """
 

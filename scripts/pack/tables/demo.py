@@ -1,4 +1,4 @@
-"""Render the published run of `make demo COMPARE=1 PUBLISH=1` as sentences and tables."""
+"""Render the results of the published run of `make demo COMPARE=1 PUBLISH=1` as sentences and tables."""
 
 import json
 from pathlib import Path

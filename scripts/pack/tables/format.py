@@ -1,4 +1,4 @@
-"""Format numbers, conditions and Markdown tables for each generated benchmark table."""
+"""Format the numbers, conditions and Markdown tables of generated benchmark results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Return a time in ms as text: with one decimal place below 10 ms, and as an integer above."""
-    # With a limit of 10, 9.96 would be shown as 10.0 instead of 10.
+    """Return a time in ms as text: with one decimal place below 10 ms, and otherwise as an integer."""
+    # With a limit of 10 instead of 9.95, the value 9.96 would be shown as 10.0 and not as 10.
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 
@@ -29,7 +29,7 @@ def factor(value: float | None) -> str:
 
 
 def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str = "") -> str:
-    """Return the sentences above a table: command, date, machine, load, runs and unit."""
+    """Return the sentences above a table, which state the command, date, machine, load, runs and unit."""
     known = content["conditions"]
     java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""

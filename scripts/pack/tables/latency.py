@@ -1,8 +1,9 @@
 """
 Render the JSON of the latency, tuning, throughput and engine-only benchmarks as Markdown tables.
 
-Numbers are rounded but never recomputed, so a reader can find each one in the JSON.
-This module computes only ratios between runs: for two copies, for the spread of tuning runs, and for throughput.
+Numbers from the JSON are rounded but otherwise unchanged, so a reader can find each of them in the JSON.
+The only computed numbers are three kinds of ratios: between one and two copies of the query, between the highest and
+the lowest p99 of tuning runs, and between the p50 of both modes in throughput runs.
 """
 
 import json
@@ -50,7 +51,7 @@ def modes(root: Path, workload: str) -> str:
         outputs = ", ".join(f"{case['outputs_per_record']:.2f} in *{_engine(case)}*" for case in merged)
         notes.append(
             f"One output can contain the result of several records. Outputs per record: {outputs}. "
-            "The latency of a record ends when the first output that contains it is received.\n"
+            "The latency of a record is the time until the first output that contains its result is received.\n"
         )
     return "\n".join(notes)
 
@@ -113,7 +114,7 @@ def two_copies(root: Path, _: str) -> str:
 
 
 def tuning(root: Path, _: str) -> str:
-    """Return a table with a row per changed setting of `make bench-tuning`; other settings have recommended values."""
+    """Return a table of `make bench-tuning`: each row changes one setting, and the others have recommended values."""
     content = _content(root, "tuning")
     rows = []
     for case in content["cases"]:
@@ -127,7 +128,7 @@ def tuning(root: Path, _: str) -> str:
     header = ("workload", "changed setting", "value", *PERCENTILES)
     more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
     spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
-    note = f"The p99 of two runs with the same settings differs by up to {factor(max(spreads))}.\n"
+    note = f"The p99 values of two runs with the same settings differ by up to {factor(max(spreads))}.\n"
     return f"{_conditions(content, 'bench-tuning', LATENCY)}\n{table((*header, *more), rows)}\n{note}"
 
 
@@ -143,9 +144,9 @@ def throughput(root: Path, _: str) -> str:
             f"{milliseconds(case['p50_ms'])} / {milliseconds(case['p99_ms'])} / {case['cpu_seconds_per_million']:,.0f}"
             for case in by_rate
         ]
-        # If an engine sustains no rate, there are no measurements at fractions of its limit.
+        # If a mode sustains no rate, there are no measurements at fractions of its limit.
         costs_by_rate += ["-"] * (len(percents) - len(costs_by_rate))
-        # If an engine sustained every rate, its limit is above the highest rate that was tried.
+        # If a mode sustained every rate that was tried, its limit may be above the highest of these rates.
         bound = "" if any(not step["sustained"] for step in steps) else "at least "
         rows.append((f"{limit['workload']}, {limit['engine']}", f"{bound}{limit['sustained_rate']:,g}", *costs_by_rate))
     header = (
@@ -158,7 +159,7 @@ def throughput(root: Path, _: str) -> str:
 
 
 def limits(root: Path, _: str) -> str:
-    """Return two sentences per workload: the rates that both modes sustain, and the ratio of their p50."""
+    """Return two sentences per workload: the rate that each mode sustains, and the ratio of their p50 latencies."""
     content = _content(root, "throughput")
     rates = {(limit["workload"], limit["engine"]): limit["sustained_rate"] for limit in content["limits"]}
     lines = []

@@ -1,7 +1,7 @@
 """
 Render the JSON of `make bench-other-engines` as Markdown tables.
 
-A sentence below the table names each engine that was not measured, with the reason.
+For each engine that was not measured, a sentence below the table states the reason.
 """
 
 import json
@@ -36,7 +36,7 @@ def other_engines(root: Path, workload: str) -> str:
 
 
 def _row(case: dict[str, Any]) -> tuple[str, ...]:
-    # The JSON contains only the name of the mode, which does not state the engine.
+    # For Spark, the JSON contains only the name of the mode, so add the name of the engine.
     engine = "Spark, real-time mode" if case["engine"] == "real-time" else case["engine"]
     return (
         *(engine, f"{case['rate']:,g}", *latencies(case), factor(case["times_baseline"])),

@@ -10,7 +10,7 @@ SINK = "references/measured/postgres_sink.json"
 
 
 def sink(root: Path, _: str) -> str:
-    """Return the results of `make bench-postgres-sink`: speed-up of flushes, latency from Kafka, latency of one row."""
+    """Return the conditions, the speed-up of flushes, the latency from Kafka to commit, and the latency of one row."""
     content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]

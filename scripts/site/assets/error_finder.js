@@ -5,14 +5,14 @@
   const findings = document.getElementById("findings");
   const trace = document.getElementById("trace");
   const CONDITION = /\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]/g;
-  // Spark wraps every failure of a query in these names.
+  // Spark wraps every query failure in an error with these names, so they do not identify the cause.
   const WRAPPERS = ["STREAM_FAILED", "StreamingQueryException"];
   const isClass = (name) => /[a-z]/.test(name);
 
   const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const plain = (text) => text.replace(/\s+/g, " ");
 
-  // Placeholders of our messages, such as `<className>`, are names from the query in the engine's messages.
+  // A message on a page contains placeholders such as `<className>`. The engine's message contains real names instead.
   function containsMessage(text, message) {
     const words = plain(message).split(/<\w+>/).map(escaped).join(".{0,300}?");
     return new RegExp(words, "s").test(text);
@@ -24,7 +24,7 @@
     return Math.max(...positions);
   }
 
-  // If several sections explain a condition, the classes and settings that their fixes name decide between them.
+  // If several sections explain a condition, prefer the section whose fix shares more code names with the text.
   function countSharedNames(text, entry) {
     const template = document.createElement("template");
     template.innerHTML = entry.fix;
@@ -40,7 +40,7 @@
       const isWeak = isClass(entry.condition) && !hasMessage;
       if (index >= 0 || hasMessage) matches.push({ entry, index, hasMessage, isWeak });
     }
-    // A class name such as TimeoutException counts only if the text has no condition and no known message.
+    // A class name such as TimeoutException counts only if the text contains no condition and no known message.
     const strong = matches.filter((match) => !match.isWeak);
     const score = (match) => 10 * (match.index >= 0) + 2 * match.hasMessage + countSharedNames(text, match.entry);
     const ranked = (strong.length ? strong : matches).sort((a, b) => score(b) - score(a) || b.index - a.index);

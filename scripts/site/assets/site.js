@@ -9,13 +9,14 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
       await navigator.clipboard.writeText(await response.text());
       button.textContent = "Copied";
     } catch {
-      // Without a server or without access to the clipboard, open the raw Markdown instead.
+      // Without a server or without access to the clipboard, open the raw Markdown instead of copying it.
       location.assign(button.dataset.copy);
     }
   });
 });
 
-// Tables that are wider than the page can be scrolled with the keyboard. The theme wraps tables while the page loads.
+// Tables that are wider than the page can be scrolled with the keyboard. The theme wraps tables while the page loads,
+// so observe them only after the page has loaded.
 const wrapObserver = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;

@@ -1,5 +1,5 @@
-// Counts the task slots of real-time queries. `slots_needed` in examples/realtime/slots.py counts slots from a plan;
-// tests check both against the cases in tests/pages/slot_cases.json.
+// Counts the task slots of real-time queries. `slots_needed` in examples/realtime/slots.py counts slots from a query plan.
+// Tests check both counts against the cases in tests/pages/slot_cases.json.
 "use strict";
 (() => {
   const form = document.getElementById("slot-form");
