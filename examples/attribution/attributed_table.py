@@ -36,7 +36,7 @@ create table if not exists {schema}.{table}_offsets
 
 def results_table(settings: Settings) -> str:
     """
-    Return the table name, which is the topic name in lower case with special characters replaced by underscores.
+    Return the name of the results table: the topic name in lower case, with underscores for special characters.
 
     The table name does not need quotes in SQL.
     """
@@ -51,7 +51,7 @@ def create_tables(dsn: str, settings: Settings) -> None:
 
 
 def results_sink(connect: dict[str, Any] | Callable[[], dict[str, Any]], settings: Settings) -> PostgresUpsertSink:
-    """Return the sink for the results table; pass it to `foreach`, or call its methods directly in a loop."""
+    """Return the sink for the results table; pass the sink to `foreach`, or call the sink's methods in a loop."""
     return PostgresUpsertSink(connect, (SCHEMA, results_table(settings)), ("result_id",), COLUMNS, "version")
 
 
@@ -62,7 +62,7 @@ def results_of(records: DataFrame) -> DataFrame:
 
 
 def stored_results(dsn: str, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the rows of the results table, keyed by result id. As in the topic, null columns are left out."""
+    """Return the rows of the results table, keyed by result id. Null columns are left out, as in the topic."""
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         rows = connection.execute(f"select * from {SCHEMA}.{results_table(settings)}".encode())
         return {row["result_id"]: {name: v for name, v in row.items() if v is not None} for row in rows}

@@ -1,9 +1,9 @@
 """
 Count each campaign's delivered and reserved ad slots, and emit a new count whenever an ad slot changes.
 
-The state contains all versions of each ad slot. The query counts only the newest version, so duplicate and out-of-order
-records do not affect the counts. If an ad slot changes from `filled` to `unfilled`, the campaign's delivered count
-decreases.
+The state contains all versions of each ad slot's result. The query counts only the newest version, so duplicate and
+out-of-order records do not affect the counts. If an ad slot changes from `filled` to `unfilled`, the campaign's
+delivered count decreases.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -39,8 +39,8 @@ def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Convert Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) with `PACING` structs as JSON.
 
-    A bucket's state expires when `events_to_attributed` drops all further events of the requests in that bucket. This
-    query also drops later rows of an expired bucket.
+    The state of a bucket expires once `events_to_attributed` drops all further events of the bucket's requests. This
+    query drops rows that arrive for an expired bucket.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms
@@ -75,7 +75,8 @@ def _count(versions: Column, group: dict[str, Column]) -> Column:
             (count["delivered"] + (slot["code"] == "filled").cast("long")).alias("delivered"),
             (count["reserved"] + (slot["code"] == "pending").cast("long")).alias("reserved"),
         )
-        # Versions are sorted from newest to oldest, so only the first version of each ad slot is counted.
+        # Versions are sorted from newest to oldest, so the first version of each ad slot is the newest. Only this
+        # version is counted.
         return F.when(slot["result_id"] == count["slot_id"], count).otherwise(with_slot)
 
     def row(count: Column) -> Column:
@@ -83,6 +84,6 @@ def _count(versions: Column, group: dict[str, Column]) -> Column:
 
     zeros = (F.lit(0).cast("long").alias(name) for name in ("version", "slots", "delivered", "reserved"))
     empty_count = F.struct(F.lit("").alias("slot_id"), *zeros)
-    # `aggregate` returns the whole output row. If separate columns selected fields of its result, Spark would repeat
-    # the aggregation for each column.
+    # `aggregate` returns the whole output row. If separate columns selected the fields of the aggregate, Spark would
+    # repeat the aggregation for each column.
     return F.aggregate(F.sort_array(versions, asc=False), empty_count, add_slot, row)

@@ -1,8 +1,8 @@
 """
 Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer; each result becomes one table row.
 
-Each result reaches PostgreSQL milliseconds after the query writes it to the topic. In real-time mode, OSS 4.3.0 passes
-rows to a Python sink seconds late, so a Kafka consumer calls the sink instead of Spark.
+Each result reaches PostgreSQL milliseconds after a query writes the result to the topic. In real-time mode, OSS 4.3.0
+passes rows to a Python sink seconds late, so a Kafka consumer rather than a Spark query calls the sink.
 """
 
 import json
@@ -32,8 +32,8 @@ class ResultsConsumer:
     """
     A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
-    The consumer first stores the results and then stores its offsets in the same database. A new database, or one
-    restored from a backup, therefore receives all missing results.
+    The consumer first stores the results and then its offsets in the same database, so the offsets never skip a missing
+    result. A new database, or a database restored from a backup, therefore receives all missing results.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings, partitions: int) -> None:
@@ -81,20 +81,20 @@ class ResultsConsumer:
         self._finish.set()
 
     def finish(self) -> None:
-        """Request the finish and wait until all results are stored; raise the error of `run` if it failed."""
+        """Call `request_finish` and wait until all results are stored; if `run` failed, raise its error."""
         self.request_finish()
         self.future.result()
 
     def raise_if_failed(self) -> None:
-        """Raise the error of `run` if it has failed."""
+        """If `run` has failed, raise its error."""
         if self.future.done():
             self.future.result()
 
     def _consume_until(self, is_over: Callable[[], bool]) -> None:
         saved_at = time.monotonic()
         while not is_over():
-            # Poll for one message. A call for several messages would wait until all of them have arrived or the timeout
-            # has passed.
+            # Poll for one message. A request for several messages would wait until all of them have arrived or the
+            # timeout has passed.
             message = self._consumer.poll(POLL_SECONDS)
             if message is not None and is_record(message):
                 self._results.process(dict.fromkeys(COLUMNS) | json.loads(message.value() or b""))
@@ -124,7 +124,7 @@ class ResultsConsumer:
 def attributed_to_postgres(
     bootstrap_servers: str, dsn: str, settings: Settings, partitions: int
 ) -> Iterator[ResultsConsumer]:
-    """Consume all `partitions` of `ad-attributed` while the block runs, then read to the end of the topic."""
+    """Consume `ad-attributed` (`partitions` partitions) while the block runs, then read to the end of the topic."""
     consumer = ResultsConsumer(bootstrap_servers, dsn, settings, partitions)
     with ThreadPoolExecutor(1, "attributed_to_postgres") as threads:
         consumer.future = threads.submit(consumer.run)

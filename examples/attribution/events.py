@@ -1,5 +1,5 @@
 """
-Define the kinds of events, and the result codes that count as delivered.
+Define the kinds of events, and the result codes of impressions that count as delivered.
 
 This module does not import Spark because the rules that use it are plain Python.
 """
@@ -8,6 +8,6 @@ STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
 """Playback steps in chronological order."""
 KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
-"""Kinds that have separate result codes; all playback steps share the codes of the family `step`."""
+"""Kinds of events with separate result codes; all playback steps share the result codes of the family `step`."""
 BILLABLE = ("matched", "matched_late_request")
 """Result codes of impressions that fill their ad slots."""

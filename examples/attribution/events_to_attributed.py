@@ -2,7 +2,7 @@
 Correlate the events of each transaction, and emit every result that a new event changes.
 
 In real-time mode, an aggregation emits one output row per input row. The state keeps the events in order of arrival.
-The query evaluates all events, evaluates them again without the newest event, and emits the results that differ.
+For each new event, the query evaluates the transaction with and without this event, and emits the results that differ.
 """
 
 from pyspark.sql import DataFrame
@@ -18,9 +18,10 @@ def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Convert Kafka source rows of `events` into Kafka sink rows (key, value) with `ATTRIBUTED` structs as JSON.
 
-    In micro-batch mode, one output row can cover several events, so the query emits every result of the transaction. A
-    request's state expires when another request is newer by `horizon_ms + watermark_slack_ms`. From then on, no event
-    can change the results of the older request.
+    In micro-batch mode, one output row can cover several events, so a comparison without the newest event would miss
+    changes. The query therefore emits every result of the transaction. A request's state expires when the query has
+    read a request that is newer by `horizon_ms + watermark_slack_ms`. From then on, no event can change the results of
+    the older request.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")

@@ -1,9 +1,11 @@
 """
-Emit timeouts: results for ad slots that stay unfilled and for impressions, clicks and steps that stay orphans.
+Emit timeouts: results for ad slots that stay unfilled, and for impressions, clicks and playback steps without a parent.
 
-A timeout has the same result id as the pending result that it replaces. A later match has a higher version than the
-timeout. OSS 4.3.0 refuses Python processors in real-time mode with the error STDS_FAILED_TO_READ_OPERATOR_METADATA, so
-this query runs in micro-batch mode. Databricks runs Python processors in real-time mode.
+A timeout has the same result id as the pending result that it replaces. A later match has a higher version, so it
+replaces the timeout.
+
+OSS 4.3.0 refuses Python processors in real-time mode with the error STDS_FAILED_TO_READ_OPERATOR_METADATA, so this
+query runs in micro-batch mode. Databricks runs Python processors in real-time mode.
 """
 
 from pyspark.sql import DataFrame
@@ -22,8 +24,8 @@ def events_to_timeouts(records: DataFrame, settings: Settings) -> DataFrame:
     Start the query with a micro-batch trigger. Timers fire once per trigger interval, even if no record arrives. If the
     query restarts between two batches, timers do not fire until the next record arrives, because the engine plans no
     batch before that record. `watermark_slack_ms` must exceed this query's maximum lag. Otherwise a request's state can
-    expire before its late records are read. These records then get orphan results with higher versions than their
-    matched results.
+    expire before the query has read the request's late records. These records then get orphan results with higher
+    versions than the matched results for the same records.
     """
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")
     results = (

@@ -2,8 +2,8 @@
 Decode the three source topics into typed events, and route records that cannot be decoded to the reject topic.
 
 The decoding expression accepts every input. If the expression raised an error for a bad record, the query would fail at
-that record again after every restart. Each record of `ad-rejected` has the raw bytes as its value. The headers of each
-rejected record contain the reject reason, the source position and the length.
+that record again after every restart. The value of each record in `ad-rejected` consists of the source record's raw
+bytes. The headers contain the reject reason, the position in the source topic and the original length in bytes.
 """
 
 from functools import reduce

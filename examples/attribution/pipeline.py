@@ -31,16 +31,16 @@ from examples.realtime.slots import preflight, slots_needed
 
 SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()
-"""The demonstration's credit rules before division by the time scale."""
+"""The demonstration's credit rules, before their times are divided by the time scale."""
 START_TIMEOUT_SECONDS = 120
-# On OSS 4.3.0, the first Python worker of a query must connect within ten seconds. This limit cannot be configured.
+# On OSS 4.3.0, the first Python worker of a query must connect to Spark within ten seconds. This limit is fixed.
 SLOW_PYTHON_MESSAGE = "Python worker failed to connect back"
 MAX_PYTHON_STARTS = 3
 
 
 @dataclass(frozen=True)
 class PipelineQuery:
-    """One query from the topics `sources` to the topic `target`; if `target` is None, each row names its topic."""
+    """A query from the topics `sources` to the topic `target`; if `target` is None, each row names its target topic."""
 
     name: str
     sources: tuple[str, ...]
@@ -48,7 +48,7 @@ class PipelineQuery:
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
     """
-    Trigger interval of a query whose Python processor is refused in real-time mode, or None for all other queries.
+    Trigger interval of a query with a Python processor, which OSS 4.3.0 refuses in real-time mode; otherwise None.
     """
 
 
@@ -93,7 +93,7 @@ def start_queries(
     preflight(spark, {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()})
     started: dict[PipelineQuery, StreamingQuery] = {}
     try:
-        # Start the queries that use Python first, one after another, while the machine is still idle.
+        # First start the queries with Python processors, one after another, while the machine is still idle.
         for query in sorted(streams, key=lambda query: query.micro_batch_seconds is None):
             writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
             writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
@@ -102,7 +102,7 @@ def start_queries(
             writer = writer.queryName(query.name).outputMode("update")
             writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
             if is_real_time(query, settings):
-                # The type hints of PySpark 4.3.0 do not contain the keyword `realTime`.
+                # The type hints of PySpark 4.3.0 do not contain the keyword argument `realTime`.
                 writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
             else:
                 writer = writer.trigger(processingTime=f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds")
@@ -140,5 +140,5 @@ def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[st
     source_partitions = sum(partitions[topic] for topic in query.sources)
     if is_real_time(query, settings):
         return source_partitions
-    # The stages of a micro-batch run one after the other, so only the stage with the most tasks matters.
+    # The stages of a micro-batch run one after the other, so only the stage with the most tasks counts.
     return max(source_partitions - slots_needed(stream, 0), 0)

@@ -1,4 +1,4 @@
-"""Define the schemas shared by several stages: source records, the topic `events` and the topic `ad-attributed`."""
+"""Define the schemas shared by several stages: those of source records, `events` and `ad-attributed`."""
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 

@@ -30,7 +30,7 @@ class Windows:
     """Maximum time from an impression to its click. A later click gets the code `late_click`."""
     playback_grace_ms: int = 300_000
     """
-    Maximum time from an impression to a playback step, excluding the creative length. A later step gets `late_step`.
+    Maximum time from an impression to a playback step, plus the creative length. A later step gets `late_step`.
     """
     hold_ms: int = 300_000
     """Maximum time that an impression waits for its request before the impression becomes an orphan."""
@@ -40,7 +40,7 @@ class Windows:
     """An event that precedes its parent event by at most this time is treated as simultaneous with the parent."""
     max_creative_ms: int = 120_000
     """
-    Maximum creative length. A record with a longer creative is rejected as `bad_number`, because state must expire.
+    Maximum creative length. Longer creatives are rejected as `bad_number`, because they would delay state expiry.
     """
 
     def scaled(self, time_scale: int) -> "Windows":
@@ -179,7 +179,7 @@ class Settings:
         return Windows().scaled(self.time_scale)
 
     def topic(self, name: str) -> str:
-        """Return the name of the topic `name` with the prefix of this run."""
+        """Return the full name of the topic `name`, including this run's prefix."""
         if name not in TOPICS:
             raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {TOPICS}")
         return self.topic_prefix + name

@@ -1,8 +1,8 @@
 """
-Credit each conversion to its user's touches, and emit a new version whenever a late touch changes the credit.
+Credit each conversion to its user's touches, and emit the credit again whenever a late touch changes the credit.
 
 The query reads touches from `ad-attributed`, conversions from `events`, and erasures from `ad-erasures`. An erasure is
-a tombstone whose key is the user. OSS 4.3.0 refuses Python processors in real-time mode with the error
+a tombstone keyed by user. OSS 4.3.0 refuses Python processors in real-time mode with the error
 STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in micro-batch mode. Databricks runs Python processors in
 real-time mode.
 """
@@ -93,7 +93,7 @@ def _records_by_user(records: DataFrame, settings: Settings) -> DataFrame:
         F.col("key").cast("string").alias("key"),
         F.unix_millis("timestamp").alias("stored_at"),
     )
-    # A result never changes from valid to pending, so pending versions can be left out.
+    # A valid result never becomes pending again, so the query can ignore pending versions.
     is_touch = F.col("result.kind").isin("impression", "click") & (F.col("result.code") != "pending")
     is_touch &= F.col("result.user_key").isNotNull()
     is_conversion = F.col("event.kind") == "conversion"

@@ -1,5 +1,5 @@
 """
-Check each order's credit: it must be final, its shares must add up, and it must match the credit rule.
+Check that the credit for each order is final, that its shares add up, and that it matches the credit rule.
 
 If a user was erased after an order, the credit for the order is counted but not compared with the credit rule.
 """
@@ -17,12 +17,12 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class CreditAudit:
-    """Credit totals of one run, and the differences between its credit and the credit rule."""
+    """Credit totals of one run, and the differences between the run's credit and the result of the credit rule."""
 
     conversions: Counter[str]
     """
-    Number of conversion records by outcome, and their total number under the key `in`. If an order has several records,
-    all but one are counted as `duplicate`.
+    Number of conversion records by outcome; the key `in` holds the total number. If an order has several records, all
+    but one are counted as `duplicate`.
     """
     compared: int
     """Number of orders whose credit was compared with the credit rule."""
@@ -30,7 +30,7 @@ class CreditAudit:
     """
     Number of orders whose user was erased after a record of the order.
 
-    The credit for such an order depends on when the query read the order's records.
+    The credit for such an order depends on which of the order's records the query read before the erasure.
     """
     late_touches: int
     """Number of touches within a lookback window that were stored too late to earn credit."""
@@ -42,7 +42,7 @@ class CreditAudit:
 
 
 def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
-    """Compare each order's newest credit with the credit rule; `rules` are already divided by the time scale."""
+    """Compare each order's newest credit with the credit rule; all times in `rules` are already time-scaled."""
     expected = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():

@@ -18,7 +18,7 @@ LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency percentiles of one hop in milliseconds; they have a resolution of 1 ms because append times do."""
+    """Latency percentiles of one hop, in whole milliseconds because Kafka append times are whole milliseconds."""
 
     hop: LatencyHop
     records: int
@@ -30,9 +30,9 @@ class Latency:
 
 def hop_latencies(log: RunLog, sent_from: float = 0) -> list[Latency]:
     """
-    Return each hop's latencies for records whose intended send time is `sent_from` (UTC milliseconds) or later.
+    Return each hop's latency percentiles for records with an intended send time of `sent_from` (UTC ms) or later.
 
-    A hop starts when the broker appends the input record and ends when the broker appends the first output record.
+    A hop starts when the broker appends the input record and ends when the broker appends its first output record.
     """
     return [_order_statistics(hop, values) for hop, values in latency_samples_ms(log, sent_from).items() if values]
 
@@ -58,7 +58,7 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0) -> dict[LatencyHop, li
 
 
 def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:
-    """Return by how many milliseconds each batch exceeded the trigger interval; records wait slightly longer."""
+    """Return each batch's excess over the trigger interval in milliseconds; records wait slightly longer than this."""
     return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 

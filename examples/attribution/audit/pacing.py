@@ -1,8 +1,8 @@
 """
 Check a run's pacing: compare its counts with the replay, and compute each campaign's over-delivery.
 
-Over-delivery is computed only from the replay. The counts are not used because their purpose is to prevent
-over-delivery.
+Over-delivery is computed only from the replay. The run's own counts are not used, because these counts are the means of
+preventing over-delivery, and the check must not depend on them.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ COUNT_FIELDS = ("slots", "delivered", "reserved")
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """A campaign's goal, and its delivery according to the replay."""
+    """A campaign's goal, and the campaign's delivery according to the replay."""
 
     goal: Goal
     pacing: Pacing

@@ -30,15 +30,15 @@ class Reconciliation:
 
     counts: dict[str, Counter[str]]
     """
-    For each event family, the number of results by code, and the number of input events under the key `in`. In a
-    correct run, the results of each family add up to the number of its input events.
+    For each event family, the number of results by code; the key `in` holds the number of input events. In a correct
+    run, each family has as many results as input events.
     """
     differences: list[str]
     results: int
     """Number of results compared with the replay."""
     credits: CreditAudit
     campaigns: list[CampaignOutcome]
-    """Each campaign's goal, and its delivery according to the replay."""
+    """The goal of each campaign, and the campaign's delivery according to the replay."""
 
     @property
     def over_delivered(self) -> int:
@@ -52,8 +52,8 @@ def reconcile(
     """
     Check that no record is lost or counted twice, and that every result matches the rules.
 
-    `rules` are the credit rules before division by the time scale. `stored` maps each result id to its row in the
-    results table, without null columns.
+    `rules` are the credit rules before their times are divided by the time scale. `stored` maps each result id to its
+    row in the results table, without null columns.
     """
     expected = replay_results(log, settings.windows)
     credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))

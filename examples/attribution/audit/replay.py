@@ -16,7 +16,7 @@ from examples.attribution.credit.rule import Conversion, OrderCredit, assign_cre
 from examples.attribution.settings import Windows
 
 AFTER_ALL_WINDOWS_MS = 10**14
-"""A time later than the end of every window, so no result of the replay is pending."""
+"""A time after the end of every window; at this time, the replay has no pending results."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class ReplayedOrder:
     """
     The expected credit, or None if a record of the order was stored before an erasure of the user.
 
-    If a record was stored before an erasure, the credit depends on which records the query read before the erasure.
+    If a record was stored before an erasure, the replay cannot predict the credit, because the credit depends on which
+    records the query read before the erasure.
     """
     is_after_erasure: bool = False
 
@@ -48,7 +49,7 @@ def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
 
 
 def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
-    """Return all orders, keyed by result id; `rules` are already divided by the time scale."""
+    """Return all orders, keyed by result id; all times in `rules` are already time-scaled."""
     by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] == "conversion" and src in log.events:

@@ -1,8 +1,8 @@
 """
-Define the log of a run: source records, their routes, and the newest results, all read back from Kafka.
+Define the log of a run: the source records, whether each was accepted or rejected, and the newest results.
 
-A real-time query reports its progress only once per batch. The live view, the latency report and the reconciliation
-therefore use the run log instead.
+The content of the log is read back from Kafka. A real-time query reports its progress only once per batch, so the live
+view, the latency report and the reconciliation use the run log instead of progress reports.
 """
 
 from collections import Counter, defaultdict
@@ -38,7 +38,7 @@ class EventRecord:
 
 class RunLog:
     """
-    The log of one run. Each record is identified by `src`, its position in the source topic.
+    The log of one run. Each source record is identified by `src`, its position in the source topic.
 
     The `record_*` methods accept records in any order, and accept the same record more than once.
     """
@@ -54,13 +54,13 @@ class RunLog:
         self.pending: set[str] = set()
         """Ids of the pending results."""
         self.touches: defaultdict[str, dict[TouchId, Touch]] = defaultdict(dict)
-        """All versions of all touches, by user; `stored_at` is the time of the version's first append."""
+        """All versions of all touches, by user; `stored_at` is the time at which a version was first appended."""
         self.orders: set[str] = set()
         """The result ids of all orders that have a conversion in `events`."""
         self.credits: dict[str, Row] = {}
         """
-        The newest credit, by result id; if a user was erased, credit for later records of an order has a separate
-        result id.
+        The newest credit, by result id. After an erasure of the user, credit for further records of an order has a
+        separate result id.
         """
         self.erasures: defaultdict[str, list[int]] = defaultdict(list)
         """Append times of the tombstones in `ad-erasures`, by user."""
@@ -73,7 +73,7 @@ class RunLog:
         self.duplicates: Counter[str] = Counter()
         """Number of duplicate records written by the at-least-once sink, by topic."""
         self.result_rows = 0
-        """Number of records in `ad-attributed`: all versions of all results."""
+        """Number of records in `ad-attributed`, counting every version of every result."""
         self.conflicts: list[str] = []
         """Ids of results that were written twice with the same version but different content."""
 
@@ -169,17 +169,17 @@ class RunLog:
 
 
 def credit_key(conversion: Row) -> str:
-    """Return the key by which `touches_to_credit` groups a conversion: its user, or its order if it has no user."""
+    """Return the key by which `touches_to_credit` groups a conversion: the user, or the order if there is no user."""
     return conversion.get("user_key") or f"/{conversion['advertiser_id']}/{conversion['order_id']}"
 
 
 def order_result_id(conversion: Row) -> str:
-    """Return the result id of the order that a conversion belongs to."""
+    """Return the result id of a conversion's order."""
     return f"{credit_key(conversion)}/{conversion['advertiser_id']}/{conversion['order_id']}"
 
 
 def result_id_without_erasure(credit: Row) -> str:
-    """Return the order's result id without the time suffix that is added after an erasure."""
+    """Return the result id of a credit record without the time suffix that is added after an erasure."""
     result_id: str = credit["result_id"]
     has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
     return result_id if has_no_suffix else result_id.rpartition("/")[0]

@@ -1,7 +1,7 @@
 """
 Read all topics of a run from Kafka into a `RunLog`, without using Spark.
 
-A real-time query reports its progress only once per batch, so the reader detects the end of a run from the topics.
+A real-time query reports its progress only once per batch, so the reader detects the end of a run from the records.
 """
 
 import json
@@ -23,7 +23,8 @@ from examples.attribution.topics import (
 from examples.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
 
 CONSUMER_CONF = {
-    # A slow reader does not change append times, so fetches may wait for more data.
+    # Latencies are computed from append times. A slow reader does not change these times, so fetches may wait for more
+    # data.
     "fetch.wait.max.ms": 100,
     "fetch.min.bytes": 100_000,
     "queued.max.messages.kbytes": 65_536,
@@ -35,7 +36,7 @@ class RunLogReader:
     """A Kafka consumer that reads all topics from the start and adds the records to `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
-        """Assign all partitions; `partitions` maps each topic name (without its prefix) to the number of partitions."""
+        """Assign all partitions; `partitions` maps each topic name (without prefix) to its number of partitions."""
         self.log = RunLog()
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}

@@ -29,7 +29,9 @@ EVENT = StructType([EVENTS[name] for name in HISTORY])
 STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
 """
-Schema of the value state: the first request or null, the number of other records, two times, and the timer's time.
+Schema of the value state: the first request or null, the number of other records, and three times.
+
+The times are those of the last evaluation, of the last new record and of the timer.
 """
 
 
@@ -42,13 +44,13 @@ class CorrelationProcessor(StatefulProcessor):
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:
-        """Set `timeouts_only` if a real-time query already emits all results that are not timeouts."""
+        """Set `timeouts_only` if a real-time query already emits all results other than timeouts."""
         self._windows = settings.windows
         self._slack_ms = settings.watermark_slack_ms
         self._timeouts_only = timeouts_only
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state with a TTL of twice the maximum time until the last timer."""
+        """Declare the state, with a TTL that is twice the maximum time before the last timer fires."""
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
         self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)
@@ -84,7 +86,7 @@ class CorrelationProcessor(StatefulProcessor):
 
     def _load(self) -> tuple[Transaction, int]:
         stored = self._transaction.get()
-        if stored is None:  # each state access is a round trip
+        if stored is None:  # each state access is a round trip, so do not read the list
             return Transaction(), 0
         request, others, evaluated_at, last_record_at, timer_ms = stored
         history = [*([request] if request else []), *(self._others.get() if others else [])]
@@ -107,7 +109,8 @@ class CorrelationProcessor(StatefulProcessor):
 
 
 def _first_request(transaction: Transaction) -> Event | None:
-    # This request arrived first. Later requests are stored in the list state, even if they precede it in event order.
+    # The value state holds the request that arrived first. All later requests are in the list state, even those with an
+    # earlier event time.
     return next((event for event in transaction.history if event.kind == "request"), None)
 
 

@@ -86,14 +86,14 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     Return the results of one transaction; all events must have the same `transaction_id` and `request_ts`.
 
     If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`.
-    Such a timeout has a higher version than the pending result, and a lower version than any result that includes one
-    more record.
+    Such a timeout has a higher version than the pending result that it replaces, and a lower version than any result
+    computed after another record of the transaction has arrived.
     """
     records = _first_per(sorted(events, key=_order), lambda event: event.src)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))
     requests = [event for event in firsts if event.kind == "request"]
-    # Use the ad slots of all requests, including repeated requests with other ad slots, because an emitted result must
-    # not disappear.
+    # Use the ad slots of all requests, including repeated requests with different ad slots. Otherwise a new request
+    # could remove an ad slot whose result has already been emitted.
     slots = {slot for event in records if event.kind == "request" for slot in event.slots}
     impression_events = [event for event in firsts if event.kind == "impression"]
     impressions = _match_impressions(requests, slots, impression_events, windows)

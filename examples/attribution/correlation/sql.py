@@ -1,9 +1,9 @@
 """
-Express the correlation rule as SQL expressions over an array of the events of one transaction.
+Express the correlation rule as SQL expressions over an array that contains one transaction's events.
 
-Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order functions replace the loops of
-`correlation/rule.py`. Tests compare the SQL form with the Python form on generated histories whose events arrive in any
-order.
+Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order SQL functions replace the loops
+of `correlation/rule.py`. Tests compare the SQL form with the Python form on generated histories whose events arrive in
+any order.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,10 @@ def results_of(history: Column, windows: Windows) -> Column:
 
 
 def changes_of(history: Column, windows: Windows) -> Column:
-    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that were changed by its last event."""
+    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changes."""
     before = F.slice(history, F.lit(1), F.size(history) - 1)
-    # One expression evaluates both histories, because two expressions would double the planning time of every batch.
+    # One expression evaluates the history with and without its last event, because two expressions would double the
+    # planning time of every batch.
     both = F.transform(F.array(history, before), lambda events: _results(events, windows))
     return _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
 
@@ -63,8 +64,8 @@ def _results(history: Column, windows: Windows) -> Column:
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
     # A lambda variable is evaluated once, but an expression inside a lambda is evaluated for each element. `aggregate`
-    # over an empty array binds its start value to the lambda variable. Unlike `transform`, `aggregate` does not copy
-    # the result of `body`.
+    # over an empty array binds its start value to the lambda variable of `body`, so `value` is evaluated once. Unlike
+    # `transform`, `aggregate` does not copy the result of `body`.
     return F.aggregate(F.array(), value, lambda start, _: start, body)
 
 
@@ -88,8 +89,8 @@ def _is_callback(event: Column) -> Column:
 
 
 def _slot_names(records: Column) -> Column:
-    # Use the ad slots of all requests, including repeated requests with other ad slots, because an emitted result must
-    # not disappear.
+    # Use the ad slots of all requests, including repeated requests with different ad slots. Otherwise a new request
+    # could remove an ad slot whose result has already been emitted.
     requests = F.filter(records, _is_request)
     return F.array_sort(F.array_distinct(F.flatten(F.transform(requests, lambda request: request["slots"]))))
 
@@ -170,7 +171,7 @@ def _match_callbacks(impressions: Column, callbacks: Column, windows: Windows) -
 def _delay(
     child: Column, parent: Column, limit_ms: int | Column, hold_ms: int | Column, windows: Windows
 ) -> tuple[Column, Column, Column]:
-    """Return whether `child` is too late, whether it is too early, and whether clock skew requires collector times."""
+    """Return whether `child` is too late, whether `child` is too early, and whether collector times are needed."""
     delay_ms = child["effective_ts"] - parent["effective_ts"]
     skewed = delay_ms < -windows.skew_tolerance_ms
     delay_ms = F.when(skewed, child["server_ts"] - parent["server_ts"]).otherwise(delay_ms)

@@ -1,8 +1,8 @@
 """
-Apply the correlation rule over time without Spark: keep a transaction's state, emit timeouts, and end the state.
+Apply the correlation rule over time without Spark: keep each transaction's state, emit timeouts, and end the state.
 
-A timeout never replaces a match. A timeout has a higher version than the pending result, and a lower version than any
-result that includes one more record.
+A timeout never replaces a match. A timeout has a higher version than the pending result that it replaces, and a lower
+version than any result computed after another record of the transaction has arrived.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class Transaction:
     """The state of one transaction; times are processing times in UTC milliseconds, and 0 means never."""
 
     history: tuple[Event, ...] = ()
-    """All records without duplicates, in order of arrival."""
+    """All distinct records, in order of arrival."""
     evaluated_at: int = 0
     """Time of the last evaluation."""
     last_record_at: int = 0
@@ -33,7 +33,7 @@ class Transition:
     changed: list[Result]
     """Results that differ from the previous evaluation."""
     next_timer_at: int
-    """The next time at which a result times out or the transaction ends if no new record arrives."""
+    """The next time at which a result times out or the transaction ends, provided that no new record arrives."""
 
 
 def advance(
@@ -48,8 +48,9 @@ def advance(
     """
     Evaluate a transaction at `now`, with or without new events.
 
-    If `timeouts_only` is true, only timeouts can be among the changed results. A timeout counts as changed whenever its
-    version increases, because another query may have emitted a pending result for the new record.
+    If `timeouts_only` is true, the changed results contain only timeouts. A timeout counts as changed whenever a new
+    record increases its version. Another query may already have emitted a pending result with the same new record, and
+    the timeout must replace this pending result.
     """
     known_records = {event.src for event in before.history}
     new_events = {event.src: event for event in reversed(list(arrived)) if event.src not in known_records}
@@ -60,7 +61,7 @@ def advance(
     )
     current = results(after, windows)
     candidates = [result for result in current if is_timeout(result) or not timeouts_only]
-    # Most records cause no timeout, and then the previous results are not needed.
+    # The previous results are needed only if there are candidates. With `timeouts_only`, most records cause none.
     previous = {result.result_id: result for result in results(before, windows)} if candidates else {}
     changed = [result for result in candidates if not _is_same(previous.get(result.result_id), result)]
     # An event at the deadline still matches, so the timeout is one millisecond later.
@@ -97,6 +98,6 @@ def _is_same(before: Result | None, after: Result) -> bool:
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:
     # While the query reads a backlog, an old transaction's horizon has already passed when its first record arrives.
-    # The remaining records arrive shortly after the first one.
+    # The remaining records arrive shortly after the first one, so the state is kept until the slack has passed.
     oldest_request_ts = min((event.request_ts for event in transaction.history), default=0)
     return max(oldest_request_ts + windows.horizon_ms, transaction.last_record_at) + slack_ms

@@ -1,5 +1,5 @@
 """
-Define a user's state, and compute the credit for each order and the time of the next timer from this state.
+Define a user's state, and compute from this state the credit for each order and the time of the next timer.
 
 `update.py` applies new records to the state.
 """
@@ -37,14 +37,14 @@ class UserHistory:
 
 
 def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[OrderKey, OrderCredit]:
-    """Return each order's credit as of the last evaluation; final credit has an odd version."""
+    """Return each order's credit as of the last evaluation; final credit has an odd version number."""
     by_order = {}
     for order, records in conversions_by_order(history).items():
         credit = assign_credit(user, records, history.touches.values(), rules)
         window_start_ts = credit.effective_ts - rules.max_window_ms
         is_truncated = credit.path_truncated or window_start_ts <= history.evicted_until_ts <= credit.effective_ts
-        # After an erasure, the state does not show whether the order already had credit. A separate result id prevents
-        # the new credit from replacing the earlier credit.
+        # After an erasure, the state does not show whether the order had credit before the erasure. A separate result
+        # id prevents the new credit from replacing the earlier credit.
         result_id = f"{credit.result_id}/{history.erased_at}" if history.erased_at else credit.result_id
         version = 2 * history.seen_records
         credit = replace(credit, result_id=result_id, version=version, path_truncated=is_truncated)
@@ -61,7 +61,7 @@ def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion
 
 
 def next_timer_at(history: UserHistory, rules: CreditRules) -> int:
-    """Return the next time at which credit becomes final or the state expires if no new records arrive."""
+    """Return the next time at which credit becomes final or the state expires, provided that no new records arrive."""
     final_times = (_final_at(records, rules) for records in conversions_by_order(history).values())
     return min((at for at in final_times if at > history.evaluated_at), default=expires_at(history, rules))
 
@@ -78,6 +78,6 @@ def finalized(credit: OrderCredit) -> OrderCredit:
 
 def _final_at(records: list[Conversion], rules: CreditRules) -> int:
     # While the query reads a backlog, an old order's deadline has already passed when its first record is read. The
-    # remaining records arrive shortly after the first one.
+    # remaining records arrive shortly after the first one, so the settle time starts no earlier than the first read.
     first_seen_at = min(record.seen_at for record in records)
     return max(last_store_ms(records, rules), first_seen_at) + rules.settle_ms

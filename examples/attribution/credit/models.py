@@ -1,8 +1,8 @@
 """
 Define the credit models, which divide one conversion into shares for the touches before the conversion.
 
-The module also splits amounts of money according to these shares. A replay must produce exactly the same digits, so
-shares are fractions, and amounts of money are never floats.
+The module also splits amounts of money according to these shares. A replay must reproduce the amounts of the run
+exactly, so shares are fractions, and amounts of money are never floats.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ class CreditRules:
     lookback_of_campaign: Mapping[str, Lookback] = field(default_factory=dict)
     """Lookback windows of the campaigns that do not use `lookback`, by campaign id."""
     click_priority: bool = True
-    """If true, impressions earn no credit when the conversion has a click in its lookback window."""
+    """If true, impressions earn no credit for a conversion that also has a click in the lookback window."""
     half_life_ms: int = 7 * DAY_MS
     """For `time_decay`: if one touch is older than another by this time, the older touch earns half as much."""
     first_percent: int = 40
@@ -51,7 +51,7 @@ class CreditRules:
     equally.
     """
     key_campaigns: frozenset[str] = frozenset()
-    """For `w`: the key touch is the first touch of these campaigns between the first and last touches of the path."""
+    """For `w`: the key touch is the earliest touch of these campaigns, except the first and last touch of the path."""
     max_path_touches: int = 200
     """
     Maximum number of touches that earn credit for one conversion.
@@ -68,12 +68,12 @@ class CreditRules:
     lateness_ms: int = 600_000
     """A touch earns no credit if it is stored more than this time after the order's first record."""
     delay_ms: int = 3_600_000
-    """Maximum time from an event to its append. The state is kept for this time in addition to the longest window."""
+    """Maximum time from an event to its append. State is kept for this time plus the longest lookback window."""
     settle_ms: int = 120_000
     """
     Maximum time that one partition may be read ahead of another.
 
-    Credit becomes final when this time has passed since the last possible touch.
+    Credit becomes final when this time has passed since the last time at which a touch can still earn credit.
     """
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class CreditRules:
 
     @property
     def max_window_ms(self) -> int:
-        """Return the longest lookback window of all kinds and campaigns."""
+        """Return the longest lookback window across all kinds of touches and all campaigns."""
         lookbacks = (self.lookback, *self.lookback_of_campaign.values())
         return max(max(lookback.click_ms, lookback.view_ms) for lookback in lookbacks)
 
@@ -150,7 +150,8 @@ def split(amount: int, shares: Sequence[Fraction]) -> list[int]:
 
 
 def _time_decay(ages_ms: Sequence[int], half_life_ms: int) -> list[Fraction]:
-    # Ages are relative to the newest touch. Otherwise the weights of very old touches would all underflow to zero.
+    # Ages are relative to the newest touch. Otherwise the weights would all underflow to zero if all touches were very
+    # old.
     newest = min(ages_ms)
     raw = [Fraction(2.0 ** (-(age - newest) / half_life_ms)) for age in ages_ms]
     total = sum(raw)

@@ -63,8 +63,8 @@ STATE_FIELDS = (
 )
 USER = StructType([StructField(name, LongType()) for name in STATE_FIELDS])
 """
-Schema of the value state: the count and times of a `UserHistory`, the sizes of its two collections, and the timer's
-time.
+Schema of the value state: the count and times of a `UserHistory`, the sizes of its two collections, and the time of the
+timer.
 """
 
 
@@ -72,15 +72,15 @@ class CreditProcessor(StatefulProcessor):
     """
     Keeps touches in map state, conversions in list state, and all other values in value state.
 
-    Each user has one timer, which is set to the next deadline or earlier. When the last timer fires, the state ends. If
-    the timer does not remove the state, a TTL does.
+    Each user has one timer, which is set to the next deadline or to an earlier time. When the last timer fires, the
+    state ends. If the timer does not remove the state, a TTL does.
     """
 
     def __init__(self, rules: CreditRules) -> None:
         self._rules = rules
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state with a TTL of twice the maximum time until the last timer."""
+        """Declare the state, with a TTL that is twice the maximum time before the last timer fires."""
         ttl_ms = 2 * (self._rules.retention_ms + self._rules.settle_ms)
         self._handle = handle
         self._touches = handle.getMapState("touches", TOUCH_ID, TOUCH, ttl_ms)
@@ -113,7 +113,8 @@ class CreditProcessor(StatefulProcessor):
         after, changed = advance(before, user, update, self._rules, now)
         next_ms = next_timer_at(after, self._rules) if after else 0
         if 0 < timer_ms < next_ms and timer_ms != fired_ms:
-            # Every record postpones the end of the state. An early evaluation costs less than moving the timer.
+            # Every record postpones the end of the state. Keeping the timer, although it then fires early, costs less
+            # than moving the timer with every record.
             next_ms = timer_ms
         if after:
             self._store(before, after, next_ms)
@@ -124,7 +125,7 @@ class CreditProcessor(StatefulProcessor):
 
     def _load(self) -> tuple[UserHistory, int]:
         stored = self._user.get()
-        if stored is None:  # each state access is a round trip
+        if stored is None:  # each state access is a round trip, so do not read the collections
             return UserHistory(), 0
         *times, touch_count, conversion_count, timer_ms = stored
         touches = [Touch(*value) for _, value in self._touches.iterator()] if touch_count else []

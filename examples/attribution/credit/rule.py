@@ -1,7 +1,7 @@
 """
 The credit rule in plain Python: divide the value of one order among its user's touches.
 
-Credit depends only on event times and append times. Processing time only determines whether the credit is final.
+The shares depend on event times and append times only. Processing time determines only when the credit becomes final.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ class Touch:
     """
     One version of the result for a click or an impression.
 
-    Only the highest version that was stored in time is valid.
+    Of the versions that were stored in time, only the highest counts.
     """
 
     result_id: str
@@ -92,7 +92,7 @@ class OrderCredit:
     shares: tuple[TouchShare, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the credit as a document of `ad-credits`, in which `shares` is called `credits`."""
+        """Return the credit as a document for `ad-credits`, in which the field `shares` is named `credits`."""
         fields = asdict(self)
         return fields | {"credits": list(fields.pop("shares"))}
 

@@ -1,9 +1,9 @@
 """
 Apply new records to a user's state, and evict old records.
 
-This module implements the complete behavior of the credit query without Spark. The append times of newer records decide
-which records are evicted, so a replay evicts the same records as the live run. Processing time decides when credit
-becomes final and when the state of an inactive user ends.
+This module implements the complete behavior of the credit query without Spark. Records are evicted according to the
+append times of newer records, so a replay of a run evicts the same records as the run itself. Processing time
+determines when credit becomes final and when the state of an inactive user ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -82,7 +82,8 @@ def _stored(update: Update, is_selected: Callable[[int], bool]) -> Update:
 def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:
     touches = dict(history.touches)
     conversions = dict(history.conversions)
-    # Compare both times, because a restarted upstream query can store an event again that occurred before the erasure.
+    # Compare both the event time and the append time with the erasure. A restarted upstream query can append a touch
+    # again after the erasure, although the touch occurred before the erasure.
     valid = (touch for touch in update.touches if min(touch.effective_ts, touch.stored_at) > history.erased_at)
     added = sum(_keep_first(touches, (touch.result_id, touch.version), touch) for touch in valid)
     added += sum(_keep_first(conversions, record.src, record) for record in update.conversions)
@@ -119,8 +120,8 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
         conversions={
             record.src: record
             for of_order in conversions_by_order(history).values()
-            # An order keeps all its records if its newest record is kept. Otherwise a late copy alone would count as a
-            # new order.
+            # An order keeps all its records if its newest record is kept. Otherwise a late copy could remain alone and
+            # count as a new order.
             for record in of_order
             if max(other.stored_at for other in of_order) >= min_stored_at
         },

@@ -1,5 +1,5 @@
 """
-Run the demonstration: start servers and queries, send traffic, show the progress, and print a report.
+Run the demonstration: start servers and queries, send traffic, show progress, and print a report.
 
 The program exits with status 1 if it fails or if a result differs from the replay.
 """

@@ -30,7 +30,7 @@ class DemoOptions(Settings):
             )
 
     def in_micro_batch_mode(self) -> "DemoOptions":
-        """Return the options of the second run of a comparison: micro-batch mode, and separate topics."""
+        """Return the options for the second run of a comparison, which uses micro-batch mode and separate topics."""
         prefix = f"{self.topic_prefix}micro-batch."
         return replace(self, trigger="micro-batch", compare=False, publish=False, topic_prefix=prefix)
 

@@ -23,7 +23,7 @@ from examples.measure.percentiles import percentiles
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
 LAG_SAMPLE = 10_000
-"""Number of most recently sent records used to compute the producer lag in the table."""
+"""The producer lag in the table is computed from this number of most recently sent records."""
 NO_CAP = "no cap reached"
 
 
@@ -31,7 +31,7 @@ class LiveView:
     """A live view of a run's progress on a console; use the view as a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to `console`, which is the terminal by default."""
+        """Write to `console`, or to standard output if `console` is None."""
         self.console = console or Console()
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._updated_at = 0.0
@@ -62,7 +62,7 @@ class LiveView:
         self._caps = NO_CAP
 
     def print_caps(self, notices: Sequence[Notice]) -> None:
-        """Print a line when a campaign reaches its cap for the first time, and count all notices."""
+        """Print a line for each campaign that has reached its cap for the first time, and count all notices."""
         codes = Counter(notice.code for notice in notices)
         if codes:
             self._caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}"

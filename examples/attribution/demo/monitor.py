@@ -49,10 +49,10 @@ class RunMonitor:
         return all(_has_read(by_name[name], ends) for name in MICRO_BATCH_QUERIES)
 
     def drain(self, max_seconds: float) -> None:
-        """Poll until the run is settled or `max_seconds` have passed; the reconciliation reports missing results."""
+        """Poll until the run is settled or `max_seconds` have passed; the reconciliation reports what is missing."""
         deadline, settled_polls = time.monotonic() + max_seconds, 0
-        # The last record can change several results that arrive in separate polls, so several settled polls in a row
-        # are needed.
+        # The last record can change several results, and these results can arrive in separate polls. The run is
+        # therefore complete only after several settled polls in a row.
         while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
             self.poll(is_draining=True)
             settled_polls = settled_polls + 1 if self.is_settled() else 0

@@ -24,7 +24,7 @@ PLAIN_WIDTH = 140
 """Width in columns of a report that is written to a file or a pipe."""
 MICROS = 1_000_000
 MIN_CORES = 0.005
-"""The report omits parts that used fewer cores than this, because their CPU use would be rounded to 0.00."""
+"""The report omits parts of a run that used fewer cores than this; their CPU use would be rounded to 0.00."""
 
 
 @dataclass(frozen=True)

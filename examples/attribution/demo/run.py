@@ -30,7 +30,7 @@ from examples.realtime.proof import assert_real_time
 def run(
     settings: Settings, spark: SparkSession, bootstrap_servers: str, dsn: str, view: LiveView, stop: threading.Event
 ) -> Report:
-    """Send traffic for the duration or until `stop` is set, drain the queries, and reconcile the run."""
+    """Send traffic for the configured duration or until `stop` is set, drain the queries, and reconcile the run."""
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
         reader = RunLogReader(bootstrap_servers, settings, partitions)

@@ -1,7 +1,7 @@
 """
-The pacing rule in plain Python: count delivered and reserved impressions, and compute how many remain to the goal.
+The pacing rule in plain Python: count delivered and reserved impressions, and compute how many the goal still allows.
 
-Each count is a total rather than an increment, so a duplicate row is not counted twice.
+Each count is a total rather than an increment, so reading the same count twice does not change the sums.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ class CampaignCount:
     """Start of the bucket in UTC milliseconds; the request time determines the bucket."""
     shard: int
     version: int
-    """Sum of the newest versions of all ad slots, which increases with every new version of an ad slot."""
+    """Sum of the newest version numbers of all ad slots; each new version of an ad slot increases this sum."""
     slots: int
     delivered: int
     """Number of `filled` ad slots."""
@@ -64,12 +64,14 @@ class Pacing:
     """Number of impressions that may still be served; if this number is 0 or less, the next ad slots are resold."""
     index: float | None
     """
-    Delivered impressions divided by the impressions planned up to now, if delivery is even; None before the start.
+    Delivered impressions divided by the impressions that an even delivery would have reached by now.
+
+    None before the start time of the goal.
     """
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
-    """Return the counts of all ad slots in `results`, which can contain several versions of an ad slot in any order."""
+    """Return the counts of all ad slots in `results`, which can contain several versions of a result in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:

@@ -24,7 +24,7 @@ from examples.kafka.consumer import consumer_from_start, is_record
 
 POLL_SECONDS = 0.1
 FAST_FETCH = {
-    # Impressions that are served before a count is read can exceed the cap, so a fetch returns as soon as one record is
+    # Impressions served before a new count is read can exceed the cap, so a fetch returns as soon as one record is
     # available.
     "fetch.min.bytes": 1,
     "fetch.wait.max.ms": 100,
@@ -36,7 +36,7 @@ class Notice:
     """
     A notice that a campaign has reached its cap, or that the campaign can be served again.
 
-    A campaign can be served again after a reserved ad slot was released or changed.
+    A campaign can be served again after one of its reserved ad slots has been released or changed.
     """
 
     at_ms: int
@@ -75,7 +75,7 @@ class DeliveryThrottle:
         return pacing(self._delivered[campaign_id], self._reserved[campaign_id], self.goals[campaign_id], now)
 
     def update(self, count: CampaignCount, now: int) -> None:
-        """Apply a count that was read at `now`, unless its version is not newer than the known version."""
+        """Apply a count that was read at `now`, unless the same or a newer version is already known."""
         known = self.counts.get(count.result_id)
         if known is not None and count.version <= known.version:
             return
@@ -104,7 +104,7 @@ class DeliveryThrottle:
 def delivery_throttle(
     bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]
 ) -> Iterator[DeliveryThrottle]:
-    """Yield a throttle that reads all `partitions` of `ad-pacing` from the start while the block runs."""
+    """Yield a throttle that reads `ad-pacing`, from the start of its `partitions` partitions, while the block runs."""
     throttle = DeliveryThrottle(goals)
     finish = threading.Event()
     consumer = consumer_from_start(bootstrap_servers, {settings.topic(PACING_TOPIC): partitions}, FAST_FETCH)

@@ -1,5 +1,5 @@
 """
-Generate ad traffic from a seed: requests and the events caused by them, at constant or Poisson intervals.
+Generate ad traffic from a seed: requests and the events that they cause, at constant or Poisson intervals.
 
 Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, and has an intended send time. The
 schedule does not depend on the pipeline, so slow results do not slow down the traffic.
@@ -21,9 +21,9 @@ from examples.realtime.limits import MAX_RECORD_BYTES
 CREATIVE_SECONDS = 30
 CAMPAIGN_COUNT = 8
 RESALE_CAMPAIGN = "campaign-resale"
-"""The campaign that receives requests when other campaigns have reached their caps; this campaign has no goal."""
-# Share of the rate at the start of the warm-up. At the full rate, the first batch would fall behind by seconds, because
-# the JVM has not compiled its code yet.
+"""The campaign that receives the requests of campaigns that have reached their caps; it has no goal."""
+# Rate at the start of the warm-up, as a share of the full rate. At the full rate, the first batch would fall behind by
+# seconds, because the JVM has not yet compiled the code of the queries.
 WARM_UP_START_SHARE = 0.05
 SAMPLE_TRANSACTIONS = 1_000
 
@@ -53,7 +53,7 @@ class Draft:
 
 
 def always_open(_campaign_id: str) -> bool:
-    """Return True because every campaign may be served if there are no limits."""
+    """Return True, because without limits every campaign may be served."""
     return True
 
 
@@ -88,7 +88,7 @@ class TrafficGenerator:
         created = sent = 0
         jitter = 0.0
         while True:
-            # A transaction starts when the records before it are due, so records are created at the scheduled rate.
+            # A transaction starts when all earlier records are due, so records are created at the scheduled rate.
             starts_ms = 1000 * self._due_at(created)
             if not scheduled or scheduled[0][0] > starts_ms:
                 for draft in self._with_faults(self._transaction()):
@@ -102,8 +102,8 @@ class TrafficGenerator:
                 jitter += self.random.expovariate(1) - 1
 
     def _due_at(self, records: float) -> float:
-        # Returns the number of seconds until this number of records is due. The rate increases linearly during the
-        # warm-up and is constant afterwards.
+        # Returns the time, in seconds after the start of the run, at which this number of records is due. The rate
+        # increases linearly during the warm-up and is constant afterwards.
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
         first, slope = WARM_UP_START_SHARE * rate, (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
         in_warm_up = (first + rate) / 2 * warm_up
@@ -120,7 +120,7 @@ class TrafficGenerator:
         return in_warm_up + rate * max(seconds - warm_up, 0)
 
     def filled_slots_per_record(self) -> float:
-        """Return the number of filled slots per record, estimated from a sample."""
+        """Return the number of filled ad slots per record, estimated from a sample of the traffic."""
         other = TrafficGenerator(self.settings, self.run_id, self.started_at)
         drafts = [draft for _ in range(SAMPLE_TRANSACTIONS) for draft in other._with_faults(other._transaction())]
         impressions = [draft for draft in drafts if draft.topic == "ad-impressions"]

@@ -8,8 +8,9 @@ avoids.
 from examples.attribution.pacing.rule import Goal
 from examples.attribution.traffic.generator import TrafficGenerator
 
-# Both values are shares of the measured part. Over-delivery is visible as soon as a campaign reaches its cap. Reserved
-# ad slots that stay unfilled are sold again some seconds later, so no campaign reaches its cap near the end of the run.
+# Both values are shares of the measured part's duration. Over-delivery is visible as soon as a campaign reaches its
+# cap. A reserved ad slot that stays unfilled is sold again only some seconds after its reservation, so no campaign
+# reaches its cap near the end of the run.
 FIRST_CAP_SHARE = 0.3
 LAST_CAP_SHARE = 0.75
 UNLIMITED_RUN_SECONDS = 60

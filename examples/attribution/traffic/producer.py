@@ -1,5 +1,5 @@
 """
-Send traffic to Kafka on a fixed schedule, in an open loop: the producer never waits for results.
+Send traffic to Kafka on a fixed schedule, without waiting for results (an open loop).
 
 Each record has two headers. `t0` is the intended send time in UTC milliseconds. `label` is the generator's name for the
 kind of record, such as `normal` or `malformed`. The pipeline does not read `label`.
@@ -23,8 +23,8 @@ PRODUCER_CONF = CLIENT | {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 0,
-    # This partitioner is the default of the Java client. With this setting, both clients send records with the same key
-    # to the same partition.
+    # This partitioner is the default of the Java client. With this setting, the Java client and this client send
+    # records with the same key to the same partition.
     "partitioner": "murmur2_random",
     "queue.buffering.max.messages": 1_000_000,
     "message.max.bytes": 2_000_000,
@@ -59,7 +59,7 @@ class SendLog:
 def send(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> None:
-    """Send `records` on schedule until they end or `stop` is set, then flush; update `log` with each record."""
+    """Send `records` on schedule until all are sent or `stop` is set, then flush; update `log` with each record."""
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
