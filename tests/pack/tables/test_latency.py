@@ -114,7 +114,7 @@ def test_tuning_table_shows_one_changed_setting_per_row(tmp_path: Path) -> None:
         ("stateless", "recommended", "", "3.8", "6.8", "9.8", "13", "16", "10 / 10", "-", "0.38"),
     ]
     assert expected == rows(text)
-    assert "The p99 of two runs with the same settings differs by up to 3.3x.\n" in text
+    assert "The p99 values of two runs with the same settings differ by up to 3.3x.\n" in text
 
 
 def test_costs_table_shows_real_time_mode_only(tmp_path: Path) -> None:
