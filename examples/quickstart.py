@@ -2,6 +2,7 @@
 
 import contextlib
 import tempfile
+import uuid
 
 from confluent_kafka import Message, Producer
 from pyspark.sql import DataFrame, SparkSession
@@ -22,15 +23,13 @@ def shouts_of(clicks: DataFrame) -> DataFrame:
     return clicks.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 
 
-def start(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:
+def start(spark: SparkSession, servers: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
     """Check the number of task slots, start the query, and verify in its plan that it runs in real-time mode."""
-    partitions = ensure_topics(servers, ["clicks", "shouts"], 1)["clicks"]
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    stream = shouts_of(source.option("subscribe", "clicks").option("startingOffsets", "earliest").load())
-    preflight(spark, {"quickstart": (stream, partitions)})
-    writer = stream.writeStream.format("kafka").options(**KAFKA_SINK).option("topic", "shouts")
-    writer = writer.option("kafka.bootstrap.servers", servers).option("checkpointLocation", checkpoint)
-    writer = writer.queryName("quickstart").outputMode("update")
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    stream = shouts_of(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
+    preflight(spark, {"quickstart": (stream, ensure_topics(servers, [source, target], 1)[source])})
+    writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target, checkpointLocation=checkpoint)
+    writer = writer.option("kafka.bootstrap.servers", servers).queryName("quickstart").outputMode("update")
     query: StreamingQuery = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
     assert_real_time(query)
     return query
@@ -40,12 +39,13 @@ def main() -> None:
     """Start Kafka and Spark, send ten records one after the other, and print each result and its latency."""
     print("starting a Kafka broker and Spark ...", flush=True)
     with kafka_broker() as servers, tempfile.TemporaryDirectory() as checkpoint:
-        query = start(build_session("quickstart", slots=2), servers, checkpoint)
+        source, target = f"clicks-{uuid.uuid4()}", f"shouts-{uuid.uuid4()}"
+        query = start(build_session("quickstart", slots=2), servers, source, target, checkpoint)
         print("the query runs in real-time mode; latency is the time from input append to output append in Kafka")
         client, sent = {"bootstrap.servers": servers, "linger.ms": 0}, list[Message]()
-        with Producer(client) as producer, consumer_from_start(servers, {"shouts": 1}) as consumer:
+        with Producer(client) as producer, consumer_from_start(servers, {target: 1}) as consumer:
             for number in range(1, 11):
-                producer.produce("clicks", f"click {number}", on_delivery=lambda _, message: sent.append(message))
+                producer.produce(source, f"click {number}", on_delivery=lambda _, message: sent.append(message))
                 producer.flush()
                 while (result := consumer.poll(0.1)) is None:
                     raise_if_failed([query])
