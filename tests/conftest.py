@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.attribution.settings import Settings
-from tests.durations import DurationsPlugin
+from tests.durations import RINGS, DurationsPlugin, ring_of
 from tests.imports import imports_pyspark
+
+pytest_plugins = ["pytester"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +51,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests in modules that import PySpark as `spark`; with `--unit`, leave out tests of the outer rings."""
+    """Mark tests in modules that import PySpark as `spark`, leave out outer rings with `--unit`, sort the files."""
     heavy = {path for path in {item.path for item in items} if imports_pyspark(path)}
     for item in items:
         if item.path in heavy:
@@ -58,6 +60,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         outer = [item for item in items if {"spark", "services"} & {marker.name for marker in item.iter_markers()}]
         config.hook.pytest_deselected(items=outer)
         items[:] = [item for item in items if item not in outer]
+    items[:] = longest_files_first(items)
+
+
+def longest_files_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Sort test files by their ring and their longest timeout, so no worker begins a long file when others are done."""
+    rank: dict[Path, tuple[int, float]] = {}
+    for item in items:
+        ring = list(RINGS).index(ring_of(item.keywords))
+        timeout = max((marker.args[0] for marker in item.iter_markers("timeout")), default=0)
+        rank[item.path] = max(rank.get(item.path, (0, 0)), (ring, timeout))
+    return sorted(items, key=lambda item: (*(-part for part in rank[item.path]), str(item.path)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

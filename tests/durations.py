@@ -11,7 +11,7 @@ import pytest
 MAX_SLOWEST = 50
 RINGS = {"unit": "plain Python", "spark": "Spark in process", "services": "Kafka, PostgreSQL or clusters"}
 PROVED = "proved"
-"""Name of the user property in which a test counts what it proved, for example `{"fences run": 1}`."""
+"""Name of the user property with what a test proves, such as `{"code blocks run": 1}`; the marker `proves` sets it."""
 
 
 class DurationsPlugin:
@@ -24,6 +24,13 @@ class DurationsPlugin:
         self.rings: dict[str, str] = {}
         self.proved: Counter[str] = Counter()
         self.started_at = time.monotonic()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Translate the marker `proves` into a user property, which also reaches this process from a worker."""
+        for item in items:
+            for marker in item.iter_markers("proves"):
+                what, count = (*marker.args, 1)[:2]
+                item.user_properties.append((PROVED, {what: count}))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one phase of a test, and count what the test proved if it passed."""

@@ -1,12 +1,13 @@
 """Helper functions that several test folders share."""
 
+import functools
 import os
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from examples.kafka.topics import ensure_topics
 from examples.realtime.queries import wait_until
@@ -73,10 +74,27 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]])
     assert producer.flush(30) == 0
 
 
+@functools.cache
+def consumer_of(kafka: str) -> Consumer:
+    """Return the consumer that all tests share; opening one takes longer than reading the records of a test."""
+    return Consumer({"bootstrap.servers": kafka, "group.id": "test", "log_level": 2})
+
+
 def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
     """Return the end offset of a partition."""
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
-    try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1])
-    finally:
-        consumer.close()
+    return int(consumer_of(kafka).get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1])
+
+
+def records_of(kafka: str, topic: str, partition: int = 0, first: int = 0) -> list[Message]:
+    """Return the records of a partition from offset `first` to the end, in their order."""
+    consumer, count = consumer_of(kafka), end_offset(kafka, topic, partition) - first
+    consumer.assign([TopicPartition(topic, partition, first)])
+    records = consumer.consume(count, 20) if count else []
+    consumer.unassign()
+    assert len(records) == count, f"read {len(records)} of {count} records of {topic}"
+    return records
+
+
+def texts_of(kafka: str, topic: str, first: int = 0) -> list[str]:
+    """Return the values in partition 0 as text, in their order."""
+    return [(record.value() or b"").decode() for record in records_of(kafka, topic, first=first)]

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from examples.alerts.job import Job, Options
+from examples.kafka.consumer import consumer_from_start, is_record
 from examples.kafka.topics import ensure_topics
 from scripts.pack import files
 from tests.helpers import eventually
@@ -70,15 +71,12 @@ def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, byt
 
 def received(options: Options, job: Job, count: int, deadline_seconds: float = 60) -> list[Output]:
     """Read the job's target topics until there are `count` records, and return them sorted by source position."""
-    consumer = Consumer({"bootstrap.servers": options.bootstrap_servers, "group.id": "test"})
-    consumer.assign(
-        [TopicPartition(options.topic_prefix + name, p, 0) for name in job.writes for p in range(options.partitions)]
-    )
+    topics = {options.topic_prefix + name: options.partitions for name in job.writes}
+    consumer = consumer_from_start(options.bootstrap_servers, topics)
     outputs: list[Output] = []
 
     def poll() -> bool:
-        for message in consumer.consume(1_000, 0.2):
-            assert message.error() is None
+        for message in filter(is_record, consumer.consume(1_000, 0.2)):
             headers: Any = message.headers() or []
             topic = (message.topic() or "").removeprefix(options.topic_prefix)
             outputs.append(Output(topic, message.key(), message.value(), dict(headers)))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -23,7 +22,7 @@ from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed, stop_completely
 from examples.services import standalone_cluster
 from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
-from tests.helpers import eventually
+from tests.helpers import eventually, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
@@ -56,14 +55,8 @@ def device_statuses(outputs: list[Output]) -> list[str]:
 
 def append_times(options: Options) -> list[int]:
     """Return the append time of each heartbeat."""
-    consumer = Consumer({"bootstrap.servers": options.bootstrap_servers, "group.id": "test"})
-    partition = TopicPartition(f"{options.topic_prefix}heartbeats", 0, 0)
-    try:
-        end = consumer.get_watermark_offsets(partition, timeout=10)[1]
-        consumer.assign([partition])
-        return [message.timestamp()[1] for message in consumer.consume(end, 30)]
-    finally:
-        consumer.close()
+    heartbeats = records_of(options.bootstrap_servers, f"{options.topic_prefix}heartbeats")
+    return [heartbeat.timestamp()[1] for heartbeat in heartbeats]
 
 
 @contextmanager

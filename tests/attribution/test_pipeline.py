@@ -87,6 +87,7 @@ def dsn() -> Iterator[str]:
         yield connection_string
 
 
+@pytest.mark.proves("chaos rounds", 2)
 def test_pipeline_reconciles_after_kill_of_pipeline_and_broker(separate_broker: LocalKafka, tmp_path: Path) -> None:
     """
     After kill -9 of the pipeline and of the broker, and a restart of both, every result equals the replay.

@@ -21,6 +21,7 @@ def expected(text: str) -> Iterator[tuple[int, str]]:
             yield from ((number, rule) for rule in match[1].split(", "))
 
 
+@pytest.mark.proves("lint cases")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(CASES).as_posix())
 def test_case_file_has_exactly_the_marked_findings(path: Path) -> None:
     """The linter reports every marked line with the marked rules, and no other line."""

@@ -56,6 +56,7 @@ def run_program(text: str, spark: SparkSession) -> StreamingQuery:
     return query
 
 
+@pytest.mark.proves("lint programs run")
 @pytest.mark.parametrize("rule", REFUSED)
 def test_spark_refuses_the_bad_program(
     rule: str, session: SparkSession, topics: dict[str, str], tmp_path: Path
@@ -73,6 +74,7 @@ def test_spark_refuses_the_bad_program(
     assert str(program.condition) in message
 
 
+@pytest.mark.proves("lint programs run")
 @pytest.mark.parametrize("rule", ACCEPTED)
 def test_spark_runs_the_good_program(rule: str, session: SparkSession, topics: dict[str, str], tmp_path: Path) -> None:
     """The good program starts, in real-time mode unless the rule is about another mode."""

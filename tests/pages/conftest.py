@@ -1,7 +1,6 @@
 """Fixtures of the page tests: the environment of their code blocks, and a summary of the outcomes."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from pyspark.sql import SparkSession
 
 from examples.services import postgres_server
 from tests.helpers import new_topic
-from tests.pages.examples import EXAMPLES
 from tests.pages.jobs import FORMAT, PROVIDER, ModeJob
 from tests.pages.running import PageEnvironment
 from tests.pages.samples import create_page_topics
@@ -36,22 +34,3 @@ def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
     for key in (FORMAT, PROVIDER):
         session.conf.unset(key)
     return ModeJob(session, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the number of code blocks and their outcomes."""
-    fates = Counter(example.fate for example in EXAMPLES)
-    tests = (
-        "test_python_fence_does_what_its_fate_says",
-        "test_refusal_has_moment_and_message_that_the_page_states",
-        "test_excerpt_equals_the_module",
-    )
-    passed = sum(any(name in report.nodeid for name in tests) for report in terminalreporter.getreports("passed"))
-    if passed:
-        terminalreporter.section("code blocks of the pages")
-        terminalreporter.line(
-            f"{fates.total()} found, {fates.total() - fates['other']} of them Python: {fates['run']} run, "
-            f"{fates['raises']} raise the declared condition, {fates['excerpt']} are excerpts, "
-            f"{fates['requires']} need Databricks; "
-            f"{passed} of {fates['run'] + fates['raises'] + fates['excerpt']} proved in this run"
-        )

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import stop_completely, wait_until
-from tests.helpers import end_offset, eventually, produce
+from tests.helpers import produce, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -87,12 +86,7 @@ def send(job: ModeJob, *values: str) -> None:
 
 def written(job: ModeJob) -> list[str]:
     """Return the values in the target topic of a job, in their order."""
-    count = eventually(lambda: end_offset(job.kafka, job.target) + 1, 10, "the end of the target") - 1
-    consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
-    consumer.assign([TopicPartition(job.target, 0, 0)])
-    records = consumer.consume(count, 10) if count else []
-    consumer.close()
-    return [(record.value() or b"").decode() for record in records]
+    return texts_of(job.kafka, job.target)
 
 
 def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds") -> list[str]:

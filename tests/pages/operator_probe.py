@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tests.helpers import new_topic
+from tests.helpers import new_topic, texts_of
 
 # Key and number of each input row. Kafka keeps their order, so when the last row is written, so are the others.
 INPUT = (("a", 1), ("b", 2), ("a", 1), ("a", 4), ("z", 9))
@@ -86,17 +86,7 @@ class OperatorProbe:
 
     def texts(self) -> list[str]:
         """Return the values in the target topic, in their order."""
-        consumer = Consumer({"bootstrap.servers": self.kafka, "group.id": "pages", "enable.auto.commit": False})
-        try:
-            start = TopicPartition(self.target, 0, 0)
-            end = consumer.get_watermark_offsets(start, timeout=10)[1]
-            consumer.assign([start])
-            values: list[str] = []
-            while len(values) < end:
-                values += [(record.value() or b"").decode() for record in consumer.consume(end - len(values), 5)]
-            return values
-        finally:
-            consumer.close()
+        return texts_of(self.kafka, self.target)
 
 
 def open_probe(spark: SparkSession, kafka: str, topic: str, folder: Path) -> OperatorProbe:

@@ -59,6 +59,8 @@ def test_condition_missing_from_pages_is_reported() -> None:
 
 @pytest.mark.spark
 @pytest.mark.services
+@pytest.mark.proves("conditions provoked")
+@pytest.mark.proves("code blocks run")
 @pytest.mark.parametrize("example", refused_examples(), ids=str)
 def test_refusal_has_moment_and_message_that_the_page_states(
     example: Example, eval_example: EvalExample, environment: PageEnvironment

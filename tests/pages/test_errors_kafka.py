@@ -51,6 +51,7 @@ def start(
     return query
 
 
+@pytest.mark.proves("conditions provoked")
 @pytest.mark.parametrize("row", rows_of_the_page(), ids=lambda row: row[0])
 def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvironment) -> None:
     """Each row of the table fails at the stated moment and with the stated message."""

@@ -38,6 +38,7 @@ def start_counting(session: SparkSession, kafka: str) -> None:
     eventually(lambda: query.exception() or len(stages.getActiveStageIds()) == 2, 60, "both stages running")
 
 
+@pytest.mark.proves("conditions provoked")
 @pytest.mark.parametrize("condition", PROVOKED)
 def test_second_job_on_shuffle_of_running_query_is_refused(condition: str, environment: PageEnvironment) -> None:
     """Spark refuses to read or checkpoint the shuffle of a running query from a second job."""
@@ -52,6 +53,7 @@ def test_second_job_on_shuffle_of_running_query_is_refused(condition: str, envir
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.proves("conditions provoked")
 def test_stateful_query_with_dynamic_allocation_is_refused(environment: PageEnvironment) -> None:
     """With dynamic allocation, a query with a shuffle fails and a query without a shuffle runs."""
     stateless, stateful = outcome_of("dynamic-allocation", environment.kafka).splitlines()[:2]
@@ -61,6 +63,7 @@ def test_stateful_query_with_dynamic_allocation_is_refused(environment: PageEnvi
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.proves("conditions provoked")
 def test_session_without_kafka_connector_is_refused(environment: PageEnvironment) -> None:
     """Spark knows the format `kafka` but reports that the connector is missing."""
     assert "KAFKA_DATA_SOURCE_NOT_ENABLED" == outcome_of("without-connector", environment.kafka)

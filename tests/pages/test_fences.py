@@ -65,6 +65,7 @@ def test_fence_of_pytest_examples_is_also_found_here() -> None:
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(200)
+@pytest.mark.proves("code blocks run")
 @pytest.mark.parametrize("example", run_here(), ids=str)
 def test_python_fence_does_what_its_fate_says(
     example: Example, eval_example: EvalExample, environment: PageEnvironment
@@ -73,6 +74,7 @@ def test_python_fence_does_what_its_fate_says(
     check_example(example, eval_example, environment)
 
 
+@pytest.mark.proves("excerpts compared")
 @pytest.mark.parametrize("example", _examples_with("excerpt"), ids=str)
 def test_excerpt_equals_the_module(example: Example) -> None:
     """An excerpt on a page is identical to the code of the module."""

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import stop_completely
-from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.helpers import end_offset, eventually, new_topic, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -42,14 +42,8 @@ def start(
 def written(kafka: str, topic: str, count: int) -> list[Record]:
     """Wait for `count` records in partition 0 and return their values and headers in order."""
     eventually(lambda: end_offset(kafka, topic) >= count, 40, f"{count} records in {topic}")
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    try:
-        messages = consumer.consume(count, 20)
-    finally:
-        consumer.close()
     records: list[Record] = []
-    for message in messages:
+    for message in records_of(kafka, topic)[:count]:
         headers: Any = message.headers() or []
         records.append(((message.value() or b"").decode(), {name: value.decode() for name, value in headers}))
     return records

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.audit.latency import boundary_pauses_ms
 from examples.realtime.queries import raise_if_failed, wait_until
-from tests.helpers import end_offset, eventually, new_topic
+from tests.helpers import end_offset, eventually, new_topic, records_of
 from tests.pages.jobs import ModeJob, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
@@ -132,8 +131,4 @@ def between_batches(job: ModeJob, query: StreamingQuery) -> list[tuple[int, floa
 
 def times(job: ModeJob) -> list[tuple[int, int]]:
     """Return, for each result, the append times of its input and of the result."""
-    consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": "test"})
-    consumer.assign([TopicPartition(job.target, 0, 0)])
-    results = consumer.consume(end_offset(job.kafka, job.target), 10)
-    consumer.close()
-    return [(int(result.value() or b"0"), result.timestamp()[1]) for result in results]
+    return [(int(r.value() or b"0"), r.timestamp()[1]) for r in records_of(job.kafka, job.target)]

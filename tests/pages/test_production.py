@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,7 +21,7 @@ from examples.services import java_home
 from scripts.lint.files.definitions import definition_problems
 from scripts.pack import files
 from scripts.text import markdown
-from tests.helpers import end_offset, new_topic, produce
+from tests.helpers import end_offset, new_topic, produce, texts_of
 
 PAGE = files.ROOT / "references" / "production.md"
 CORES_PER_WORKER = 8
@@ -111,14 +110,7 @@ def has_committed_a_row(query: StreamingQuery) -> bool:
 
 def last_value(kafka: str, topic: str) -> str:
     """Return the last value in a topic with one partition."""
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
-    try:
-        consumer.assign([TopicPartition(topic, 0, end_offset(kafka, topic) - 1)])
-        record = consumer.poll(10)
-        assert record is not None
-        return (record.value() or b"").decode()
-    finally:
-        consumer.close()
+    return texts_of(kafka, topic, end_offset(kafka, topic) - 1)[0]
 
 
 @pytest.mark.spark

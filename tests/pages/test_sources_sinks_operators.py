@@ -41,6 +41,7 @@ def five_rows(kafka: str) -> str:
 
 @pytest.mark.spark
 @pytest.mark.services
+@pytest.mark.proves("operators tried")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_construct_has_the_outcome_of_its_row(
     case: Case, spark: SparkSession, kafka: str, five_rows: str, tmp_path: Path

@@ -108,6 +108,7 @@ def crash(server: LocalPostgres, _table: Table) -> None:
     server.start()
 
 
+@pytest.mark.proves("chaos rounds", ROUNDS)
 @pytest.mark.parametrize("fault", [kill_both, restart, crash])
 def test_repeated_loss_of_the_server_loses_no_row(
     server: LocalPostgres, table: Table, fault: Callable[[LocalPostgres, Table], None]
@@ -156,6 +157,7 @@ def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
         yield between
 
 
+@pytest.mark.proves("chaos rounds", ROUNDS)
 @pytest.mark.parametrize("replacement", [None, b""], ids=["connection-cut", "no-answer"])
 def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpProxy, replacement: bytes | None) -> None:
     """The sink repeats rows whose acknowledgement was lost, and the version guard ignores those already stored."""

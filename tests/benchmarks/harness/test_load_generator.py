@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from examples.benchmarks.harness.engine import fresh_run
 from examples.benchmarks.harness.load_generator import read_times, sending
 from examples.benchmarks.harness.workloads import record, transaction
 from examples.benchmarks.results.record_times import Arrivals, Traffic
+from tests.helpers import records_of
 
 pytestmark = pytest.mark.services
 
@@ -22,10 +22,7 @@ def test_load_generator_sends_the_replay_keyed_by_transaction(kafka: str, tmp_pa
         with sending(run, traffic) as generator:
             generator.supervisor.wait(60)
             times = read_times(run, traffic, generator)
-        consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test"})
-        consumer.assign([TopicPartition(run.source, partition, 0) for partition in range(2)])
-        messages = [message for _ in range(2500) for message in consumer.consume(1, 10)]
-        consumer.close()
+        messages = [message for partition in range(2) for message in records_of(kafka, run.source, partition)]
 
     expected = [(transaction(seq).encode(), record(seq).encode()) for seq in range(2500)]
     assert sorted(expected) == sorted((message.key(), message.value()) for message in messages)

@@ -113,6 +113,7 @@ def test_second_copy_starts_between_boundaries_of_the_first(kafka: str) -> None:
 
 @pytest.mark.services
 @pytest.mark.spark
+@pytest.mark.proves("chaos rounds")
 def test_one_copy_answers_everything_after_the_other_is_killed(kafka: str) -> None:
     """Each copy is a separate process, so kill -9 of one costs no result."""
     started: list[tuple[Run, Engine]] = []
