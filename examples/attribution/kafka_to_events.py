@@ -17,7 +17,7 @@ from examples.attribution.schemas import EVENTS, INPUT
 from examples.attribution.settings import Settings
 from examples.attribution.topics import EVENTS_TOPIC, REJECTED_TOPIC
 from examples.realtime.decoding import first_reason, parse, reasons_of_form, route, type_of
-from examples.realtime.limits import ID_PATTERN, MAX_NUMBER
+from examples.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_NUMBER
 
 KINDS_OF_TOPIC = {
     "ad-requests": ("request",),
@@ -45,6 +45,7 @@ KINDS_REQUIRING = {
 IDS = tuple(field.name for field in INPUT if isinstance(field.dataType, StringType) and field.name != "kind")
 NUMBERS = tuple(field.name for field in INPUT if isinstance(field.dataType, LongType))
 MAX_SLOTS = 16
+SEND_TIME_PATTERN = r"\A[0-9]{1,16}\z"
 HEADERS_TYPE = "array<struct<key:string,value:binary>>"
 
 
@@ -53,8 +54,8 @@ def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     Convert Kafka source rows, read with `includeHeaders`, into Kafka sink rows with key, value, headers and topic.
 
     Every input row produces exactly one output row. A row for `events` contains an `EVENTS` struct as JSON and is keyed
-    by transaction. A row for `ad-rejected` contains the raw value. Of the source headers, only `t0` (the intended send
-    time) is kept.
+    by transaction. A row for `ad-rejected` contains the raw value. Of the source headers, only the first valid `t0`
+    (the intended send time) is kept, so the number of source headers does not change the size of an output row.
     """
     decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
@@ -91,6 +92,7 @@ def _reject_reason(settings: Settings) -> Column:
     kind, windows = F.col("event.kind"), settings.windows
     has_wrong_slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
     reasons = {
+        "bad_headers": F.size("headers") > MAX_HEADERS,
         **reasons_of_form("event", ("kind", *IDS), has_wrong_slots),
         "missing:kind": kind.isNull(),
         "unknown_kind": ~_is_kind_of_topic(settings),
@@ -121,5 +123,8 @@ def _is_slots(slots: Column) -> Column:
 
 
 def _kept_headers() -> Column:
+    def is_send_time(header: Column) -> Column:
+        return (header["key"] == "t0") & header["value"].cast("string").rlike(SEND_TIME_PATTERN)
+
     headers = F.coalesce("headers", F.array().cast(HEADERS_TYPE))
-    return F.filter(headers, lambda header: (header["key"] == "t0") & (F.length(header["value"]) <= 32))
+    return F.slice(F.filter(headers, is_send_time), 1, 1)

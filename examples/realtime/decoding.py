@@ -4,6 +4,7 @@ Parse JSON records with expressions that never throw, and send invalid records t
 If an expression throws, the query fails. After each restart the query fails on the same row again (OSS 4.3.0).
 """
 
+import secrets
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import or_
@@ -19,12 +20,15 @@ LENIENT = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt", "allowS
 
 def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
-    Add three columns to Kafka source rows.
+    Add four columns to Kafka source rows.
 
-    Column `name` holds the fields of `schema` and the field `corrupt`. Column `json_pair` holds the text, parsed as a
-    variant, for `reasons_of_form` and `type_of`. Column `src` holds the position of the record as
-    `topic:partition:offset`.
+    Column `name` holds the fields of `schema` and the field `corrupt`. Columns `json_pair` and `json_end` hold the
+    text, parsed as a variant, and the end mark, for `reasons_of_form` and `type_of`. Column `src` holds the position of
+    the record as `topic:partition:offset`.
     """
+    # The parser ignores all text after the end of the array. A producer that knows the end mark could close the array
+    # itself and append any text, so each query gets a random end mark. State and checkpoints do not contain it.
+    end_mark = secrets.token_hex(16)
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
     return (
@@ -32,7 +36,8 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
         # `from_json` accepts trailing text, repeated fields and numbers in place of strings. Therefore, the text is
         # also parsed as a variant, as the first element of an array with two elements. An object with trailing text is
         # not a single array element, so the trailing text is detected.
-        .withColumn("json_pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(',"end"]'))))
+        .withColumn("json_pair", F.try_parse_json(F.concat(F.lit("["), text, F.lit(f',"{end_mark}"]'))))
+        .withColumn("json_end", F.lit(end_mark))
         .withColumn("src", F.concat_ws(":", "topic", "partition", F.lpad(F.col("offset").cast("string"), 12, "0")))
     )
 
@@ -101,4 +106,4 @@ def _reject_headers() -> Column:
 def _is_one_object() -> Column:
     schema = F.schema_of_variant(F.try_variant_get("json_pair", "$[0]", "variant"))
     second, third = F.try_variant_get("json_pair", "$[1]", "string"), F.try_variant_get("json_pair", "$[2]", "variant")
-    return F.coalesce(schema.startswith("OBJECT<") & (second == "end") & third.isNull(), F.lit(False))
+    return F.coalesce(schema.startswith("OBJECT<") & (second == F.col("json_end")) & third.isNull(), F.lit(False))

@@ -17,7 +17,7 @@ from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
 from examples.kafka.consumer import read_topic
-from examples.realtime.limits import ID_PATTERN, MAX_RAW_BYTES, MAX_RECORD_BYTES
+from examples.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
@@ -52,6 +52,10 @@ def encoded(kind: str = "request", /, **changes: Any) -> bytes:
 
 
 Case = tuple[str, bytes | None, str]
+Headers = list[tuple[str, bytes | None]]
+
+T0: Headers = [("t0", b"1")]
+JUNK: Headers = [("junk", b"x")]
 
 
 def bad_records() -> Iterator[Case]:
@@ -68,6 +72,9 @@ def bad_records() -> Iterator[Case]:
         ("ad-requests", encoded() + b"}", "not_json"),
         ("ad-requests", encoded() + b"," + encoded(), "not_json"),
         ("ad-requests", encoded() + b',"end"', "not_json"),
+        ("ad-requests", encoded() + b',"end"]garbage', "not_json"),
+        ("ad-requests", encoded() + b',"end"]' + encoded(), "not_json"),
+        ("ad-requests", encoded() + b"]garbage", "not_json"),
         ("ad-requests", b"[" + encoded() + b"]", "not_json"),
         ("ad-requests", b"null", "not_json"),
         ("ad-requests", b'"text"', "not_json"),
@@ -129,19 +136,21 @@ def good_records() -> Iterator[tuple[str, bytes]]:
     )
 
 
-def source_rows(spark: SparkSession, records: list[tuple[str, bytes | None]]) -> DataFrame:
+def source_rows(spark: SparkSession, records: list[tuple[str, bytes | None]], headers: Headers) -> DataFrame:
     """Return rows as the Kafka source emits them, appended at NOW; the offset is the position in `records`."""
     rows = [
-        (b"key", None if value is None else bytearray(value), topic, 0, n, [("t0", b"1"), ("junk", b"x")])
+        (b"key", None if value is None else bytearray(value), topic, 0, n, headers)
         for n, (topic, value) in enumerate(records)
     ]
     schema = SOURCE_ROW.replace("timestamp timestamp,", "")
     return spark.createDataFrame(rows, schema).withColumn("timestamp", F.timestamp_millis(F.lit(NOW)))
 
 
-def routed(spark: SparkSession, records: list[tuple[str, bytes | None]]) -> list[tuple[str, dict[str, bytes], Any]]:
+def routed(
+    spark: SparkSession, records: list[tuple[str, bytes | None]], headers: Headers | None = None
+) -> list[tuple[str, dict[str, bytes], Any]]:
     """Return target topic, headers and value of each record, in order."""
-    rows = kafka_to_events(source_rows(spark, records), Settings()).collect()
+    rows = kafka_to_events(source_rows(spark, records, T0 + JUNK if headers is None else headers), Settings()).collect()
     assert len(records) == len(rows)
     return [
         (row.topic, {h.key: bytes(h.value) for h in row.headers}, None if row.value is None else bytes(row.value))
@@ -202,6 +211,34 @@ def test_raw_value_beyond_a_megabyte_is_cut(spark: SparkSession) -> None:
     assert ("ad-rejected", b"3000000", value[:MAX_RAW_BYTES]) == (target, headers["bytes"], raw)
 
 
+@pytest.mark.parametrize(
+    ("headers", "kept"),
+    [
+        pytest.param([], {}, id="no-headers"),
+        pytest.param(JUNK + T0, {"t0": b"1"}, id="other-header-first"),
+        pytest.param([("t0", b"")] * (MAX_HEADERS - 1) + T0, {"t0": b"1"}, id="exactly-at-the-limit"),
+        pytest.param([*T0, ("t0", b"2")], {"t0": b"1"}, id="repeated"),
+        pytest.param([("t0", b"9" * 16)], {"t0": b"9" * 16}, id="longest"),
+        pytest.param([("t0", b"9" * 17)], {}, id="too-long"),
+        pytest.param([("t0", None), ("t0", b""), ("t0", b"x"), ("t0", b"1\n"), ("t0", b"\xff")], {}, id="no-number"),
+    ],
+)
+def test_only_the_first_valid_send_time_is_kept(spark: SparkSession, headers: Headers, kept: dict[str, bytes]) -> None:
+    """At most one header reaches `events`, and it holds a number."""
+    [(target, sent, _)] = routed(spark, [("ad-requests", encoded())], headers)
+
+    assert ("events", kept) == (target, sent)
+
+
+@pytest.mark.parametrize("count", [MAX_HEADERS + 1, 300_000], ids=["just-outside", "hostile"])
+def test_record_with_too_many_headers_is_rejected(spark: SparkSession, count: int) -> None:
+    """A record whose headers would exceed the size limit of `events` goes to the reject topic, without its headers."""
+    [(target, headers, raw)] = routed(spark, [("ad-requests", encoded())], [("t0", b"")] * count)
+
+    assert ("ad-rejected", b"bad_headers", encoded()) == (target, headers["reason"], raw)
+    assert {"reason", "src", "bytes"} == headers.keys()
+
+
 def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
     """Each of 4,000 damaged records is written to exactly one topic."""
     source = random.Random(11)
@@ -236,10 +273,14 @@ def test_real_time_mode_separates_bad_records_from_good_ones(
     cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
     cases.append(("ad-requests", b"y" * 1_000_000, "oversized"))
     goods = [("ad-requests", encoded()), ("ad-impressions", encoded("impression")), ("ad-callbacks", encoded("click"))]
-    producer = Producer({"bootstrap.servers": kafka, "message.max.bytes": 2_000_000})
+    producer = Producer({"bootstrap.servers": kafka, "message.max.bytes": 2_000_000, "compression.type": "gzip"})
     for topic, value in [(t, v) for t, v, _ in cases] + goods:
         shifted = None if value is None else value.replace(str(now).encode(), str(broker_ms).encode())
         producer.produce(settings.topic(topic), shifted, b"key")
+    # The compressed record is small enough for its source topic. With its headers, it is too large for `events`.
+    hostile = encoded().replace(str(now).encode(), str(broker_ms).encode())
+    producer.produce(settings.topic("ad-requests"), hostile, b"key", headers=[("t0", b"")] * 300_000)
+    cases.append(("ad-requests", hostile, "bad_headers"))
     assert 0 == producer.flush(30)
 
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("includeHeaders", "true")
