@@ -91,20 +91,26 @@ def _install(options: argparse.Namespace) -> int:
     if not folders:
         known = ", ".join(f"{name} (~/{sign})" for name, (sign, _) in install.ASSISTANTS.items())
         return _wrong(f"found no coding assistant on this machine ({known}); name a skills folder with --to")
-    if not options.check and (broken := install.incomplete(files.ROOT)):
-        return _report(broken, "text")
-    findings: list[finding.Finding] = []
-    for folder in folders:
-        try:
-            findings += (
-                install.stale(files.ROOT, folder)
-                if options.check
-                else install.install(files.ROOT, folder, force=options.force)
-            )
-        except (OSError, ValueError) as error:
-            return _wrong(f"cannot install into {folder}: {error}")
-        if not options.check and not findings:
-            print(f"installed into {folder}")
+    try:
+        if not options.check and (broken := install.incomplete(files.ROOT)):
+            return _report(broken, "text")
+    except (OSError, ValueError) as error:
+        return _wrong(f"cannot install this skill: {error}; fetch it again")
+    # Each folder has its own result: an error or a finding in one folder does not affect the others.
+    return max(_install_into(folder, options) for folder in folders)
+
+
+def _install_into(folder: Path, options: argparse.Namespace) -> int:
+    from scripts.pack import install
+
+    try:
+        if options.check:
+            return _report(install.stale(files.ROOT, folder), "text")
+        findings = install.install(files.ROOT, folder, force=options.force)
+    except (OSError, ValueError) as error:
+        return _wrong(f"cannot {'check' if options.check else 'install into'} {folder}: {error}")
+    if not findings:
+        print(f"installed into {folder}")
     return _report(findings, "text")
 
 

@@ -4,12 +4,13 @@ Copy the skill into the skills folders of coding assistants, and detect stale co
 A copy is a folder with the skill's name that contains exactly the files listed in the manifest.
 Without `force`, edited files in a copy are never overwritten or removed.
 
+A copy can be part of a project that somebody else wrote, so its manifest and its files are not trusted.
+Nothing outside the folder of the copy is read, written or removed, with or without `force`.
+
 This module uses only the standard library, because the target machine may have no other packages.
 """
 
-import json
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scripts.pack import files, manifest
@@ -34,29 +35,35 @@ def skill_folders(home: Path) -> list[Path]:
 
 def stale(root: Path, skills: Path) -> list[Finding]:
     """Return the differences between the copy in a skills folder and the skill in `root`."""
-    return sorted(_differences(root, skills / _name(root)))
+    wanted = manifest.read(root)
+    target = skills / wanted.name
+    installed = _installed(target, wanted.name)
+    if obstacles := _obstacles(target, {*installed, *wanted.digests}):
+        return obstacles
+    return sorted(_differences(target, installed, wanted.digests))
 
 
 def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
-    Create or update the copy in a skills folder, or return the edited files that prevent the installation.
+    Create or update the copy in a skills folder, or return the files that prevent the installation.
 
-    If any file prevents the installation, nothing is written.
+    Symbolic links in the copy always prevent the installation; edited files prevent it without `force`.
+    If any file prevents the installation, nothing is written. The skills folder itself may be a link.
+    The manifest is written last, so an interrupted installation can be repeated.
     """
-    target = skills / _name(root)
+    wanted = manifest.read(root)
+    target = skills / wanted.name
     if (root / files.MANIFEST).resolve() == (target / files.MANIFEST).resolve():
         raise ValueError(f"{target} is the skill itself; choose another folder with --to")
-    installed = manifest.read(target) if (target / files.MANIFEST).is_file() else {}
-    wanted = manifest.read(root)
-    if not force and (obstacles := sorted(_edited(target, installed, wanted))):
+    installed = _installed(target, wanted.name)
+    if obstacles := _obstacles(target, {*installed, *wanted.digests}):
         return obstacles
-    for name in wanted:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / name, target / name)
-    for name in set(installed) - set(wanted):
+    if not force and (edited := sorted(_edited(target, installed, wanted.digests))):
+        return edited
+    for name in installed.keys() - wanted.digests.keys():
         (target / name).unlink(missing_ok=True)
-    target.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(root / files.MANIFEST, target / files.MANIFEST)
+    for name in (*wanted.digests, files.MANIFEST):
+        _replace(target / name, (root / name).read_bytes())
     return []
 
 
@@ -68,42 +75,82 @@ def incomplete(root: Path) -> list[Finding]:
     """
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
-    for name, (_, expected) in manifest.read(root).items():
+    for name, expected in manifest.read(root).digests.items():
         if not (root / name).is_file():
             findings.append(Finding(name, 1, "install", "is listed in the manifest but missing", remedy))
-        elif manifest.digest((root / name).read_bytes()) != expected:
+        elif _digest(root / name) != expected:
             findings.append(Finding(name, 1, "install", "differs from the manifest", remedy))
     return sorted(findings)
 
 
-def _edited(
-    target: Path, installed: dict[str, tuple[int, str]], wanted: dict[str, tuple[int, str]]
-) -> Iterator[Finding]:
-    for name in sorted(set(installed) | set(wanted)):
-        file = target / name
-        if file.is_file():
-            known_digests = {entries[name][1] for entries in (installed, wanted) if name in entries}
-            if manifest.digest(file.read_bytes()) not in known_digests:
-                problem = "has local edits that installing would discard, so nothing was written"
-                yield Finding(str(file), 1, "install", problem, "save the edits elsewhere, then repeat with --force")
+def _installed(target: Path, name: str) -> dict[str, str]:
+    """Return the digests in the manifest of a copy; without a manifest, no file counts as installed."""
+    file = target / files.MANIFEST
+    if _obstacle(target, files.MANIFEST) or not file.is_file():
+        return {}
+    remedy = f"so nothing was read or written; move {target} away, then install again"
+    try:
+        content = manifest.read(target)
+    except ValueError as error:
+        raise ValueError(f"{error}, {remedy}") from error
+    if content.name != name:
+        raise ValueError(f"{file} is the manifest of the skill {content.name!r} instead of {name!r}, {remedy}")
+    return content.digests
 
 
-def _differences(root: Path, target: Path) -> Iterator[Finding]:
+def _obstacles(target: Path, names: Iterable[str]) -> list[Finding]:
+    """Return the findings about symbolic links, and about files that stand where a folder belongs or the reverse."""
+    return sorted({finding for name in (files.MANIFEST, *names) if (finding := _obstacle(target, name))})
+
+
+def _obstacle(target: Path, name: str) -> Finding | None:
+    folders = [target / parent for parent in reversed(Path(name).parents)]
+    for path in (*folders, target / name):
+        if path.is_symlink():
+            problem = "is a symbolic link and could lead out of the skill's folder, so nothing was written"
+            return Finding(str(path), 1, "install", problem, "delete the link, then install again")
+        expected, is_expected = ("folder", path.is_dir()) if path in folders else ("regular file", path.is_file())
+        if path.exists() and not is_expected:
+            problem = f"is not a {expected}, so nothing was written"
+            return Finding(str(path), 1, "install", problem, "move it away, then install again")
+    return None
+
+
+def _edited(target: Path, installed: dict[str, str], wanted: dict[str, str]) -> Iterator[Finding]:
+    for name in {*installed, *wanted}:
+        known = {digests[name] for digests in (installed, wanted) if name in digests}
+        if (target / name).is_file() and _digest(target / name) not in known:
+            problem = "has local edits that installing would discard, so nothing was written"
+            fix = "save the edits elsewhere, then repeat with --force"
+            yield Finding(str(target / name), 1, "install", problem, fix)
+
+
+def _differences(target: Path, installed: dict[str, str], wanted: dict[str, str]) -> Iterator[Finding]:
     remedy = "run `python scripts/skills.py install`"
     if not (target / files.MANIFEST).is_file():
         yield Finding(str(target), 1, "install", "does not contain a copy of the skill", remedy)
         return
-    wanted = manifest.read(root)
-    for name, (_, expected) in wanted.items():
+    for name, expected in wanted.items():
         file = target / name
         if not file.is_file():
             yield Finding(str(file), 1, "install", "is missing", remedy)
-        elif manifest.digest(file.read_bytes()) != expected:
+        elif _digest(file) != expected:
             yield Finding(str(file), 1, "install", "differs from this version of the skill", remedy)
-    for name in sorted(set(manifest.read(target)) - set(wanted)):
+    for name in installed.keys() - wanted.keys():
         if (target / name).is_file():
             yield Finding(str(target / name), 1, "install", "is no longer part of the skill", remedy)
 
 
-def _name(root: Path) -> str:
-    return str(json.loads((root / files.MANIFEST).read_text(encoding="utf-8"))["name"])
+def _replace(file: Path, data: bytes) -> None:
+    """Write a file beside its target and rename it, so the target is never half written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    # Mode "x" creates the file. It never writes through a link that has this name.
+    with unfinished.open("xb") as output:
+        output.write(data)
+    unfinished.replace(file)
+
+
+def _digest(file: Path) -> str:
+    return manifest.digest(file.read_bytes())

@@ -10,6 +10,8 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from scripts.pack import files
@@ -30,6 +32,16 @@ SHIPPED_PATHS = (
 )
 SITE_DIR = "scripts/site"
 """This folder is not shipped, because only the site needs it."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The part of a manifest that `install` needs."""
+
+    name: str
+    """The name of the skill, which is also the name of its folder."""
+    digests: dict[str, str]
+    """The SHA-256 of each file, by path."""
 
 
 def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
@@ -53,15 +65,39 @@ def shipped_files(root: Path) -> list[Path]:
     return [path for path in paths if not path.is_relative_to(root / SITE_DIR)]
 
 
-def read(root: Path) -> dict[str, tuple[int, str]]:
-    """Return the size in bytes and the SHA-256 of each file in the manifest of `root`, by path."""
-    entries = json.loads((root / files.MANIFEST).read_text(encoding="utf-8"))["files"]
-    return {entry["path"]: (entry["bytes"], entry["sha256"]) for entry in entries}
+def read(root: Path) -> Content:
+    """
+    Return the name of the skill and the digests of its files, as the manifest of `root` states them.
+
+    Raise ValueError if the manifest is malformed or if a path in it could lead out of `root`.
+    """
+    file = root / files.MANIFEST
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        digests = {_valid("path", one["path"]): _valid("sha256", one["sha256"]) for one in content["files"]}
+        return Content(_valid("name", content["name"]), digests)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{file} is not the manifest of a skill ({type(error).__name__}: {error})") from error
 
 
 def digest(data: bytes) -> str:
     """Return the SHA-256 of a file's bytes."""
     return hashlib.sha256(data).hexdigest()
+
+
+def _valid(kind: str, text: str) -> str:
+    pattern = _patterns()[kind]
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{kind} {text[:200]!r} does not match {pattern.pattern}")
+    return text
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of the schema; `install` needs them without the package that validates schemas."""
+    properties = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))["properties"]
+    properties |= properties["files"]["items"]["properties"]
+    return {kind: re.compile(properties[kind]["pattern"]) for kind in ("name", "path", "sha256")}
 
 
 def _entry(root: Path, path: Path, rendered: Mapping[Path, str]) -> dict[str, str | int]:

@@ -166,6 +166,32 @@ def test_install_copies_to_each_installed_assistant(copied: Path, tmp_path: Path
     assert (tmp_path / ".claude/skills/spark-real-time-mode/SKILL.md").is_file()
 
 
+def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Path) -> None:
+    """A malformed manifest and an edited file are each reported, and the other assistants get a copy."""
+    for sign in (".claude", ".cursor", ".copilot"):
+        (tmp_path / sign / "skills/spark-real-time-mode").mkdir(parents=True)
+    (tmp_path / ".claude/skills/spark-real-time-mode/manifest.json").write_text("{")
+    (tmp_path / ".cursor/skills/spark-real-time-mode/SKILL.md").write_text("mine")
+
+    done = _skills("install", root=copied, home=tmp_path)
+
+    assert (2, f"installed into {tmp_path}/.copilot/skills\n") == (done.returncode, done.stdout)
+    malformed, edited = done.stderr.splitlines()
+    assert malformed.startswith(f"skills.py: cannot install into {tmp_path}/.claude/skills: ")
+    assert edited.startswith(f"{tmp_path}/.cursor/skills/spark-real-time-mode/SKILL.md:1: install: has local edits")
+
+
+def test_skill_with_malformed_manifest_is_not_installed(copied: Path, tmp_path: Path) -> None:
+    """If the manifest of the skill itself is malformed, `install` says so and writes nothing."""
+    (copied / "manifest.json").write_text("{")
+
+    done = _skills("install", "--to", str(tmp_path / "skills"), root=copied)
+
+    assert (2, 1) == (done.returncode, len(done.stderr.splitlines()))
+    assert "fetch it again" in done.stderr
+    assert not (tmp_path / "skills").exists()
+
+
 def test_install_without_assistants_names_the_option(copied: Path, tmp_path: Path) -> None:
     """Without an installed assistant, the message names the option for a folder."""
     done = _skills("install", root=copied, home=tmp_path)

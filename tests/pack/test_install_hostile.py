@@ -1,0 +1,214 @@
+"""Whatever a copy of the skill contains, `install` touches nothing outside the folder of the copy."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from scripts.pack import files, manifest
+from scripts.pack.install import incomplete, install, stale
+
+NAME = "small-skill"
+SKILL_FILES = {"SKILL.md": "skill", "scripts/run.py": "run", "references/page.md": "page"}
+SECRET = "secret"
+FORCE = pytest.mark.parametrize("force", [False, True], ids=["plain", "forced"])
+
+
+def write_skill(root: Path, texts: Mapping[str, str]) -> Path:
+    """Write the files of a skill and their manifest."""
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / files.MANIFEST).write_text(manifest_of({name: manifest.digest(t.encode()) for name, t in texts.items()}))
+    return root
+
+
+def manifest_of(digests: Mapping[str, object], name: str = NAME) -> str:
+    """Return the text of a manifest that lists `digests` without checking them."""
+    return json.dumps({"name": name, "files": [{"path": path, "sha256": sha} for path, sha in digests.items()]})
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return the text of each file and the target of each link in a folder."""
+    paths = [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
+    return {str(path): str(path.readlink()) if path.is_symlink() else path.read_text() for path in paths}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Return a small skill."""
+    return write_skill(tmp_path / "source", SKILL_FILES)
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> Path:
+    """Return the skills folder of a cloned project, beside a file of the user."""
+    (tmp_path / "victim").write_text(SECRET)
+    folder = tmp_path / "project/skills"
+    (folder / NAME).mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def copy(skills: Path) -> Path:
+    """Return the folder of the copy, which the author of the project filled."""
+    return skills / NAME
+
+
+@FORCE
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../../victim",
+        "{tmp_path}/victim",
+        "references/../../../../victim",
+        "x\n/../../../../victim",
+        "references/..",
+        "..",
+        "",
+        "./SKILL.md",
+        "references//page.md",
+        "C:\\victim",
+        "..\\victim",
+        ".git/config",
+        "/".join("x" * 11),
+        "x" * 101,
+    ],
+)
+def test_path_outside_the_copy_is_refused(tmp_path: Path, source: Path, copy: Path, path: str, force: bool) -> None:
+    """A manifest that lists a path outside its folder is refused before any file is read, written or deleted."""
+    listed = path.format(tmp_path=tmp_path)
+    (copy / files.MANIFEST).write_text(manifest_of({listed: manifest.digest(SECRET.encode())}))
+    before = contents(tmp_path)
+
+    with pytest.raises(ValueError, match="nothing was read or written; move"):
+        install(source, copy.parent, force=force)
+    with pytest.raises(ValueError, match="nothing was read or written; move"):
+        stale(source, copy.parent)
+
+    assert before == contents(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["../victim", "/etc/hostname"])
+def test_source_with_outside_path_is_refused(source: Path, path: str) -> None:
+    """The manifest of the skill itself is checked in the same way."""
+    (source / files.MANIFEST).write_text(manifest_of({path: "0" * 64}))
+
+    with pytest.raises(ValueError, match="does not match"):
+        incomplete(source)
+
+
+@FORCE
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"name": "small-skill"}',
+        b'{"name": "small-skill", "files": 5}',
+        b'{"name": "small-skill", "files": [5]}',
+        b'{"name": "small-skill", "files": [{"path": ["x"], "sha256": "y"}]}',
+        manifest_of({"SKILL.md": ["x"]}).encode(),
+        manifest_of({"SKILL.md": "x"}).encode(),
+        manifest_of({}, name="other-skill").encode(),
+        manifest_of({}, name="../victim").encode(),
+    ],
+)
+def test_malformed_manifest_of_a_copy_is_refused(source: Path, copy: Path, text: bytes, force: bool) -> None:
+    """A malformed manifest is an error with a remedy, and the copy stays unchanged."""
+    (copy / files.MANIFEST).write_bytes(text)
+
+    with pytest.raises(ValueError, match="nothing was read or written; move"):
+        install(source, copy.parent, force=force)
+
+    assert [copy / files.MANIFEST] == list(copy.iterdir())
+
+
+@FORCE
+@pytest.mark.parametrize("destination", ["victim", "new-file", "folder"])
+@pytest.mark.parametrize("link", ["", "manifest.json", "SKILL.md", "scripts", "scripts/run.py", "gone.md", "gone/x.md"])
+def test_symbolic_link_in_the_copy_is_refused(
+    tmp_path: Path, source: Path, copy: Path, link: str, destination: str, force: bool
+) -> None:
+    """A symbolic link in the copy prevents the installation, whether it leads to a file, to a folder or nowhere."""
+    write_skill(copy, {**SKILL_FILES, "gone.md": "", "gone/x.md": ""})
+    moved = (copy / link).rename(tmp_path / "moved")
+    (tmp_path / "folder").mkdir()
+    (copy / link).symlink_to(tmp_path / destination)
+    before = contents(tmp_path)
+
+    findings = install(source, copy.parent, force=force)
+    report = stale(source, copy.parent)
+
+    assert moved.exists()
+    assert before == contents(tmp_path)
+    assert findings == report
+    assert {str(copy / link)} == {finding.path for finding in findings if "is a symbolic link" in finding.message}
+
+
+def test_link_with_the_temporary_name_is_not_followed(tmp_path: Path, source: Path, copy: Path) -> None:
+    """A link that waits under the name of a temporary file is replaced, and its destination stays unchanged."""
+    (copy / ".SKILL.md.unfinished").symlink_to(tmp_path / "victim")
+
+    assert [] == install(source, copy.parent)
+    assert SECRET == (tmp_path / "victim").read_text()
+    assert [] == stale(source, copy.parent)
+
+
+def test_forced_update_does_not_write_through_a_hard_link(tmp_path: Path, source: Path, copy: Path) -> None:
+    """An update replaces a file of the copy, so another name of the old file keeps the old content."""
+    (copy / "SKILL.md").hardlink_to(tmp_path / "victim")
+
+    assert [] == install(source, copy.parent, force=True)
+    assert (SECRET, "skill") == ((tmp_path / "victim").read_text(), (copy / "SKILL.md").read_text())
+
+
+@FORCE
+def test_pipe_and_misplaced_folder_are_refused(source: Path, copy: Path, force: bool) -> None:
+    """A pipe does not block `install`, and neither a folder nor a file is replaced by the other."""
+    os.mkfifo(copy / "SKILL.md")
+    (copy / "scripts").write_text("a file")
+    (copy / "references/page.md").mkdir(parents=True)
+
+    findings = install(source, copy.parent, force=force)
+
+    expected = {"SKILL.md": "regular file", "scripts": "folder", "references/page.md": "regular file"}
+    assert {str(copy / name): f"is not a {kind}, so nothing was written" for name, kind in expected.items()} == {
+        finding.path: finding.message for finding in findings
+    }
+    assert not (copy / files.MANIFEST).exists()
+
+
+def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
+    """After an update that failed in the middle of a file, no file is half written and the next update succeeds."""
+    install(source, copy.parent)
+    new = write_skill(source, {**SKILL_FILES, "SKILL.md": "new", "scripts/run.py": "x" * 100_000})
+    # The limit of 40 blocks makes the system refuse the second half of the large file.
+    program = "import sys; from pathlib import Path; from scripts.pack.install import install"
+    program += "; install(*map(Path, sys.argv[1:]))"
+    command = [
+        "bash",
+        "-c",
+        'ulimit -f 40; exec "$@"',
+        "bash",
+        sys.executable,
+        "-c",
+        program,
+        str(new),
+        str(copy.parent),
+    ]
+    failed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, timeout=30, check=False)
+
+    assert "File too large" in failed.stderr
+    assert ("new", "run") == ((copy / "SKILL.md").read_text(), (copy / "scripts/run.py").read_text())
+    assert [] == install(new, copy.parent)
+    assert [] == stale(new, copy.parent)
+    assert [] == list(copy.rglob(".*"))
