@@ -22,6 +22,9 @@ from examples.sinks import PostgresUpsertSink
 SCHEMA = "public"
 TYPE_NAMES: dict[DataType, str] = {StringType(): "text", LongType(): "bigint", BooleanType(): "boolean"}
 COLUMNS = {field.name: TYPE_NAMES[field.dataType] for field in ATTRIBUTED}
+TOPIC_PREFIX = re.compile(r"([a-z][a-z0-9]*([.-][a-z0-9]+)*\.)?")
+MAX_NAME_BYTES = 63
+OFFSETS_SUFFIX = "_offsets"
 # The sink upserts rows by the primary key. The table has no other index, because an index on an updated column would
 # disable HOT updates. Each table page keeps 10% of its space free for new row versions. Autovacuum starts at a fixed
 # number of dead rows instead of a percentage of all rows.
@@ -36,11 +39,26 @@ create table if not exists {schema}.{table}_offsets
 
 def results_table(settings: Settings) -> str:
     """
-    Return the name of the results table: the topic name in lower case, with underscores for special characters.
+    Return the name of the results table, which needs no quotes in SQL; each topic prefix has a table of its own.
 
-    The table name does not need quotes in SQL.
+    The prefix `team-a.run1.` gives the table `team_a__run1_ad_attributed`.
     """
-    return re.sub(r"\W", "_", settings.topic(ATTRIBUTED_TOPIC)).lower()
+    prefix = settings.topic_prefix
+    if not TOPIC_PREFIX.fullmatch(prefix):
+        raise ValueError(
+            f"topic prefix {prefix!r} has no results table of its own, so two prefixes could share a table; use a "
+            "letter first, then lower-case letters and digits, separated by single '-' or '.', and '.' at the end"
+        )
+    # Words are never empty, so a single underscore, a double underscore and the last underscore stay distinguishable.
+    parts = prefix.removesuffix(".").replace(".", "__"), ATTRIBUTED_TOPIC
+    table = "_".join(filter(None, parts)).replace("-", "_")
+    surplus = len(table + OFFSETS_SUFFIX) - MAX_NAME_BYTES
+    if surplus > 0:
+        raise ValueError(
+            f"topic prefix {prefix!r} gives a table name of which PostgreSQL would cut off {surplus} bytes, so two "
+            f"tables could share a name; shorten the prefix by {surplus} bytes"
+        )
+    return table
 
 
 def create_tables(dsn: str, settings: Settings) -> None:

@@ -7,7 +7,7 @@ arrives, so a due batch does not wait for another row.
 
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,8 @@ from examples.sinks.metrics import Metrics
 
 Key = tuple[Hashable, ...]
 
+CHECK_SECONDS = 1.0
+"""Maximum time until an idle buffer notices that nobody can add rows any more."""
 
 # A plain tuple, because the buffer creates one for each row.
 BufferedRow = tuple[float, Any, Sequence[Any]]
@@ -70,14 +72,16 @@ class RowBuffer:
             if version is None or version >= buffered_version:
                 self._waiting[key] = (since, version, values)
 
-    def wait_until_due(self) -> bool:
-        """Block until a batch is due and return True, or return False when the buffer is closed and empty."""
+    def wait_until_due(self, is_owned: Callable[[], bool]) -> bool:
+        """Block until a batch is due and return True; return False if the buffer is closed and empty, or not owned."""
         with self._lock:
-            while not self._is_due():
+            while is_owned():
+                if self._is_due():
+                    return True
                 if self._is_closed:
                     return False
                 self._changed.wait(self._seconds_left())
-            return True
+            return False
 
     def take(self) -> Batch:
         """Return a batch of the oldest rows, even if not due; repeat the same batch until `acknowledge` is called."""
@@ -117,10 +121,11 @@ class RowBuffer:
         is_full = len(self._waiting) >= self._max_rows
         return bool(self._waiting) and (is_full or self._is_closed or self._seconds_left() == 0)
 
-    def _seconds_left(self) -> float | None:
+    def _seconds_left(self) -> float:
         # A newer row of a key takes over the position and age of the earlier row, so the first row is the oldest.
         oldest = next(iter(self._waiting.values()), None)
-        return None if oldest is None else max(0, oldest[0] + self._linger_seconds - time.monotonic())
+        due_in = CHECK_SECONDS if oldest is None else oldest[0] + self._linger_seconds - time.monotonic()
+        return min(max(0, due_in), CHECK_SECONDS)
 
     def _wait_for_space(self) -> None:
         started_at = time.monotonic()

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8BinaryDumper
 
+from examples.sinks.column_types import FIND_TRUNCATING_TYPES
 from examples.sinks.metrics import Metrics
-from examples.sinks.retry import STATEMENT_TIMEOUT_SQLSTATE, is_transient, pause_seconds
+from examples.sinks.retry import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient, pause_seconds
 from examples.sinks.watchdog import Watchdog
 
 Connect = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
@@ -32,6 +34,7 @@ class BatchConnection:
 
     connect: Connect = field(repr=False)
     statement: bytes
+    types_to_check: list[str]
     application_name: str
     retry_deadline_seconds: float
     flush_timeout_seconds: float
@@ -54,14 +57,15 @@ class BatchConnection:
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0
-        timeouts = 0
+        timeouts = refused_logins = 0
         while True:
             try:
                 return self._attempt(parameters)
             except psycopg.Error as error:
                 timeouts += error.sqlstate == STATEMENT_TIMEOUT_SQLSTATE
+                refused_logins += is_refused_login(error)
                 is_connected = self._connection is not None and not self._connection.closed
-                if not is_transient(error, is_connected=is_connected, timeouts=timeouts):
+                if not is_transient(error, is_connected=is_connected, timeouts=timeouts, refused_logins=refused_logins):
                     raise
                 if time.monotonic() > deadline or self._is_abandoned.is_set():
                     raise
@@ -93,9 +97,21 @@ class BatchConnection:
             if self._is_abandoned.is_set():
                 raise psycopg.OperationalError(f"sink {self.application_name!r} was closed before its flush finished")
             try:
+                self._check_types(connection)
                 return connection.execute(self.statement, parameters).rowcount
             finally:
                 self.metrics.watchdog_cuts = self._watchdog.cuts
+
+    def _check_types(self, connection: psycopg.Connection) -> None:
+        if not self.types_to_check:
+            return
+        truncating = [name for (name,) in connection.execute(FIND_TRUNCATING_TYPES, [self.types_to_check])]
+        if truncating:
+            raise psycopg.ProgrammingError(
+                f"columns of sink {self.application_name!r} have the types {truncating}, and a cast to these types "
+                "can truncate values without an error; for a domain, pass the type on which the domain is based"
+            )
+        self.types_to_check = []
 
     def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
         if self._connection is None or self._socket is None:
@@ -115,22 +131,38 @@ class BatchConnection:
             raise psycopg.OperationalError(
                 f"cannot connect sink {self.application_name!r}: its `connect` function failed"
             ) from error
-        # The statement timeout of the server is shorter than the watchdog's timeout, so the watchdog handles only
-        # replies that the network lost.
-        statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
-        lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
+        try:
+            parameters = conninfo_to_dict(given.get("conninfo", "")) | {**given}
+            parameters.pop("conninfo", None)
+        except psycopg.ProgrammingError:
+            # The original message quotes a part of the connection string, which may be the password.
+            raise psycopg.ProgrammingError(
+                f"cannot connect sink {self.application_name!r}: its connection string is malformed"
+            ) from None
         return {
             "application_name": self.application_name,
             "connect_timeout": 5,
             "client_encoding": "utf8",
-            "options": f"-c lock_timeout={lock_ms} -c statement_timeout={statement_ms} -c TimeZone=UTC",
             "keepalives_idle": 10,
             "keepalives_interval": 5,
             "keepalives_count": 3,
             "tcp_user_timeout": int(self.flush_timeout_seconds * 1000),
-            **given,
+            **parameters,
+            "options": self._with_time_limits(parameters.get("options")),
             "autocommit": True,
         }
+
+    def _with_time_limits(self, options: str | None) -> str:
+        if options == "":
+            # A pooler may accept no options at all. The role must then have the time limits.
+            return options
+        # The statement timeout of the server is shorter than the watchdog's timeout, so the watchdog handles only
+        # replies that the network lost.
+        statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
+        lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
+        # The last value of a setting counts.
+        limits = f"-c lock_timeout={lock_ms} -c statement_timeout={statement_ms}"
+        return f"-c TimeZone=UTC {options or ''} {limits}"
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -24,6 +24,8 @@ class Metrics:
     """Rows that the database acknowledged, including stale rows."""
     stale_rows: int = 0
     """Acknowledged rows that changed nothing, because the table already had the same version or a newer version."""
+    rejected_rows: int = 0
+    """Rows that were passed to `on_rejected`."""
     flushes: int = 0
     retries: int = 0
     reconnects: int = 0
@@ -37,8 +39,9 @@ class Metrics:
 
     def line(self) -> str:
         """Return all metrics on one line."""
-        names = ("rows", "deduped", "flushed", "stale_rows", "flushes", "retries", "reconnects", "watchdog_cuts")
-        counts = " ".join(f"{name}={getattr(self, name)}" for name in names)
+        rows = ("rows", "deduped", "flushed", "stale_rows", "rejected_rows")
+        flushes = ("flushes", "retries", "reconnects", "watchdog_cuts")
+        counts = " ".join(f"{name}={getattr(self, name)}" for name in rows + flushes)
         return (
             f"{counts} backpressure_seconds={self.backpressure_seconds:.3f} "
             f"{_spread('flush', self.flush_ms)} {_spread('process_to_commit', self.oldest_ms)}"

@@ -5,13 +5,15 @@ In real-time mode, Spark closes a sink only at the end of a long batch, so a sep
 """
 
 import logging
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from examples.sinks.buffer import RowBuffer
+from examples.sinks.column_types import types_to_check
 from examples.sinks.connection import BatchConnection, Connect
-from examples.sinks.flusher import Flusher
+from examples.sinks.flusher import Flusher, RejectValues
 from examples.sinks.metrics import Metrics
 from examples.sinks.row_encoder import RowEncoder
 from examples.sinks.statement import check_target, upsert_statement
@@ -28,11 +30,17 @@ class PostgresUpsertSink:
     A sink for `DataStreamWriter.foreach` in micro-batch and real-time mode, and for your own loops.
 
     Delivery is at least once. The final table is exact, because it keeps the row with the highest `version` of each
-    key. Without `version`, the table keeps the row that arrives last, so one task must process all rows of a key.
+    key. Without `version`, the table keeps the row that arrives last at the server. After a lost connection, that can
+    be an older row, even if one task processes all rows of a key and a newer row was already acknowledged.
     """
 
     connect: Connect = field(repr=False)
-    """Arguments of `psycopg.connect`, or a function that returns them. The function is called for each connection."""
+    """
+    A function that returns arguments of `psycopg.connect` and is called for each connection, or the arguments.
+
+    Spark sends the sink to its workers. The sink then contains the arguments including a password, but not the result
+    of a function. The sink adds its time limits to `options`, except if `options` is an empty text.
+    """
     table: tuple[str, str]
     """Schema and table."""
     key: tuple[str, ...]
@@ -40,7 +48,15 @@ class PostgresUpsertSink:
     columns: Mapping[str, str]
     """PostgreSQL type of each column to write."""
     version: str | None = None
-    """Column whose value increases with every change of a key."""
+    """Column whose value increases with every change of a key: a number, a date or a timestamp."""
+    allow_reverts: bool = False
+    """Without `version`: accept that an older row can replace a newer row that was already acknowledged."""
+    on_rejected: Callable[[Mapping[str, Any], str], None] | None = None
+    """
+    Called with a row that can never be stored and with the reason. Without this function, such a row fails the task.
+
+    The function must store the row elsewhere before it returns, and may be called again with the same row.
+    """
     max_rows: int = 500
     """Maximum number of rows per flush."""
     linger_ms: float = 2
@@ -60,7 +76,7 @@ class PostgresUpsertSink:
 
     def __post_init__(self) -> None:
         """Reject invalid arguments on the driver."""
-        check_target(self.table, self.key, self.columns, self.version)
+        check_target(self.table, self.key, self.columns, self.version, allow_reverts=self.allow_reverts)
         for name in ("max_rows", "max_pending", "retry_deadline_seconds", "flush_timeout_seconds"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}, so the sink would write nothing; use more than 0")
@@ -76,6 +92,10 @@ class PostgresUpsertSink:
 
         If this method returned False, Spark would skip the epoch's rows without an error.
         """
+        if self._buffer is not None:
+            raise RuntimeError(
+                f"{self._described} is already open, and its buffered rows would be lost; call close() before open()"
+            )
         self.metrics = Metrics()
         self._encoder = RowEncoder(self.key, self.columns, self.version)
         self._buffer = RowBuffer(
@@ -85,21 +105,37 @@ class PostgresUpsertSink:
         connection = BatchConnection(
             self.connect,
             upsert_statement(self.table, self.key, self.columns, self.version),
+            types_to_check(self.columns),
             self._name,
             self.retry_deadline_seconds,
             self.flush_timeout_seconds,
             self.metrics,
         )
-        self._flusher = Flusher(self._buffer, connection, self.metrics)
+        # The threads must not refer to the sink. They end when nobody refers to a sink that was not closed.
+        owner = weakref.ref(self)
+        self._flusher = Flusher(
+            self._buffer, connection, self.metrics, self._reject_values(), lambda: owner() is not None
+        )
         return True
 
     def process(self, row: "Row | Mapping[str, Any]") -> None:
         """Buffer a row; raise RuntimeError if an earlier flush failed."""
-        self._opened().put(*self._encoder.encode(row))
+        buffer = self._buffer
+        if buffer is None:
+            raise self._not_open()
+        try:
+            key, version, values = self._encoder.encode(row)
+        except ValueError as error:
+            if self.on_rejected is None:
+                raise
+            self._flusher.reject([row[name] for name in self.columns], str(error))
+            return
+        buffer.put(key, version, values)
 
     def drain(self) -> None:
         """Block until the database has acknowledged every row so far; raise RuntimeError if a row cannot be written."""
-        self._opened()
+        if self._buffer is None:
+            raise self._not_open()
         self._flusher.drain()
 
     def close(self, error: BaseException | None) -> None:
@@ -115,12 +151,18 @@ class PostgresUpsertSink:
             if self._flusher.stop():
                 LOG.info("%s: %s", self._name, self.metrics.line())
 
-    def _opened(self) -> RowBuffer:
-        if self._buffer is None:
-            raise RuntimeError(
-                f"the sink for table {'.'.join(self.table)!r} is not open; call open() before process() or drain()"
-            )
-        return self._buffer
+    def _not_open(self) -> RuntimeError:
+        return RuntimeError(f"{self._described} is not open; call open() before process() or drain()")
+
+    def _reject_values(self) -> RejectValues | None:
+        names, on_rejected = list(self.columns), self.on_rejected
+        if on_rejected is None:
+            return None
+        return lambda values, reason: on_rejected(dict(zip(names, values, strict=True)), reason)
+
+    @property
+    def _described(self) -> str:
+        return f"the sink for table {'.'.join(self.table)!r}"
 
     @property
     def _patience_seconds(self) -> float:

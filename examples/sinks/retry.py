@@ -13,21 +13,31 @@ TRANSIENT_SQLSTATES = ("08", "40", "53", "57P", "58", "55P03", "25006")
 STATEMENT_TIMEOUT_SQLSTATE = "57014"
 MAX_TIMEOUTS = 3
 """A statement that has timed out three times is not retried, because it would probably time out again."""
+MAX_REFUSED_LOGINS = 2
+"""A login that was refused twice is not retried, because many refused logins can lock the account."""
+LOGIN_REFUSED = "authentication failed for user"
+"""Part of the server's message. The client library does not pass on the SQLSTATE of a refused connection."""
 FIRST_PAUSE_SECONDS = 0.05
 MAX_PAUSE_SECONDS = 2.0
 JITTER = random.SystemRandom()
 
 
-def is_transient(error: psycopg.Error, *, is_connected: bool, timeouts: int) -> bool:
+def is_refused_login(error: psycopg.Error) -> bool:
+    """Return whether the server rejected the password or token."""
+    return error.sqlstate is None and LOGIN_REFUSED in str(error)
+
+
+def is_transient(error: psycopg.Error, *, is_connected: bool, timeouts: int, refused_logins: int) -> bool:
     """
-    Return whether a retry of the same batch may succeed; `timeouts` counts its statement timeouts so far.
+    Return whether a retry of the same batch may succeed, after this many statement timeouts and refused logins.
 
     An error without SQLSTATE is either a lost or refused connection, or an error that the client raises itself, such as
     too many parameters. Only the state of the connection distinguishes these two kinds.
     """
     code = error.sqlstate
     if code is None:
-        return isinstance(error, psycopg.OperationalError) and not is_connected
+        is_lost = isinstance(error, psycopg.OperationalError) and not is_connected
+        return is_lost and refused_logins < MAX_REFUSED_LOGINS
     return code.startswith(TRANSIENT_SQLSTATES) or (code == STATEMENT_TIMEOUT_SQLSTATE and timeouts < MAX_TIMEOUTS)
 
 

@@ -4,21 +4,22 @@ Convert a Spark row to its key, its version, and one database value per column.
 The sink encodes every row, so values that depend only on the columns are computed once.
 """
 
-import re
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from psycopg.types.json import Jsonb
 
 from examples.sinks.buffer import Key
+from examples.sinks.column_types import NUMBERS, cast_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-PRECISION = re.compile(r" ?\(.*\)")
+INFINITY = math.inf
 
 
 class RowEncoder:
@@ -33,27 +34,40 @@ class RowEncoder:
         self._version = version
         self._conversions = [
             (position, CONVERSIONS[base_type])
-            for position, base_type in enumerate(PRECISION.sub("", name.lower()) for name in columns.values())
+            for position, base_type in enumerate(cast_type(name).lower() for name in columns.values())
             if base_type in CONVERSIONS
         ]
         self._version_position = None if version is None else names.index(version)
+        self._is_version_a_number = version is not None and cast_type(columns[version]).lower() in NUMBERS
 
     def encode(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
-        """Return key, version and values of `row`; raise ValueError if a key column or the version is null."""
+        """Return key, version and values of `row`; raise ValueError if the table would reject or ignore the row."""
         values = self._values(row)
         if self._conversions:
             values = list(values)
             for position, convert in self._conversions:
                 values[position] = convert(values[position])
         key = self._key_of(values)
-        version = None if self._version_position is None else values[self._version_position]
-        if None in key or (version is None and self._version):
-            missing = self._key if None in key else (self._version,)
-            raise ValueError(
-                f"row {key!r} has no value in {missing!r}, so the table would reject or ignore the row; filter out "
-                "such rows before the sink"
+        if None in key:
+            raise _unusable("key", self._key, "is null, so the table would reject the row")
+        if self._version_position is None:
+            return key, None, values
+        version = values[self._version_position]
+        try:
+            # Infinity and NaN are higher than every later version, so they would end all updates of their key.
+            is_usable = version < INFINITY if self._is_version_a_number else version is not None
+        except (TypeError, InvalidOperation):
+            is_usable = False
+        if not is_usable:
+            raise _unusable(
+                "version", (self._version,), "is null, not a number or not finite, so it cannot be compared"
             )
         return key, version, values
+
+
+def _unusable(role: str, names: Sequence[str | None], problem: str) -> ValueError:
+    # Values of the row are left out, because errors reach the logs of Spark.
+    return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out such rows before the sink")
 
 
 def _getter(positions: Sequence[Any]) -> Callable[[Any], Any]:
@@ -95,4 +109,4 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "bytea": _bytes,
 }
-"""Conversion function for each PostgreSQL type, written without precision. Values of other types are not converted."""
+"""Conversion function for each PostgreSQL type, written without length. Values of other types are not converted."""

@@ -4,17 +4,27 @@ Build the SQL statement that upserts a batch.
 Spark repeats rows after a restart, so the statement replaces a row only with a newer version.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from psycopg import sql
 
-TYPE_NAME = re.compile(r'[A-Za-z_"][\w." ]*(\(\d+(, ?\d+)?\)[\w ]*)?')
+from examples.sinks.column_types import NUMBERS, TIMES, TYPE_NAME, cast_type
+
+UNORDERED_VERSION = (
+    "has the type {!r}, and Python and PostgreSQL may order its values differently; use a number, a date or a timestamp"
+)
+NO_VERSION = (
+    "without a version, a delayed or repeated write can replace a newer row that was already acknowledged; pass "
+    "`version`, or accept this with allow_reverts=True"
+)
 
 
-def check_target(table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
+def check_target(
+    table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None, *, allow_reverts: bool
+) -> None:
     """Raise ValueError with all reasons why rows cannot be upserted into the table."""
     unsupported = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
+    version_type = cast_type(columns.get(version or "", "bigint")).lower()
     problems = [
         text
         for text, is_wrong in (
@@ -26,6 +36,8 @@ def check_target(table: Sequence[str], key: Sequence[str], columns: Mapping[str,
             ),
             (f"version {version!r} is not in `columns`", version not in (None, *columns)),
             (f"version {version!r} is part of the key, so versions would never be compared", version in tuple(key)),
+            (f"version {version!r} {UNORDERED_VERSION.format(version_type)}", version_type not in NUMBERS | TIMES),
+            (NO_VERSION, version is None and not allow_reverts and not set(columns) <= set(key)),
             ("a table or column name is empty", "" in (*table, *columns)),
             (f"unsupported types for columns {unsupported}; store arrays as jsonb", unsupported),
         )
@@ -55,7 +67,7 @@ def upsert_statement(
         table=_identifier(*table),
         names=_listed(names.values()),
         # A type name cannot be a parameter or an identifier, so its text is inserted. `check_target` has validated it.
-        arrays=_listed(sql.SQL("%b::" + type_name + "[]") for type_name in columns.values()),
+        arrays=_listed(sql.SQL("%b::" + cast_type(type_name) + "[]") for type_name in columns.values()),
         key=_listed(names[name] for name in key),
         action=update + guard if others else sql.SQL("nothing"),
     )

@@ -22,7 +22,7 @@ def test_log_line_shows_the_percentiles_of_the_examples(count: int) -> None:
 def test_log_line_without_flushes_shows_zeros() -> None:
     """An epoch without rows has a complete log line."""
     expected = (
-        "rows=0 deduped=0 flushed=0 stale_rows=0 flushes=0 retries=0 reconnects=0 watchdog_cuts=0 "
+        "rows=0 deduped=0 flushed=0 stale_rows=0 rejected_rows=0 flushes=0 retries=0 reconnects=0 watchdog_cuts=0 "
         "backpressure_seconds=0.000 flush_ms_p50=0.0 flush_ms_p99=0.0 flush_ms_max=0.0 "
         "process_to_commit_ms_p50=0.0 process_to_commit_ms_p99=0.0 process_to_commit_ms_max=0.0"
     )

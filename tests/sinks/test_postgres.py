@@ -214,9 +214,9 @@ def test_row_without_key_or_version_is_rejected_by_name(table: Table) -> None:
     sink = sink_of(table)
     sink.open(0, 0)
 
-    with pytest.raises(ValueError, match=r"row \('k',\) has no value in \('version',\)"):
+    with pytest.raises(ValueError, match=r"unusable version: column \('version',\) is null"):
         sink.process({"key": "k", "version": None, "value": ""})
-    with pytest.raises(ValueError, match=r"row \(None,\) has no value in \('key',\)"):
+    with pytest.raises(ValueError, match=r"unusable key: column \('key',\) is null"):
         sink.process({"key": None, "version": 1, "value": ""})
     sink.close(None)
 

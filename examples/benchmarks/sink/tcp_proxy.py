@@ -28,12 +28,14 @@ class TcpProxy:
     A proxy on 127.0.0.1 to `target`, as a context manager.
 
     The function `answer` takes each chunk that the server sends, and returns the chunk for the client, b"" to drop the
-    chunk, or None to close the connection. Callers may replace `answer` at any time.
+    chunk, or None to close the connection. The function `request` does the same for chunks of the client, and may block
+    to delay a chunk. Callers may replace both functions at any time.
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:
         """Create a proxy that delays data by `delay_seconds` in each direction."""
         self.answer: Change = unchanged
+        self.request: Change = unchanged
         self._target, self._delay_seconds = target, delay_seconds
         self._sockets: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -64,7 +66,7 @@ class TcpProxy:
                 for end in (client, server):
                     end.settimeout(None)
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                _start(self._forward, client, server, lambda: unchanged)
+                _start(self._forward, client, server, lambda: self.request)
                 _start(self._forward, server, client, lambda: self.answer)
 
     def _forward(self, source: socket.socket, target: socket.socket, change: Callable[[], Change]) -> None:

@@ -1,0 +1,192 @@
+"""The connection of a sink: time limits, log-ins, and sinks that are opened twice or never closed."""
+
+import gc
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from examples.benchmarks.sink.tcp_proxy import TcpProxy
+from examples.services import LocalPostgres
+from examples.sinks import PostgresUpsertSink
+from tests.helpers import eventually
+from tests.sinks.helpers import COLUMNS, Table, ask, do, row, sink_of
+
+pytestmark = pytest.mark.services
+
+SETTINGS = ("statement_timeout", "lock_timeout", "search_path")
+OPTIONS = {
+    "no-options": (None, ("30s", "5s", '"$user", public')),
+    "other-setting": ("-c search_path=public", ("30s", "5s", "public")),
+    "other-limits": ("-c statement_timeout=0 -c lock_timeout=0", ("30s", "5s", '"$user", public')),
+    "empty-for-a-pooler": ("", ("0", "0", '"$user", public')),
+}
+
+
+@pytest.mark.parametrize("is_dsn", [False, True], ids=["arguments", "connection-string"])
+@pytest.mark.parametrize(("options", "expected"), OPTIONS.values(), ids=OPTIONS)
+def test_options_do_not_remove_the_time_limits(
+    table: Table, options: str | None, expected: tuple[str, ...], is_dsn: bool
+) -> None:
+    """The sink adds its time limits to `options`; only an empty text means that the role has the limits."""
+    for name in SETTINGS:
+        do(table.dsn, f"alter table {table.name} add \"{name}\" text default current_setting('{name}')")
+    given: dict[str, Any] = dict(conninfo_to_dict(table.dsn)) | ({} if options is None else {"options": options})
+    connect = {"conninfo": make_conninfo(**given)} if is_dsn else given
+    sink = PostgresUpsertSink(connect, ("public", table.name), ("key",), COLUMNS, "version")
+
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+    sink.close(None)
+
+    names = ", ".join(f'"{name}"' for name in SETTINGS)
+    assert [expected] == ask(table.dsn, f"select {names} from {table.name}")
+
+
+def test_malformed_connection_string_is_not_quoted() -> None:
+    """A password with a space breaks the connection string, and no part of it reaches the logs."""
+    connect = {"conninfo": "host=127.0.0.1 password=open sesame"}
+    sink = PostgresUpsertSink(connect, ("public", "t"), ("key",), COLUMNS, "version")
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+
+    with pytest.raises(RuntimeError) as failure:
+        sink.close(None)
+
+    text = "".join(traceback.format_exception(failure.value))
+    assert "its connection string is malformed" in text
+    assert "sesame" not in text
+
+
+def test_wrong_password_is_tried_twice_only(table: Table) -> None:
+    """The task fails after two refused log-ins, because many of them can lock the account."""
+    logins = []
+
+    def connect() -> dict[str, Any]:
+        logins.append(1)
+        return conninfo_to_dict(table.dsn) | {"password": "wrong"}
+
+    sink = PostgresUpsertSink(connect, ("public", table.name), ("key",), COLUMNS, "version")
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+    started_at = time.monotonic()
+
+    with pytest.raises(RuntimeError) as failure:
+        sink.close(None)
+
+    assert 2 == len(logins)
+    assert time.monotonic() - started_at < 5
+    assert "password authentication failed" in str(failure.value.__cause__)
+
+
+def test_token_that_expired_is_fetched_again(table: Table) -> None:
+    """One refused log-in is followed by one with a new token, and no row is lost."""
+    passwords = iter(["expired", conninfo_to_dict(table.dsn)["password"]])
+    sink = PostgresUpsertSink(
+        lambda: conninfo_to_dict(table.dsn) | {"password": next(passwords)},
+        ("public", table.name),
+        ("key",),
+        COLUMNS,
+        "version",
+    )
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+    sink.close(None)
+
+    assert {"k": (1, "")} == table.rows()
+
+
+@pytest.mark.parametrize("is_failed", [False, True], ids=["healthy", "failed"])
+def test_sinks_that_are_never_closed_leave_nothing_behind(
+    table: Table, is_failed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Threads and connections end soon after the last reference to a sink is gone."""
+    before = set(threading.enumerate())
+    sinks = [sink_of(table) for _ in range(5)]
+    for number, sink in enumerate(sinks):
+        sink.open(number, 0)
+        sink.process(row(str(number), 1))
+        sink.drain()
+        if is_failed:
+            sink.process(row("bad", 1, "\0"))
+    connections = f"select 1 from pg_stat_activity where application_name like 'public.{table.name} %'"
+
+    del sink, sinks
+    gc.collect()
+
+    eventually(lambda: not set(threading.enumerate()) - before, 10, "the end of the threads")
+    eventually(lambda: not ask(table.dsn, connections), 10, "the end of the connections")
+    assert {str(n) for n in range(5)} == set(table.rows())
+    assert is_failed or 5 == caplog.text.count("the sink was not closed")
+
+
+def test_sink_in_use_outlives_the_check_of_its_owner(table: Table) -> None:
+    """An open sink without rows keeps its connection and writes the next row."""
+    sink = sink_of(table)
+    sink.open(0, 0)
+    sink.process(row("a", 1))
+    sink.drain()
+    idle_until = time.monotonic() + 2.5
+
+    eventually(lambda: time.monotonic() > idle_until, 5, "more than two checks")
+    sink.process(row("b", 1))
+
+    eventually(lambda: {"a", "b"} == set(table.rows()), 5, "the second row")
+    assert 0 == sink.metrics.reconnects
+    sink.close(None)
+
+
+def test_open_sink_cannot_be_opened_again(table: Table) -> None:
+    """The second `open` is refused and loses no row of the first."""
+    sink = sink_of(table, linger_ms=60_000)
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+
+    with pytest.raises(RuntimeError, match=r"is already open, .* call close\(\) before open\(\)"):
+        sink.open(0, 1)
+    sink.close(None)
+    sink.open(0, 1)
+    sink.close(None)
+
+    assert {"k": (1, "")} == table.rows()
+
+
+@pytest.fixture
+def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
+    """Yield a proxy that can delay requests of the sink."""
+    with TcpProxy(("127.0.0.1", server.port)) as between:
+        yield between
+
+
+@pytest.mark.parametrize(("version", "newest"), [("version", 2), (None, 1)], ids=["with-version", "without-version"])
+def test_delayed_write_replaces_an_acknowledged_row_only_without_version(
+    table: Table, proxy: TcpProxy, version: str | None, newest: int
+) -> None:
+    """A slow packet arrives after its retry and after the next row; this is why a sink needs a version."""
+    is_held, may_arrive = threading.Event(), threading.Event()
+
+    def hold_first_insert(chunk: bytes) -> bytes:
+        if b"insert into" in chunk and not is_held.is_set():
+            is_held.set()
+            assert may_arrive.wait(30)
+        return chunk
+
+    proxy.request = hold_first_insert
+    sink = sink_of(table, port=proxy.port, version=version, flush_timeout_seconds=0.5)
+    sink.open(0, 0)
+    for number in (1, 2):
+        sink.process(row("k", number))
+        sink.drain()
+    acknowledged = table.rows()
+    application = f"public.{table.name} partition 0 epoch 0"
+    connections = f"select count(*) from pg_stat_activity where application_name = '{application}'"
+    may_arrive.set()
+    eventually(lambda: ask(table.dsn, connections) == [(1,)], 10, "the end of the delayed connection")
+    sink.close(None)
+
+    assert {"k": (2, "")} == acknowledged
+    assert {"k": (newest, "")} == table.rows()
