@@ -17,6 +17,7 @@ from scripts.text import markdown
 CONDITION_FAMILY = "STREAMING_REAL_TIME_MODE"
 DATABRICKS_PAGE = "references/errors_on_databricks.md"
 _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
+_ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
 _QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 
 
@@ -96,10 +97,18 @@ def _after(lines: list[str], start: int) -> str:
 
 
 def _rendered(stem: str, text: str) -> str:
-    """Return Markdown as HTML, with links relative to the error finder, which is in the folder of the page `stem`."""
+    """
+    Return Markdown as HTML, with links relative to the error finder, which is in the folder of the page `stem`.
+
+    The error finder inserts this text into its page, so HTML that is not rendered Markdown is refused.
+    """
 
     def to_site(link: re.Match[str]) -> str:
         file = link["file"].removesuffix(".md") or stem
         return f'href="{file}.html{link["anchor"] or ""}"'
 
-    return _LINK.sub(to_site, renderer.markdown(text))
+    html = _LINK.sub(to_site, renderer.markdown(text))
+    if "<" in (rest := _ALLOWED_TAG.sub("", html)):
+        found = rest[rest.index("<") :][:80]
+        raise ValueError(f"{stem}.md: the error finder would insert the HTML {found!r} of a fix; write it as Markdown")
+    return html

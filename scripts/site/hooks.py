@@ -26,10 +26,13 @@ SEARCH_BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Make mkdocs generate the anchors that links in the repository use, and register the diagram renderer."""
+    """Set the anchors that links in the repository use, the diagram renderer, and whether pages have a policy."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
+    # `mkdocs serve` adds an inline script that reloads the page after a change; the policy would block this script.
+    is_served = (config.site_url or "").startswith(f"http://{config.dev_addr}/")
+    config.extra["has_policy"] = not is_served
     return config
 
 

@@ -1,6 +1,7 @@
 """The error finder shows the right fix for the texts that people paste."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
@@ -54,6 +55,25 @@ def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
             wrong.append((expected, shown))
 
     assert [] == wrong
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "Set <img src=x onerror=alert(1)> it.",
+        "Set <b onclick='alert(1)'>it</b>.",
+        "<script>alert(1)</script>",
+        '<a href="#x" onclick="alert(1)">it</a>',
+        "Set [it](javascript&#58;alert(1)).",
+    ],
+)
+def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
+    """A fix with other HTML than rendered Markdown ends the build, because the error finder would insert it."""
+    (tmp_path / "references").mkdir()
+    (tmp_path / "references/errors_x.md").write_text(f'# X\n\n```python {{raises="A_B"}}\nx\n```\n\n{html}\n')
+
+    with pytest.raises(ValueError, match=r"errors_x.md: the error finder would insert the HTML"):
+        error_finder.entries(tmp_path)
 
 
 @pytest.mark.parametrize(
