@@ -1,5 +1,6 @@
 """Helpers of the sink's tests: a table that records its changes, queries, and sinks that write to it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,3 +69,18 @@ def sink_of(table: Table, *, port: int | None = None, **options: Any) -> Postgre
 def row(key: str, version: int, value: str = "") -> dict[str, Any]:
     """Return a row."""
     return {"key": key, "version": version, "value": value}
+
+
+def write(sink: PostgresUpsertSink, *rows: Mapping[str, Any]) -> None:
+    """Write `rows` in one epoch; after an error, close the sink and raise the error."""
+    sink.open(0, 0)
+    error: BaseException | None = None
+    try:
+        for each in rows:
+            sink.process(each)
+        sink.drain()
+    except BaseException as failure:
+        error = failure
+        raise
+    finally:
+        sink.close(error)

@@ -1,0 +1,77 @@
+"""Rows that can never be stored go to `on_rejected`, and rows that prevent each other are written separately."""
+
+import math
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.sinks.helpers import COLUMNS, Table, ask, do, row, sink_of, write
+
+pytestmark = pytest.mark.services
+
+PERSON = "alice@example.org"
+
+
+def test_keys_that_only_postgresql_finds_equal_keep_the_newest_version(table: Table) -> None:
+    """Keys that are equal only in PostgreSQL do not fail the task for ever, and the newest version wins."""
+    do(table.dsn, f"alter table {table.name} alter key type char(4)")  # ignores spaces at the end of a value
+    sink = sink_of(table, columns=COLUMNS | {"key": "char(4)"}, linger_ms=60_000)
+
+    write(sink, row("a", 1), row("b ", 5), row("a ", 3), row("b", 4), row("c", 1))
+
+    assert {"a   ": (3, ""), "b   ": (5, ""), "c   ": (1, "")} == table.rows()
+    assert 5 == sink.metrics.flushed
+
+
+def test_rejected_rows_go_to_the_function_and_others_are_stored(table: Table) -> None:
+    """With `on_rejected`, rows that can never be stored do not stop the query, and no other row is lost."""
+    rejected: dict[str, str] = {}
+    sink = sink_of(
+        table, linger_ms=60_000, on_rejected=lambda values, reason: rejected.update({values["value"]: reason})
+    )
+    do(table.dsn, f"alter table {table.name} add check (version < 1000)")
+    bad_rows = [row("a", 1, "nul \0"), row("b", 1000, "check"), {"key": None, "version": 1, "value": "null"}]
+    bad_rows += [row("c", 1, "\ud800"), {"key": "d", "version": math.nan, "value": "nan"}]
+
+    write(sink, *(row(str(n), 1) for n in range(20)), *bad_rows, *(row(str(n), 1) for n in range(20, 40)))
+
+    assert {str(n): (1, "") for n in range(40)} == table.rows()
+    assert {bad_row["value"] for bad_row in bad_rows} == set(rejected)
+    assert "CharacterNotInRepertoire, SQLSTATE 22021" == rejected["nul \0"]
+    assert (5, 40) == (sink.metrics.rejected_rows, sink.metrics.flushed)
+
+
+def test_error_of_the_reject_function_fails_the_task(table: Table) -> None:
+    """A row that is neither stored nor rejected fails the task, without a value in the traceback."""
+
+    def fail(_values: Mapping[str, Any], _reason: str) -> None:
+        raise OSError("reject topic is unavailable")
+
+    do(table.dsn, f"alter table {table.name} add check (version < 1000)")
+
+    with pytest.raises(RuntimeError, match="could not write 1 rows") as failure:
+        write(sink_of(table, on_rejected=fail), row(PERSON, 1000))
+
+    text = "".join(traceback.format_exception(failure.value))
+    assert "reject topic is unavailable" in text
+    assert PERSON not in text
+
+
+def test_one_attack_row_costs_few_statements(table: Table) -> None:
+    """Among 500 rows, one row that cannot be stored is found by halving the batch."""
+    do(table.dsn, f"create sequence {table.name}_calls")
+    do(
+        table.dsn,
+        f"create function {table.name}_count() returns trigger language plpgsql as "
+        f"$$ begin perform nextval('{table.name}_calls'); return null; end $$;"
+        f"create trigger calls before insert on {table.name} for each statement execute function {table.name}_count()",
+    )
+    sink = sink_of(table, linger_ms=60_000, on_rejected=lambda _values, _reason: None)
+
+    write(sink, *(row(str(n), 1, "\0" if n == 250 else "") for n in range(500)))
+
+    assert 499 == len(table.rows())
+    assert [(True,)] == ask(table.dsn, f"select last_value <= 20 from {table.name}_calls")
+    do(table.dsn, f"drop function {table.name}_count cascade; drop sequence {table.name}_calls")

@@ -1,0 +1,39 @@
+"""Rows that can never be compared or stored are refused before they reach the buffer."""
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.sinks.helpers import COLUMNS, Table, row, sink_of, write
+
+PERSON = "alice@example.org"
+UNUSABLE_VERSIONS = {
+    "NaN": ("double precision", math.nan),
+    "infinity": ("double precision", math.inf),
+    "decimal-NaN": ("numeric(20, 0)", Decimal("NaN")),
+    "NaN-for-bigint": ("bigint", math.nan),
+    "text-for-bigint": ("bigint", "10"),
+    "null": ("bigint", None),
+}
+
+
+@pytest.mark.parametrize(("type_name", "version"), UNUSABLE_VERSIONS.values(), ids=UNUSABLE_VERSIONS)
+def test_version_that_would_end_all_updates_is_refused(type_name: str, version: Any) -> None:
+    """NaN is higher than every number in PostgreSQL, so a row with this version could never be updated again."""
+    sink = sink_of(Table("host=127.0.0.1 port=1", "nowhere"), columns=COLUMNS | {"version": type_name})
+
+    with pytest.raises(ValueError, match=r"unusable version: column \('version',\)"):
+        write(sink, {"key": "k", "version": version, "value": ""})
+
+
+@pytest.mark.parametrize("missing", ["key", "version"])
+def test_error_of_an_incomplete_row_shows_no_value(missing: str) -> None:
+    """The error names the column and not the key of the row."""
+    sink = sink_of(Table("host=127.0.0.1 port=1", "nowhere"))
+
+    with pytest.raises(ValueError, match=missing) as failure:
+        write(sink, row(PERSON, 1, PERSON) | {missing: None})
+
+    assert PERSON not in str(failure.value)
