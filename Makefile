@@ -20,6 +20,10 @@ FILTER ?=
 BENCH ?=
 # The tests to run, for example: make test TESTS="tests/services -k kafka"
 TESTS ?=
+# The number of processes that run tests side by side. Each of them starts its own Spark session and servers.
+WORKERS ?= 2
+# A worker runs whole files, in the order of tests/conftest.py, because fixtures are shared within a file.
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 is_set = $(filter-out 0,$(1))
 SHARED_OPTIONS = $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(RATE)) $(if $(call is_set,$(PUBLISH)),--publish)
@@ -58,7 +62,7 @@ install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness
-.PHONY: help setup packages quickstart demo bench $(BENCHMARKS:%=bench-%) services generate validate site serve test test-unit check format clean
+.PHONY: help setup packages quickstart demo bench $(BENCHMARKS:%=bench-%) services generate validate site serve test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -145,13 +149,15 @@ site: $(VENV)/installed-docs ## build the site into site/; every warning is an e
 serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it when a page changes
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve
 
-test: check packages ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part
-	$(PY) -m pytest $(TESTS)
+test: lint packages ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes
+	$(PY) -m pytest $(PARALLEL) $(TESTS)
 
-test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers
-	$(PY) -m pytest --unit $(TESTS)
+test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
+	$(PY) -m pytest --unit $(PARALLEL) $(TESTS)
 
-check: $(VENV)/installed-dev ## lint, format check and type check; runs no test
+check: lint test-unit ## lint, check the format and the types, and run the tests that need neither Spark nor servers
+
+lint: $(VENV)/installed-dev ## lint, check the format and the types of the code
 	$(VENV)/bin/ruff check $(CODE)
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy $(CODE)

@@ -29,9 +29,13 @@ class RunningHop:
         self.query: StreamingQuery
 
     def start(
-        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "0 seconds"
+        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "500 milliseconds"
     ) -> None:
-        """Start the query in real-time mode, or in micro-batch mode with this interval; continue from a checkpoint."""
+        """
+        Start the query in real-time mode, or in micro-batch mode with this interval; continue from a checkpoint.
+
+        Without an interval, a query with timers would run batches all the time and take a core from other tests.
+        """
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")
         writer = self.transform(source.load()).writeStream.format("kafka").outputMode("update")

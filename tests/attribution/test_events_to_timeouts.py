@@ -109,7 +109,7 @@ def test_timeouts_and_matches_need_no_coordination(
 ) -> None:
     """After a restart, the newest versions equal the rule: no result is pending, and matches replace timeouts."""
     # The slack covers the restart on a busy machine: state that ended earlier would not know the requests.
-    run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=30_000), tmp_path)
+    run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=20_000), tmp_path)
     started_at = int(time.time() * 1000)
     transactions = [transaction(n, started_at) for n in range(PATTERN_TRANSACTIONS)]
     run.send(events[0] for events in transactions)

@@ -1,5 +1,6 @@
 """Fixtures that build the site once, serve it on this machine and open it in the machine's Chromium."""
 
+import fcntl
 import functools
 import os
 import shutil
@@ -28,15 +29,18 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the site, built with the command of `make site`."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        command, cwd=files.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
-    )
-    assert (0, "") == (done.returncode, done.stdout + done.stderr)
+def built(run_folder: Path) -> Path:
+    """Return the folder of the site, built with the command of `make site` by the first worker that needs the site."""
+    folder = run_folder / "site"
+    with (run_folder / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+            environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+            done = subprocess.run(
+                command, cwd=files.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
+            )
+            assert (0, "") == (done.returncode, done.stdout + done.stderr)
     return folder
 
 

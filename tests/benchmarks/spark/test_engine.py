@@ -100,10 +100,10 @@ def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
 def test_second_copy_starts_between_boundaries_of_the_first(kafka: str) -> None:
     """Copies that start at the same time would pause at the same time."""
     # A cold process drifts by seconds in each batch, so the position of its boundaries is arbitrary.
-    options = SparkOptions("real-time", interval_seconds=8, copies=2, warm_up_batches=20)
+    options = SparkOptions("real-time", interval_seconds=5, copies=2, warm_up_batches=12)
     case = spark_case("real-time, two copies", "stateful", options)
 
-    result = run_case(kafka, case, Traffic(200, warm_up_seconds=12, duration_seconds=20, drain_seconds=60))
+    result = run_case(kafka, case, Traffic(200, warm_up_seconds=6, duration_seconds=14, drain_seconds=60))
 
     assert_all_answered(result)
     due_at = {name: [one.due_at for one in result.boundaries if one.query == name] for name in ("copy_0", "copy_1")}
