@@ -9,7 +9,8 @@ EXAMPLES = {
     # Building blocks.
     "examples/realtime": "",
     "examples/command_line": "",
-    "examples/services": "",
+    "examples/services/files": "",
+    "examples/services": "services/files",
     "examples/sinks": "",
     "examples/kafka": "realtime",
     "examples/measure": "services",

@@ -5,6 +5,7 @@ Run real servers on this machine for the examples and tests, without containers.
 """
 
 from examples.services.cluster import standalone_cluster
+from examples.services.files.run_folder import jvm_folder, run_folder
 from examples.services.java import java_home
 from examples.services.kafka import LocalKafka, kafka_broker
 from examples.services.local_server import running
@@ -18,8 +19,10 @@ __all__ = [
     "broker_jars",
     "connector",
     "java_home",
+    "jvm_folder",
     "kafka_broker",
     "postgres_server",
+    "run_folder",
     "running",
     "standalone_cluster",
 ]

@@ -12,7 +12,7 @@ from types import FrameType
 from examples.services.java import java_home, system_java_home
 from examples.services.kafka import kafka_broker
 from examples.services.packages import broker_jars, broker_version, connector
-from examples.services.postgres import postgres_server
+from examples.services.postgres import postgres_server, without_password
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,8 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m examples.services",
         description="Without a command: run a Kafka broker and a PostgreSQL server until Ctrl-C, and print `export` "
-        "lines with their addresses. If KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is set, the program uses that server "
-        "instead of starting one.",
+        "lines with their addresses. Every user of this machine can connect to the Kafka broker, so use it only on a "
+        "single-user machine. The password of PostgreSQL is in a file that only you can read. If "
+        "KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is set, the program uses that server instead of starting one.",
         epilog="example: python -m examples.services packages",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -63,7 +64,8 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def _run_servers() -> int:
     with suppress(KeyboardInterrupt), kafka_broker() as bootstrap_servers, postgres_server() as dsn:
         print(f"export KAFKA_BOOTSTRAP_SERVERS={shlex.quote(bootstrap_servers)}")
-        print(f"export POSTGRES_DSN={shlex.quote(dsn)}", flush=True)
+        # The output can end in the history of a shell or in the log of a CI job, so it does not contain the password.
+        print(f"export POSTGRES_DSN={shlex.quote(without_password(dsn))}", flush=True)
         print("Both servers are running; press Ctrl-C to stop them.", file=sys.stderr)
         threading.Event().wait()
     return 0

@@ -5,6 +5,7 @@ A real-time query can take minutes to report a missing broker, so callers wait u
 start a query.
 """
 
+import os
 import random
 import signal
 import socket
@@ -16,6 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
+
+from examples.services.files.run_folder import run_folder
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 # These ports are below the ephemeral port range. Otherwise, a client that reconnects to a stopped server could be
@@ -23,8 +27,8 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# This timeout exceeds the total time that the supervisor waits, first for the child and then for its descendants.
-STOP_TIMEOUT_SECONDS = GRACE_SECONDS + 15.0
+# This timeout exceeds the total time that the supervisor waits: for the child, for its group and for its descendants.
+STOP_TIMEOUT_SECONDS = 2 * GRACE_SECONDS + 15.0
 TAIL_LINES = 20
 
 
@@ -43,7 +47,7 @@ class Child:
 
     def stop(self) -> None:
         """Send the stop signal, kill the server if it outlives its grace period, and wait until it has ended."""
-        self._end(b"")
+        self._end(b"stop")
 
     def kill(self) -> None:
         """Kill the server and its children immediately, and wait until they have ended."""
@@ -61,7 +65,12 @@ class Child:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return `count` distinct ports of 127.0.0.1 on which no program listens."""
+    """
+    Return `count` distinct ports of 127.0.0.1 on which no program listens.
+
+    Another program can take a port before the server does. Servers cannot inherit a bound socket, so this cannot be
+    excluded: the server then exits, and the error contains its log.
+    """
     with ExitStack() as probes:
         ports: list[int] = []
         for port in random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS)):
@@ -75,6 +84,15 @@ def free_ports(count: int) -> list[int]:
         f"found only {len(ports)} of {count} free ports between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; "
         "stop other servers on these ports"
     )
+
+
+def open_log(path: Path) -> BinaryIO:
+    """
+    Open a log to append to it; other users cannot read it.
+
+    Raises OSError if the path is a symbolic link, because a link could redirect the output to another file.
+    """
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab")
 
 
 def log_tail(log_path: Path) -> str:
@@ -100,10 +118,10 @@ def start_child(
     `run_as` contains a user id and a group id, for servers that refuse to run as root.
     Raises RuntimeError if the command cannot be started.
     """
-    options = [f"--log={log_path}", f"--stop-signal={int(stop_signal)}", f"--grace-seconds={grace_seconds}"]
+    options = [f"--stop-signal={int(stop_signal)}", f"--grace-seconds={grace_seconds}", f"--run-folder={run_folder()}"]
     if run_as:
         options += [f"--user={run_as[0]}", f"--group={run_as[1]}"]
-    with log_path.open("ab") as log:
+    with open_log(log_path) as log:
         supervisor = subprocess.Popen(
             [sys.executable, "-I", "-S", str(SUPERVISOR), *options, "--", *command],
             stdin=subprocess.PIPE,

@@ -1,14 +1,15 @@
 """
 Run a Spark standalone cluster on this machine: a master and workers from the PySpark package, as child processes.
 
-Real-time mode runs all tasks of a query at the same time, so the cluster needs enough task slots in total.
+Only programs that know the cluster's secret can connect to it. Real-time mode runs all tasks of a query at the same
+time, so the cluster needs enough task slots in total.
 """
 
 import json
 import os
+import secrets
 import shutil
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from examples.services.child import Child, free_ports, start_child, wait_until_ready
+from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
 
 HOST = "127.0.0.1"
@@ -23,6 +25,8 @@ WORKER_MEMORY = "2g"
 DAEMON_MEMORY = "256m"
 START_TIMEOUT_SECONDS = 60.0
 PROBE_TIMEOUT_SECONDS = 2.0
+SECRET_BYTES = 32
+CONF_DIR_VARIABLE = "SPARK_CONF_DIR"
 CHECKOUT = Path(__file__).parents[2]
 
 
@@ -33,13 +37,27 @@ def _spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def _environment() -> dict[str, str]:
+def _write_defaults(folder: Path) -> None:
+    """Write the settings of the cluster with a new secret to the file that Spark reads from `SPARK_CONF_DIR`."""
+    # Every user of this machine can read the command line of a process, so the secret is in a file.
+    defaults = folder / "spark-defaults.conf"
+    defaults.touch(mode=0o600)
+    defaults.write_text(
+        f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(SECRET_BYTES)}\n"
+        f"spark.local.dir {folder / 'local'}\n"
+    )
+
+
+def _environment(folder: Path) -> dict[str, str]:
     """Return the environment without SPARK_ variables, which could select another installation or other ports."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     python_path = os.pathsep.join(filter(None, [str(CHECKOUT), kept.get("PYTHONPATH")]))
     return {
         **kept,
+        CONF_DIR_VARIABLE: str(folder),
         "JAVA_HOME": str(java_home()),
+        # Workers pass this variable to the executors.
+        "JDK_JAVA_OPTIONS": f'{kept.get("JDK_JAVA_OPTIONS", "")} "-Djava.io.tmpdir={jvm_folder()}"',
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": python_path,
         "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
@@ -61,7 +79,19 @@ def _alive_workers(web_port: int) -> int | None:
 def _start(name: str, folder: Path, *arguments: str) -> Child:
     spark_class = str(_spark_home() / "bin" / "spark-class")
     command = [spark_class, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, *arguments[1:]]
-    return start_child(name, command, log_path=folder / f"{name.replace(' ', '-')}.log", env=_environment())
+    return start_child(name, command, log_path=folder / f"{name.replace(' ', '-')}.log", env=_environment(folder))
+
+
+@contextmanager
+def _conf_dir(folder: Path) -> Iterator[None]:
+    previous = os.environ.get(CONF_DIR_VARIABLE)
+    os.environ[CONF_DIR_VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ[CONF_DIR_VARIABLE]
+        if previous is not None:
+            os.environ[CONF_DIR_VARIABLE] = previous
 
 
 @contextmanager
@@ -71,9 +101,12 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
 
     Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
     Executors run Python workers with this interpreter. Jars that are not part of Spark belong in `spark.jars`.
+    The block sets the environment variable `SPARK_CONF_DIR`, from which the first session of a process and its child
+    processes learn the secret; a session without the secret cannot use the cluster.
     Raises RuntimeError with the last lines of a log if the cluster does not start within 60 s.
     """
-    folder = Path(tempfile.mkdtemp(prefix="spark-rtm-cluster-"))
+    folder = new_folder("cluster")
+    _write_defaults(folder)
     port, web_port, *worker_ports = free_ports(2 + workers)
     url = f"spark://{HOST}:{port}"
     with ExitStack() as cleanup:
@@ -86,4 +119,5 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
             arguments = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
             cleanup.callback(_start(f"Spark worker {number}", folder, *arguments).stop)
         wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_TIMEOUT_SECONDS)
+        cleanup.enter_context(_conf_dir(folder))
         yield url

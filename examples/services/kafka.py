@@ -1,14 +1,15 @@
 """
 Run a real single-node Kafka broker on this machine, or use the cluster at `KAFKA_BOOTSTRAP_SERVERS`.
 
-The examples measure latency with the broker's clock, so topics store append times by default.
+The examples measure latency with the broker's clock, so topics store append times by default. The local broker has
+neither authentication nor encryption: every user of this machine can read and write its topics, so use it only on a
+single-user machine.
 """
 
 import base64
 import logging
 import os
 import subprocess
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ from typing import ClassVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from examples.services.child import free_ports, log_tail, start_child, wait_until_ready
+from examples.services.child import free_ports, log_tail, open_log, start_child, wait_until_ready
+from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
 from examples.services.local_server import LocalServer, running
 from examples.services.packages import broker_jars
@@ -46,15 +48,16 @@ def _java_command(main_class: str, *arguments: str) -> list[str]:
     class_path = os.pathsep.join(str(jar) for jar in broker_jars())
     options = [f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
     logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
+    options.append(f"-Djava.io.tmpdir={jvm_folder()}")
     return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]
 
 
 @dataclass
 class LocalKafka(LocalServer):
-    """A single-node Kafka broker on 127.0.0.1 with its data in a temporary folder."""
+    """A single-node Kafka broker on 127.0.0.1 with its data in the folder of the run."""
 
     log_name: ClassVar[str] = "broker.log"
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="spark-rtm-kafka-")))
+    folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
 
     @property
@@ -80,7 +83,7 @@ class LocalKafka(LocalServer):
         draft.write_text(template.format(port=port, controller=controller, data=self.folder / "data"))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = _java_command("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(draft))
-        with self.log_path.open("ab") as log:
+        with open_log(self.log_path) as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:
             raise RuntimeError(

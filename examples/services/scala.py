@@ -33,7 +33,8 @@ def compiled(source: Path) -> Path:
 
 def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
     """Return a Scala object such as `alerts.HeartbeatsToOffline`; its methods take and return Java objects."""
-    spark.sql(f"ADD JAR '{compiled(source)}'")
+    path = str(compiled(source)).replace("\\", r"\\").replace("'", r"\'")
+    spark.sql(f"ADD JAR '{path}'")
     member: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
     for part in name.split("."):
         member = getattr(member, part)

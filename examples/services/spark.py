@@ -1,12 +1,21 @@
-"""Start a Spark session with the settings that real-time mode needs, and with the Kafka connector."""
+"""
+Start a Spark session with the settings that real-time mode needs, and with the Kafka connector.
 
+A local session accepts connections only from its own processes, and keeps its temporary files in the folder of the run.
+"""
+
+import atexit
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
 from examples.services.packages import connector
 from examples.services.scala import compiled
@@ -45,6 +54,8 @@ CONFS = {
 """Settings of every session, each with its reason."""
 
 DEFAULT_SLOTS = 8
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+JVM_END_SECONDS = 10.0
 
 
 def build_session(
@@ -71,12 +82,33 @@ def build_session(
         # With the default of 200, each shuffle needs 200 task slots.
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         **({} if master else _local_files()),
-        **({"spark.driver.host": "127.0.0.1"} if "local" in url or "127.0.0.1" in url else {}),
+        **_private(url),
         **(confs or {}),
     }
+    session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     for key, value in session_confs.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    atexit.register(_end_jvm, os.getpid())
+    return session
+
+
+def _private(url: str) -> dict[str, str]:
+    """Return the settings that keep other users of this machine away from a session on this machine."""
+    # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
+    authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
+    if "local" in url or "127.0.0.1" in url:
+        return {**authentication, "spark.driver.host": "127.0.0.1", "spark.local.dir": str(new_folder("spark"))}
+    return authentication
+
+
+def _end_jvm(owner: int) -> None:
+    """Wait for the shutdown hooks of the JVM, which delete Spark's files, before the folder of the run is deleted."""
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public API for its process
+    if process and os.getpid() == owner:
+        process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(JVM_END_SECONDS)
 
 
 def _local_files() -> dict[str, str]:

@@ -1,51 +1,74 @@
 """
 Run one command, and end the command with all its children when the parent process has ended.
 
-The supervisor prints the process id of the command. Standard input is a pipe from the parent process. A message on the
-pipe kills the command, and the end of the pipe stops the command. `child.py` runs this file with an isolated
-interpreter, so the file imports only the standard library.
+The supervisor prints the process id of the command, and its standard error is the log of the command. Standard input is
+a pipe from the parent process. The message `kill` on the pipe kills the command; any other message and the end of the
+pipe stop the command. If the parent process has died, the supervisor that ends last also deletes the folder of the run.
+`child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
 """
 
 import argparse
+import fcntl
 import os
 import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
+REMOVER = Path(__file__).parent / "files" / "remover.py"
+KILL = b"kill"
 PARENT_CHECK_SECONDS = 1.0
+GROUP_CHECK_SECONDS = 0.05
 DRAIN_SECONDS = 10.0
 
 
-def _signal_group(leader: int, number: int) -> None:
+def _signal_group(leader: int, number: int) -> bool:
+    """Send a signal to the group, and return whether the group still exists."""
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
         # The group has ended. macOS reports "not permitted" for a group that contains only a zombie.
-        return
+        return False
+    return True
 
 
-def _parent_is_gone(parent: int) -> bool:
+def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
+    """Stop the processes that the leader has left behind, for example a JVM, whose shutdown hooks delete its files."""
+    deadline, pause = time.monotonic() + grace_seconds, threading.Event()
+    exists = _signal_group(leader, stop_signal)
+    while exists and time.monotonic() < deadline:
+        pause.wait(GROUP_CHECK_SECONDS)
+        exists = _signal_group(leader, 0)
+    _signal_group(leader, signal.SIGKILL)
+
+
+def _message_of_parent(parent: int) -> bytes:
     """
-    Block until the parent writes to the pipe, closes the pipe or dies; return False only if the parent wrote.
+    Block until the parent sends a message or dies, and return the message, which is empty if the parent has died.
 
     The function also checks the parent process id, because a process forked from a dead parent can keep the pipe open.
     """
     while True:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
         if readable:
-            return not os.read(0, 16)
+            return os.read(0, 16)
         if os.getppid() != parent:
-            return True
+            return b""
 
 
-def _end_with_parent(child: subprocess.Popen[bytes], parent: int, stop_signal: int, grace_seconds: float) -> None:
-    if _parent_is_gone(parent):
-        _signal_group(child.pid, stop_signal)
+def _end_on_message(
+    child: subprocess.Popen[bytes], parent: int, options: argparse.Namespace, orphaned: threading.Event
+) -> None:
+    message = _message_of_parent(parent)
+    if not message:
+        orphaned.set()
+    if message != KILL:
+        _signal_group(child.pid, options.stop_signal)
         try:
-            child.wait(grace_seconds)
+            child.wait(options.grace_seconds)
         except subprocess.TimeoutExpired:
             pass
         else:
@@ -53,9 +76,17 @@ def _end_with_parent(child: subprocess.Popen[bytes], parent: int, stop_signal: i
     _signal_group(child.pid, signal.SIGKILL)
 
 
+def _remove_run_folder(run_folder: Path, parent: int) -> None:
+    # The pipe of a dying parent is closed a moment before the parent releases its lock and has ended.
+    deadline, pause = time.monotonic() + DRAIN_SECONDS, threading.Event()
+    while os.getppid() == parent and time.monotonic() < deadline:
+        pause.wait(GROUP_CHECK_SECONDS)
+    subprocess.run([sys.executable, "-I", "-S", str(REMOVER), str(run_folder)], check=False)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--run-folder", type=Path, required=True)
     parser.add_argument("--stop-signal", type=int, required=True)
     parser.add_argument("--grace-seconds", type=float, required=True)
     parser.add_argument("--user", type=int)
@@ -65,38 +96,40 @@ def _options() -> argparse.Namespace:
 
 
 def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[bytes]:
-    with options.log.open("ab") as log:
-        try:
-            return subprocess.Popen(
-                options.command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                pass_fds=(inherited,),
-                process_group=0,
-                user=options.user,
-                group=options.group,
-                extra_groups=None if options.user is None else [],
-            )
-        except OSError as error:
-            log.write(f"{options.command[0]}: {error}\n".encode())
-            raise SystemExit(127) from error
+    try:
+        return subprocess.Popen(
+            options.command,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            pass_fds=(inherited,),
+            process_group=0,
+            user=options.user,
+            group=options.group,
+            extra_groups=None if options.user is None else [],
+        )
+    except OSError as error:
+        raise SystemExit(f"{options.command[0]}: {error}") from error
 
 
 def main() -> int:
     """Run the command until it ends or the parent has ended; return its exit status, negative for a signal."""
     parent = os.getppid()
     options = _options()
+    lock = os.open(options.run_folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
     # Every descendant inherits the write end of this pipe, so the pipe closes when the last descendant has ended.
     all_ended, inherited = os.pipe()
     child = _start(options, inherited)
     os.close(inherited)
     print(child.pid, flush=True)
-    arguments = (child, parent, options.stop_signal, options.grace_seconds)
-    threading.Thread(target=_end_with_parent, args=arguments, daemon=True).start()
+    orphaned = threading.Event()
+    threading.Thread(target=_end_on_message, args=(child, parent, options, orphaned), daemon=True).start()
     status = child.wait()
-    _signal_group(child.pid, signal.SIGKILL)
+    _end_group(child.pid, options.stop_signal, options.grace_seconds)
     select.select([all_ended], [], [], DRAIN_SECONDS)
+    os.close(lock)
+    if orphaned.is_set():
+        _remove_run_folder(options.run_folder, parent)
     return status
 
 

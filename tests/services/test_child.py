@@ -24,6 +24,25 @@ print(subprocess.Popen([sys.executable, "-c", {WAIT_FOREVER!r}]).pid, flush=True
 STUBBORN_SERVER = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); " + WAIT_FOREVER
 )
+# The server starts its own child, which needs half a second to clean up, and ends when the child is ready.
+SERVER_WITH_CLEANUP = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], stdout=subprocess.PIPE)
+child.stdout.readline()
+"""
+CLEANUP = """
+import signal, sys, threading
+from pathlib import Path
+
+def clean_up(*_):
+    threading.Event().wait(0.5)
+    Path(sys.argv[1]).touch()
+    sys.exit()
+
+signal.signal(signal.SIGTERM, clean_up)
+print("ready", flush=True)
+threading.Event().wait()
+"""
 PARENT = """
 import signal, socket, sys, threading
 from pathlib import Path
@@ -113,6 +132,28 @@ def test_stopped_server_ends_with_its_children(tmp_path: Path) -> None:
     assert not server.is_running()
     assert not is_alive(server.pid)
     eventually(lambda: not is_alive(grandchild), 15, "the end of the server's child")
+
+
+def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
+    """A process that the server leaves behind, such as the JVM of Spark, has time to delete its files."""
+    cleaned = tmp_path / "cleaned"
+    command = [sys.executable, "-c", SERVER_WITH_CLEANUP, CLEANUP, str(cleaned)]
+
+    server = start_child("Test server", command, log_path=tmp_path / "log")
+
+    eventually(lambda: not server.is_running(), 15, "the end of the server and of its child")
+    assert cleaned.exists()
+
+
+def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    """The output of a server is not appended to the target of a link that replaces its log."""
+    target, log_path = tmp_path / "target", tmp_path / "log"
+    log_path.symlink_to(target)
+
+    with pytest.raises(OSError, match="symbolic links"):
+        _start_server(log_path, WAIT_FOREVER)
+
+    assert not target.exists()
 
 
 def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:

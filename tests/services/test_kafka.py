@@ -10,6 +10,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Kaf
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from examples.services.child import free_ports
+from examples.services.files.run_folder import run_folder
 from examples.services.kafka import LocalKafka, kafka_broker
 from examples.services.local_server import running
 from tests.helpers import is_alive
@@ -129,21 +130,23 @@ def test_occupied_port_shows_the_log_of_the_broker() -> None:
             local.remove()
 
 
-def test_broker_and_data_are_removed_when_the_block_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_broker_and_data_are_removed_when_the_block_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure in the block, neither the broker nor its data remains."""
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    addresses = []
+    before = set(run_folder().glob("kafka-*"))
+    addresses, folders = list[str](), set[Path]()
 
     def fail_in_the_block() -> None:
         with kafka_broker() as bootstrap_servers:
             addresses.append(bootstrap_servers)
+            folders.update(set(run_folder().glob("kafka-*")) - before)
             raise ValueError("the job failed")
 
     with pytest.raises(ValueError, match="the job failed"):
         fail_in_the_block()
 
-    assert [] == list(tmp_path.iterdir())
+    assert 1 == len(folders)
+    assert not any(folder.exists() for folder in folders)
     with pytest.raises(KafkaException):
         AdminClient({"bootstrap.servers": addresses[0], "log_level": 0}).list_topics(timeout=1)
 

@@ -2,15 +2,17 @@
 
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from examples.services.child import free_ports
 from examples.services.local_server import running
-from examples.services.postgres import LocalPostgres, postgres_server
+from examples.services.postgres import LocalPostgres, postgres_server, without_password
 
 pytestmark = pytest.mark.services
 
@@ -20,6 +22,11 @@ def server() -> Iterator[LocalPostgres]:
     """Yield a server that only this module uses, because its tests stop it."""
     with running(LocalPostgres()) as local:
         yield local
+
+
+def _status_as_nobody(command: list[str]) -> int:
+    result = subprocess.run(command, check=False, cwd="/", user="nobody", group="nogroup", extra_groups=[])
+    return result.returncode
 
 
 def test_killed_server_restarts_with_its_address_and_rows(server: LocalPostgres) -> None:
@@ -113,6 +120,36 @@ def test_occupied_port_shows_the_log_of_the_server() -> None:
                 local.start()
         finally:
             local.remove()
+
+
+def test_connection_string_without_password_names_a_private_file(server: LocalPostgres) -> None:
+    """A printed connection string works without the password, which is in a file that only this user can read."""
+    dsn = without_password(server.dsn)
+
+    assert server.password not in dsn
+    assert 0o600 == Path(str(conninfo_to_dict(dsn)["passfile"])).stat().st_mode & 0o777
+    with psycopg.connect(dsn) as connection:
+        assert ("postgres",) == connection.execute("select current_user").fetchone()
+
+
+def test_separators_in_a_password_are_escaped_in_its_file() -> None:
+    """A password with a colon or a backslash is still read as one field of the file."""
+    dsn = without_password(make_conninfo(host="db.example", password=r"a:b\c"))
+
+    assert "*:*:*:*:a\\:b\\\\c\n" == Path(str(conninfo_to_dict(dsn)["passfile"])).read_text()
+    assert "host=db.example" == without_password("host=db.example")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+def test_user_of_the_server_cannot_redirect_the_log(server: LocalPostgres, tmp_path: Path) -> None:
+    """The user who runs the server for root cannot replace the log by a link, nor create files beside it."""
+    log, password = str(server.log_path), str(server.folder / "password")
+    attempts = (["rm", "-f", log], ["ln", "-sfn", str(tmp_path), log], ["touch", password])
+
+    statuses = [_status_as_nobody(attempt) for attempt in attempts]
+
+    assert [1, 1, 1] == statuses
+    assert 0 == server.log_path.stat().st_uid
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")

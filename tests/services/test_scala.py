@@ -35,6 +35,20 @@ def test_only_changed_source_is_compiled_again(source: Path, spark: SparkSession
     assert 2 == len(list(jar.parents[1].glob("*/*.jar")))
 
 
+@pytest.mark.spark
+@pytest.mark.timeout(200)
+def test_cache_folder_may_contain_a_quote(
+    source: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The jar is found in a home folder whose name contains a quote or a backslash."""
+    monkeypatch.setenv("RTM_CACHE", str(tmp_path / "o'brien"))
+    source.write_text(SOURCE.format(name="quoted", body='s"Hi $name"'))
+
+    greeting = scala_object(spark, source, "quoted.Greeting")
+
+    assert "Hi Ann" == greeting.of("Ann")
+
+
 @pytest.mark.timeout(200)
 def test_compile_error_names_file_and_line(source: Path, tmp_path: Path) -> None:
     """Every attempt reports the file and line of the error, and no jar remains in the cache."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from examples.services import broker_jars, java_home
+from examples.services import broker_jars, java_home, jvm_folder
 from examples.services.cache import cached_folder
 
 SOURCES_DIR = Path(__file__).parent / "java"
@@ -42,8 +42,8 @@ def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], 
     """Return the command that runs one of the Java programs with `jars`. The program logs only warnings and errors."""
     classes = compiled(SOURCES_DIR / f"{main_class}.java", jars)
     class_path = os.pathsep.join(map(str, (classes, *jars)))
-    log_level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    return [str(java_home() / "bin" / "java"), *options, log_level, "-cp", class_path, main_class, *arguments]
+    settings = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", f"-Djava.io.tmpdir={jvm_folder()}")
+    return [str(java_home() / "bin" / "java"), *options, *settings, "-cp", class_path, main_class, *arguments]
 
 
 def client_command(main_class: str, arguments: Iterable[str], options: Sequence[str] = ()) -> list[str]:

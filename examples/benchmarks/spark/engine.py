@@ -30,7 +30,8 @@ def spark_engine(options: SparkOptions) -> Start:
 @contextmanager
 def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": python_path}
+    # The process keeps its temporary files in the folder of the run.
+    environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(run.folder)}
     with ExitStack() as stack:
         # The checkpoints may be outside the folder of the run, so they are deleted separately.
         stack.callback(shutil.rmtree, options.checkpoint(run), ignore_errors=True)
