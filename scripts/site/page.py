@@ -73,7 +73,8 @@ def _link_sources(root: Path, name: str, lines: list[str]) -> None:
             site_target = f"{path.rstrip('/')}/index.md"
         else:
             continue
-        lines[link.line - 1] = lines[link.line - 1].replace(f"]({link.target})", f"]({site_target})")
+        inline = lines[link.line - 1].replace(f"]({link.target})", f"]({site_target})")
+        lines[link.line - 1] = inline.replace(f"]: {link.target}", f"]: {site_target}")
 
 
 def _title_fences(lines: list[str]) -> None:

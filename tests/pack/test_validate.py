@@ -191,6 +191,18 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         PAGE,
         "without a date",
     ),
+    "undated-reference": (
+        check_evidence,
+        _append(PAGE, "\n| what | evidence |\n|---|---|\n| a | [x] |\n\n[x]: https://spark.apache.org\n"),
+        PAGE,
+        "without a date",
+    ),
+    "undefined-reference": (
+        check_evidence,
+        _append(PAGE, "\n| what | evidence |\n|---|---|\n| a | [test](errors.md), [x][y] |\n"),
+        PAGE,
+        "the link 'y', which the page does not define",
+    ),
     "no-column": (check_evidence, _append(PAGE, "\n| what | OSS 4.3.0 |\n|---|---|\n| a | b |\n"), PAGE, "no column"),
     "advice": (
         check_advice,

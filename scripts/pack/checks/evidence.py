@@ -2,6 +2,7 @@
 Require evidence for each table row in the references that makes a claim about an engine.
 
 Evidence is a link to a test, to a section whose fence the tests run, or to a public source with the date of reading.
+The link may be a reference such as `[docs]`; its definition at the end of the page then holds the address and the date.
 """
 
 import re
@@ -17,6 +18,8 @@ NO_CLAIM_MARK = "<!-- no engine claim -->"
 GENERATED_MARK = "<!-- generated: "
 END_MARK = "<!-- end -->"
 _DATE = re.compile(r"\b20\d\d-\d\d(-\d\d)?\b")
+_DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\]]+)\]:[ \t]+(?P<source>\S.*)$")
+_REFERENCE = re.compile(r"(?:\[[^\]]+\])?\[(?P<label>[^\]]+)\](?![\[(])")
 _REMEDY = "link the test, the section with the fence, or a public source with the date on which you read it"
 
 
@@ -25,6 +28,9 @@ def check_evidence(root: Path) -> Iterator[Finding]:
     for path in files.references(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         lines = text.splitlines()
+        sources = {
+            match["label"]: match["source"] for line in markdown.prose(text) if (match := _DEFINITION.match(line))
+        }
         for table in markdown.tables(text):
             if _is_exempt(lines[: table.line - 1]):
                 continue
@@ -35,15 +41,19 @@ def check_evidence(root: Path) -> Iterator[Finding]:
                 continue
             position = table.header.index(EVIDENCE_COLUMN)
             for line, cells in table.rows:
-                if lack := _lack(cells[position] if position < len(cells) else ""):
+                if lack := _lack(cells[position] if position < len(cells) else "", sources):
                     yield Finding(name, line, "evidence", f"the row {cells[0]!r} has {lack}", _REMEDY)
 
 
-def _lack(cell: str) -> str | None:
-    targets = [link.target for link in markdown.links(cell)]
+def _lack(cell: str, sources: dict[str, str]) -> str | None:
+    labels = [match["label"] for match in _REFERENCE.finditer(cell)]
+    if unknown := [label for label in labels if label not in sources]:
+        return f"the link {unknown[0]!r}, which the page does not define"
+    defined = [sources[label] for label in labels]
+    targets = [*(link.target for link in markdown.links(cell)), *defined]
     if not targets:
         return "no evidence"
-    if all(target.startswith("http") for target in targets) and not _DATE.search(cell):
+    if all(target.startswith("http") for target in targets) and not _DATE.search(" ".join([cell, *defined])):
         return "a source without a date"
     return None
 
