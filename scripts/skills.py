@@ -4,10 +4,11 @@ Lint code for Spark real-time mode, install this skill, and generate and validat
 
 `lint` and `install` need only Python 3.11. `generate` and `validate` also need the packages that `make setup` installs.
 Text findings are printed to standard error, one per line.
-The exit status is 0 without findings, 1 with findings and 2 for wrong usage.
+The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.pack import files
 from scripts.text import finding
 
+LINT_DESCRIPTION = """Check code, notebooks, pages and cluster definitions for real-time mode mistakes.
+
+exit status:
+  0  everything was checked and there are no findings
+  1  everything was checked and there are findings
+  2  a file or a part of it was not checked (finding `unchecked`), or wrong usage
+
+Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
+and build, dist, site and spark-warehouse directly below a given folder."""
 EXAMPLES = {
     "generate": {"generate": "regenerate excerpts, tables and the manifest"},
     "validate": {
@@ -77,11 +87,13 @@ def _continue_in_virtual_environment() -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from scripts.lint.engine import lint_paths
+    from scripts.lint.engine import is_complete, lint_paths
 
     if missing := [str(path) for path in options.paths if not path.exists()]:
         return _wrong(f"these paths do not exist, so nothing was checked: {', '.join(missing)}")
-    return _report(lint_paths(options.paths, options.engine), options.format)
+    findings = lint_paths(options.paths, options.engine)
+    status = _report(findings, options.format)
+    return status if is_complete(findings) else 2
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -117,6 +129,9 @@ def _install_into(folder: Path, options: argparse.Namespace) -> int:
 def _report(findings: Sequence[finding.Finding], style: str) -> int:
     text = finding.render(findings, style)
     if text:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a file name may contain letters that the encoding lacks
+                stream.reconfigure(errors="backslashreplace")
         # Machine-readable formats go to standard output, and text for people goes to standard error.
         print(text, file=sys.stderr if style == "text" else sys.stdout)
     return 1 if findings else 0
@@ -140,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     lint = _add_command(
         commands, "lint", _lint, "check code, notebooks, pages and cluster definitions for real-time mode mistakes"
     )
+    lint.description = LINT_DESCRIPTION
     lint.add_argument("paths", nargs="+", type=Path, help="files and folders to check")
     lint.add_argument(
         "--engine", choices=("oss-4.3", "databricks"), help="report only findings for this engine (default: both)"

@@ -7,9 +7,8 @@ The linter does not report code that the file itself marks as wrong.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from scripts.lint.files.definitions import definition_problems
@@ -19,20 +18,16 @@ from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_note
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.prose.marks import silenced_rules
 from scripts.lint.python.check import python_problems
+from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
 from scripts.lint.rules.cluster import CLUSTER_RULES
 from scripts.lint.rules.code import CODE_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
+from scripts.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
+from scripts.lint.sources import RELEVANT, read_sources, read_text
 from scripts.lint.spark.intervals import min_batch_ms_in
-from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding
+from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIMS, *CLUSTER_RULES]
-SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala"}
-SKIPPED_FOLDERS = {".git", ".venv", "venv", "site", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache",
-                   ".pytest_cache", ".hypothesis", ".tox", "build", "dist", "spark-warehouse"}  # fmt: skip
-MAX_BYTES = 2_000_000
-RELEVANT = re.compile(
-    r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
-)
 IN_DATABRICKS = re.compile(
     r"\bdbutils\b|# Databricks notebook source|# MAGIC|spark\.databricks\.|/Volumes/|dbfs:/|"
     r"\bcloudFiles\b|\bDatabricks Runtime\b|"
@@ -48,13 +43,12 @@ def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[F
 
     A minimum batch duration set in one Python file applies to all files.
     """
-    files = [path for root in paths for path in _files(Path(root))]
-    texts = {path: text for path in files if (text := _text(path)) is not None and RELEVANT.search(text)}
-    minima = [value for path, text in texts.items() if path.suffix == ".py" and (value := min_batch_ms_in(text))]
-    findings: set[Finding] = set()
-    for path, text in texts.items():
-        findings.update(lint_text(text, path.as_posix(), engine, min_batch_ms=min(minima, default=None)))
-    return sorted(findings)
+    sources, unchecked_problems = read_sources([Path(path) for path in paths])
+    findings = {_finding(*problem, path.as_posix()) for path, problem in unchecked_problems}
+    minima = [value for path in sources if path.suffix == ".py" and (value := min_batch_ms_in(read_text(path)))]
+    for path in sources:
+        findings.update(lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min(minima, default=None)))
+    return in_order(findings)
 
 
 def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: float | None = None) -> list[Finding]:
@@ -63,28 +57,42 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
 
     If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
     If the engine cannot be inferred, the linter reports findings for both engines.
-    If a text that contains `realTime` cannot be parsed, the only finding is the warning `unreadable`.
+    The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
     A text without `realTime` that cannot be parsed produces no findings.
     """
     if not RELEVANT.search(text):
         return []
     suffix = Path(path).suffix.lower()
-    try:
-        problems = _problems(text, suffix, min_batch_ms)
-    except (UnreadableError, RecursionError, MemoryError):
-        problems = None
-    if problems is None:
-        message = "the file cannot be parsed, so it was not checked"
-        is_about = re.search(r"realTime|RealTime", text)
-        return (
-            [Finding(path, 1, "unreadable", message, "correct the syntax of the file", "warning")] if is_about else []
-        )
     engines = (engine,) if engine else _engines(text, suffix)
     silenced = silenced_rules(text.splitlines())
-    return sorted({_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)})
+    problems = _checked(text, suffix, min_batch_ms)
+    return in_order({_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)})
 
 
-def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem] | None:
+def is_complete(findings: Iterable[Finding]) -> bool:
+    """Return whether everything was checked."""
+    return all(finding.rule != UNCHECKED.id for finding in findings)
+
+
+def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
+    try:
+        with time_limit():
+            return _problems(text, suffix, min_batch_ms)
+    except UnreadableError as error:
+        return [error.problem] if re.search(r"realTime|RealTime", text) else []
+    except UncheckedError as error:
+        return [error.problem]
+    except OutOfTimeError:
+        reason = f"the check took more than {MAX_SECONDS:g} seconds, so the file was not checked"
+        return [unchecked(reason, "split the file")]
+    except RecursionError:
+        return [unchecked("the file is nested too deeply, so it was not checked", "split its expressions")]
+    except Exception as error:  # noqa: BLE001  # one file must not end the check of all others
+        reason = f"the linter failed with {type(error).__name__}: {error}, so the file was not checked"
+        return [unchecked(reason, "report this as a mistake of the linter")]
+
+
+def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     if suffix == ".ipynb":
         return notebook_problems(cells_of_json(text), min_batch_ms=min_batch_ms)
     if suffix in {".md", ".markdown"}:
@@ -95,7 +103,10 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         return scala_problems(text)
     if is_notebook(text):
         return notebook_problems(cells_of_source(text), min_batch_ms=min_batch_ms)
-    return python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
+    problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
+    if problems is None:
+        raise UnreadableError
+    return problems
 
 
 def _engines(text: str, suffix: str) -> tuple[str, ...]:
@@ -110,27 +121,11 @@ def _engines(text: str, suffix: str) -> tuple[str, ...]:
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:
     if not set(problem.engine or rule.engines) & set(engines):
         return False
-    return not silenced.get(problem.line, set()) & {"*", rule.id}
+    # A comment that silences all rules does not hide that something was not checked.
+    names = {rule.id} if rule is UNCHECKED else {"*", rule.id}
+    return not silenced.get(problem.line, set()) & names
 
 
 def _finding(rule: Rule, problem: Problem, path: str) -> Finding:
     severity = problem.severity or rule.severity
     return Finding(path, problem.line, rule.id, problem.message, problem.fix, severity, problem.engine or rule.engines)
-
-
-def _files(root: Path) -> Iterator[Path]:
-    if root.is_file():
-        yield root
-        return
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        yield from (Path(folder, name) for name in sorted(names) if Path(name).suffix.lower() in SUFFIXES)
-
-
-def _text(path: Path) -> str | None:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            return None
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None

@@ -5,8 +5,11 @@ Every finding names the engines to which it applies.
 """
 
 import json
+import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
+from urllib.parse import quote
 
 OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
@@ -34,11 +37,16 @@ class Finding:
     """The engines to which the finding applies."""
 
 
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings sorted by path, line number and rule."""
+    return sorted(findings, key=attrgetter(*(field.name for field in fields(Finding))))
+
+
 def render(findings: Iterable[Finding], style: str = "text") -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
-    ordered = sorted(set(findings))
+    ordered = in_order(set(findings))
     if style == "text":
-        return "\n".join(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}" for f in ordered)
+        return "\n".join(_printable(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}") for f in ordered)
     if style == "json":
         return json.dumps([asdict(finding) for finding in ordered], indent=2)
     if style == "github":
@@ -57,7 +65,14 @@ def _escaped(text: str, extra_characters: str = "") -> str:
     # The percent sign is escaped first, because the other escape sequences contain a percent sign.
     for character in "%\r\n" + extra_characters:
         text = text.replace(character, f"%{ord(character):02X}")
-    return text
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
+    """Escape control characters and lone surrogates: a file name may contain line breaks and terminal commands."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _sarif(findings: list[Finding]) -> dict[str, object]:
@@ -68,7 +83,8 @@ def _sarif(findings: list[Finding]) -> dict[str, object]:
 
 
 def _sarif_result(finding: Finding) -> dict[str, object]:
-    place = {"artifactLocation": {"uri": finding.path}, "region": {"startLine": max(1, finding.line)}}
+    uri = quote(os.fsencode(finding.path), safe="/!$&'()*+,;=@~")
+    place = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, finding.line)}}
     return {
         "ruleId": finding.rule,
         "level": finding.severity,

@@ -9,20 +9,24 @@ This module uses only the standard library, because the linter also runs on mach
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 # Allowed before a fence: quote marks, and the indentation or the bullet of a list item.
 _PREFIX = r"(?P<prefix>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
 _OPENING = re.compile(_PREFIX + r"(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _LANGUAGE = re.compile(r"\s*\{?\s*\.?(?P<name>[\w#.+-]*)")
-_OPTION = re.compile(r"(?P<key>[A-Za-z_][\w-]*)=(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s}\"']+))")
-_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
+# A key begins where a word begins. Otherwise a long word would be read again from each of its letters.
+_OPTION = re.compile(
+    r"(?<![\w-])(?P<key>[A-Za-z_][\w-]*+)=(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s}\"']+))"
+)
+_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>.*)$")
 _LINK = re.compile(
     r"(?<!\\)\[(?P<text>(?:[^\[\]\\]|\\.|\[[^\]]*\])*)\]\((?P<target><[^>]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)"
 )
 _REFERENCE = re.compile(r"^ {0,3}\[(?P<text>[^\]]+)\]:[ \t]+(?P<target>\S+)", re.MULTILINE)
-CODE_SPAN = re.compile(r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)")
+_TICKS = re.compile(r"`+")
 _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
 
 
@@ -79,13 +83,18 @@ class Table:
 
 def fences(text: str) -> list[Fence]:
     """Return every fenced code block in page order; an unclosed block ends with the page."""
-    return list(_fences(text.splitlines()))
+    return list(_fences_of(text))
+
+
+@lru_cache(maxsize=1)  # headings, tables, prose and fences of a page are usually requested one after the other
+def _fences_of(text: str) -> tuple[Fence, ...]:
+    return tuple(_fences(text.splitlines()))
 
 
 def prose(text: str) -> list[str]:
     """Return the lines of the page; lines inside fences are empty, so line numbers stay correct."""
     lines = text.splitlines()
-    for fence in _fences(lines):
+    for fence in _fences_of(text):
         for number in range(fence.line - 1, min(fence.end_line, len(lines))):
             lines[number] = ""
     return lines
@@ -93,18 +102,19 @@ def prose(text: str) -> list[str]:
 
 def headings(text: str) -> list[Heading]:
     """Return the headings, with the anchors that GitHub and the site generate."""
-    return [
-        Heading(number, len(match["marks"]), match["title"], _slug(match["title"]))
-        for number, line in enumerate(prose(text), 1)
-        if (match := _HEADING.match(line))
-    ]
+    result = []
+    for number, line in enumerate(prose(text), 1):
+        if match := _HEADING.match(line):
+            title = _without_closing_marks(match["title"].rstrip(" \t"))
+            result.append(Heading(number, len(match["marks"]), title, _slug(title)))
+    return result
 
 
 def links(text: str) -> list[Link]:
     """Return inline links, images and reference definitions outside of code."""
     result = []
     for number, line in enumerate(prose(text), 1):
-        visible = CODE_SPAN.sub(lambda span: "x" * len(span[0]), line)
+        visible = replace_code_spans(line, lambda span: "x" * len(span))
         matches = [*_LINK.finditer(visible), *_REFERENCE.finditer(visible)]
         result += [Link(number, line[slice(*match.span("text"))], match["target"].strip("<>")) for match in matches]
     return result
@@ -129,6 +139,33 @@ def tables(text: str) -> list[Table]:
     return result
 
 
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and the end of each code span: from a run of backticks to the next run of the same length."""
+    runs = [match.span() for match in _TICKS.finditer(text)]
+    later: dict[int, list[int]] = {}
+    for number in reversed(range(len(runs))):
+        later.setdefault(runs[number][1] - runs[number][0], []).append(number)
+    spans = []
+    end = -1
+    for number, (start, stop) in enumerate(runs):
+        same = later[stop - start]
+        same.pop()
+        if number > end and same:
+            end = same[-1]
+            spans.append((start, runs[end][1]))
+    return spans
+
+
+def replace_code_spans(text: str, change: Callable[[str], str]) -> str:
+    """Return the text with each code span, including its backticks, replaced by the result of `change`."""
+    pieces = []
+    position = 0
+    for start, end in code_spans(text):
+        pieces += [text[position:start], change(text[start:end])]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
 def _fences(lines: list[str]) -> Iterator[Fence]:
     number = 0
     while number < len(lines):
@@ -137,13 +174,14 @@ def _fences(lines: list[str]) -> Iterator[Fence]:
             number += 1
             continue
         end = _closing(lines, number, match["mark"])
+        code = _unquoted(lines[number + 1 : end], match["prefix"])
         yield Fence(
             line=number + 1,
             end_line=end + 1,
             language=_language(match["info"]),
             options=_options(match["info"]),
             info=match["info"].strip(),
-            code="".join(_unquoted(line, match["prefix"]) + "\n" for line in lines[number + 1 : end]),
+            code="".join(line + "\n" for line in code),
             prefix=match["prefix"],
         )
         number = end + 1
@@ -160,12 +198,13 @@ def _closing(lines: list[str], start: int, mark: str) -> int:
     return len(lines)
 
 
-def _unquoted(line: str, prefix: str) -> str:
-    for _ in range(prefix.count(">")):
-        line = re.sub(r"^[ \t]*>", "", line, count=1)
+def _unquoted(lines: list[str], prefix: str) -> Iterator[str]:
+    quotes = re.compile(rf"(?:[ \t]*>){{0,{prefix.count('>')}}}")
     indent = len(prefix.rpartition(">")[2].expandtabs(4))
-    expanded = len(line) - len(line.lstrip(" \t"))
-    return line[min(indent, expanded) :]
+    for line in lines:
+        bare = line[quotes.match(line).end() :]  # type: ignore[union-attr]  # the pattern matches any line
+        expanded = len(bare) - len(bare.lstrip(" \t"))
+        yield bare[min(indent, expanded) :]
 
 
 def _language(info: str) -> str:
@@ -178,8 +217,13 @@ def _options(info: str) -> dict[str, str]:
     return {match["key"]: match["double"] or match["single"] or match["bare"] or "" for match in _OPTION.finditer(info)}
 
 
+def _without_closing_marks(title: str) -> str:
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if bare.endswith((" ", "\t")) else title
+
+
 def _slug(title: str) -> str:
-    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "")
+    plain = re.sub(r"\[([^\[\]]*)\]\([^()]*\)", r"\1", title).replace("`", "")
     kept = re.sub(r"[^\w\s-]", "", plain).strip().lower()
     return re.sub(r"\s", "-", kept)
 
@@ -188,5 +232,5 @@ def _cells(line: str) -> tuple[str, ...]:
     stripped = line.strip()
     if "|" not in stripped:
         return ()
-    hidden = CODE_SPAN.sub(lambda span: span[0].replace("|", "\0"), stripped.replace("\\|", "\0"))
+    hidden = replace_code_spans(stripped.replace("\\|", "\0"), lambda span: span.replace("|", "\0"))
     return tuple(cell.strip().replace("\0", "|") for cell in hidden.strip("|").split("|"))

@@ -14,36 +14,6 @@ BAD = 'spark.readStream.format("kafka").load().writeStream.format("console").out
 BAD += ".trigger(realTime=True).start()\n"
 
 
-def test_folders_are_linted_without_generated_folders(tmp_path: Path) -> None:
-    """Findings are sorted and come from all files except those in environments, caches and sites."""
-    for folder in ("b", "a", ".venv", "site", "node_modules", "__pycache__", ".git"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "job.py").write_text(BAD)
-
-    findings = lint_paths([tmp_path])
-
-    assert [(tmp_path / "a/job.py").as_posix(), (tmp_path / "b/job.py").as_posix()] == [
-        finding.path for finding in findings
-    ]
-
-
-def test_unreadable_files_are_skipped_silently(tmp_path: Path) -> None:
-    """Other encodings, other formats, broken links and missing files cause neither errors nor findings."""
-    (tmp_path / "latin.py").write_bytes("# réal realTime=True\n".encode("latin-1"))
-    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
-    (tmp_path / "picture.png").write_bytes(b"realTime=True")
-
-    assert [] == lint_paths([tmp_path, tmp_path / "missing.py"])
-
-
-def test_unparsable_file_warns_only_if_about_real_time_mode() -> None:
-    """A broken file that names `realTime` gives a warning, because silence would look like approval; others do not."""
-    about = lint_text("writer.trigger(realTime=True\n", "job.py")
-
-    assert [("unreadable", "warning")] == [(finding.rule, finding.severity) for finding in about]
-    assert [] == lint_text("print 'continuous'\n", "old.py")
-
-
 def test_minimum_duration_of_one_file_applies_to_all_files(tmp_path: Path) -> None:
     """A minimum batch duration in one module applies to all files, because one module often builds the session."""
     job = BAD.replace("True", '"1 second"')

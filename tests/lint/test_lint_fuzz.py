@@ -1,7 +1,8 @@
-"""Damaged and random files: the linter never raises an error."""
+"""Damaged, random and repetitive files: the linter never raises an error, and needs little time."""
 
 import random
 import re
+import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,10 @@ from tests.lint.test_lint_cases import FILES
 TEXTS = [path.read_text(encoding="utf-8") for path in FILES]
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 SUFFIXES = st.sampled_from([".py", ".md", ".ipynb", ".json", ".yaml", ".scala"])
+TOKENS = sorted({token for text in TEXTS for token in TOKEN.findall(text)})
+MAX_SECONDS = 5.0
+MAX_LENGTH = 1_000_000
+"""The inputs of `stress.py` are longer."""
 
 
 def damaged(text: str, seed: int) -> str:
@@ -41,6 +46,7 @@ def test_damaged_cases_cause_findings_but_no_errors(text: str, other: str, seed:
     findings = lint_text(mixed, f"damaged{suffix}")
 
     assert all(1 <= finding.line <= mixed.count("\n") + 1 for finding in findings)
+    assert not [finding for finding in findings if "the linter failed" in finding.message]
 
 
 @settings(max_examples=200, deadline=None)
@@ -52,3 +58,22 @@ def test_random_texts_cause_findings_but_no_errors(text: str, suffix: str) -> No
     findings = lint_text(full_text, f"random{suffix}")
 
     assert all(1 <= finding.line <= full_text.count("\n") + 1 for finding in findings)
+    assert not [finding for finding in findings if "the linter failed" in finding.message]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from(TOKENS), min_size=1, max_size=3),
+    st.sampled_from([100, 1000, 10_000, 100_000]),
+    SUFFIXES,
+)
+def test_repeated_tokens_cause_no_long_checks(tokens: list[str], count: int, suffix: str) -> None:
+    """One to three tokens of the case files, repeated up to 100,000 times, take at most 5 s of processor time."""
+    unit = "".join(tokens)
+    text = "real-time mode realTime rtm num_workers\n" + unit * min(count, MAX_LENGTH // len(unit))
+    started_at = time.process_time()
+
+    findings = lint_text(text, f"repetitive{suffix}")
+
+    assert MAX_SECONDS >= time.process_time() - started_at
+    assert not [finding for finding in findings if "the linter failed" in finding.message]

@@ -91,6 +91,41 @@ def test_machine_readable_formats_go_to_standard_output(bad_file: Path, style: s
     assert done.stdout.startswith("::error ") if style == "github" else json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("style", ["text", "github"])
+def test_unchecked_file_exits_with_status_two(tmp_path: Path, bad_file: Path, style: str) -> None:
+    """A file that was not checked gives status 2, whether or not there are findings in other files."""
+    latin = tmp_path / "latin.py"
+    latin.write_bytes("# é realTime=True\n".encode("latin-1"))
+
+    alone = _skills("lint", "--format", style, str(latin))
+    both = _skills("lint", "--format", style, str(latin), str(bad_file))
+
+    assert (2, 2) == (alone.returncode, both.returncode)
+    assert "unchecked" in alone.stderr + alone.stdout
+    assert bad_file.name in both.stderr + both.stdout
+
+
+def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
+    """A file name that the encoding of the output lacks is escaped instead of ending the run."""
+    path = os.fsencode(tmp_path) + "/é".encode() + b"\xff.py"
+    with open(path, "w") as file:  # noqa: PTH123  # a Path cannot be made of bytes
+        file.write(BAD)
+
+    env = os.environ | {"PYTHONIOENCODING": "ascii:strict"}
+    command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "lint", "--format", "github", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env)
+
+    assert (1, "") == (done.returncode, done.stderr)
+    assert "\\xe9\\udcff.py" in done.stdout
+
+
+def test_lint_help_lists_the_exit_statuses() -> None:
+    """The help of `lint` states when the exit status is 0, 1 and 2."""
+    text = _skills("lint", "--help").stdout
+
+    assert all(f"\n  {status}  " in text for status in (0, 1, 2))
+
+
 def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
     """`lint` prints nothing for a correct file and exits with status 0."""
     (tmp_path / "ok.py").write_text("print(1)\n")

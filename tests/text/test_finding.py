@@ -49,6 +49,23 @@ def test_sarif_contains_version_rule_level_and_location() -> None:
     assert ("a,b.py", 3) == (place["artifactLocation"]["uri"], place["region"]["startLine"])
 
 
+@pytest.mark.parametrize("style", ["text", "github"])
+def test_control_characters_of_names_are_escaped(style: str) -> None:
+    """A line break or an escape character in a file name forges no second finding and reaches no terminal."""
+    text = render([Finding("a\n::error file=b::c\x1b[2J\udcff.py", 1, "sink", "m", "f")], style)
+
+    assert text.isprintable()
+    assert "\\x1b[2J\\udcff" in text
+
+
+def test_sarif_address_is_percent_encoded() -> None:
+    """Blanks, percent signs and bytes that are not UTF-8 are percent-encoded in the address of a file."""
+    log = json.loads(render([Finding("a b/100%/é\udcff.py", 1, "sink", "m", "f")], "sarif"))
+
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert "a%20b/100%25/%C3%A9%FF.py" == place["artifactLocation"]["uri"]
+
+
 def test_unknown_style_is_rejected_with_the_allowed_ones() -> None:
     """The error message for an unknown style lists the allowed styles."""
     with pytest.raises(ValueError, match="'xml'; use one of text, json, github, sarif"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.text.markdown import fences, headings, links, prose, tables
+from scripts.text.markdown import fences, headings, links, prose, replace_code_spans, tables
 
 TICKS = "```"
 
@@ -75,3 +75,17 @@ def test_bar_in_code_does_not_separate_cells() -> None:
 
     assert ("a", "b") == table.header
     assert [(5, ("`x|y`", "1 | 2")), (6, ("3", "4"))] == table.rows
+
+
+def test_code_span_ends_at_next_run_of_same_length() -> None:
+    """A code span goes from a run of backticks to the next run of the same length, and spans do not overlap."""
+    assert "x and `` x" == replace_code_spans("`a``b` and `` ```c`d```", lambda _: "x")
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [("# a  ##  ", "a"), ("# a#", "a#"), ("# #", "#"), ("# a # b ##", "a # b"), ("#   a", "a")],
+)
+def test_heading_title_omits_closing_marks(line: str, title: str) -> None:
+    """Number signs after a blank at the end of a heading do not belong to its title."""
+    assert [title] == [heading.title for heading in headings(line)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from scripts.lint.files.documents import Node, UnreadableError, read_json, read_yaml
+from scripts.lint.files.documents import MAX_VALUES, Node, TooManyValuesError, read_json, read_yaml
+from scripts.lint.rules.budget import ExhaustedError, Steps
 from scripts.lint.rules.cluster import CLUSTER_RULES, Cluster
 from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.setting import FLAG
@@ -26,31 +27,63 @@ REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?
 
 
 def definition_problems(text: str, *, is_json: bool) -> list[RuleProblem]:
-    """Return the problems in a cluster or job definition, or an empty list if the definition cannot be parsed."""
-    try:
-        roots = [read_json(text)] if is_json else read_yaml(text)
-    except (UnreadableError, RecursionError):
+    """
+    Return the problems in a cluster or job definition.
+
+    Other documents, and definitions that do not mention real-time mode, have none, so they are not even parsed.
+    """
+    if not REAL_TIME_NAME.search(text) or not any(key in text for key in CLUSTER_KEYS):
         return []
-    clusters = [cluster for root in roots for cluster in _clusters(root)]
+    clusters: list[Cluster] = []
+    try:
+        for root in read_json(text) if is_json else read_yaml(text):
+            clusters += _Clusters().below(root)
+    except ExhaustedError as error:
+        raise TooManyValuesError from error
     return [(rule, problem) for cluster in clusters for rule in CLUSTER_RULES for problem in rule.check(cluster)]
 
 
-def _clusters(node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterator[Cluster]:
-    content = node.content
-    if isinstance(content, list):
-        for item in content:
-            yield from _clusters(item, names)
-        return
-    if not isinstance(content, dict):
-        return
-    names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
-    if CLUSTER_KEYS & content.keys():
-        yield _cluster(node, (*names, *names_here))
-        return
-    # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
-    inner = (*names, *names_here, *_task_names(content)) if _count(node) == 1 else ()
-    for name, (_, child) in content.items():
-        yield from _clusters(child, inner, name if isinstance(child.content, dict) else "")
+class _Clusters:
+    """Finds the clusters of one document. A YAML node can be part of several others, so the steps are limited."""
+
+    def __init__(self) -> None:
+        self.steps = Steps(MAX_VALUES)
+        self.counts: dict[int, int] = {}
+
+    def below(self, node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterator[Cluster]:
+        self.steps.spend()
+        if self._count(node) == 0:
+            return
+        content = node.content
+        if isinstance(content, list):
+            for item in content:
+                yield from self.below(item, names)
+            return
+        if not isinstance(content, dict):
+            return
+        names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
+        if CLUSTER_KEYS & content.keys():
+            self.steps.spend(len(names))
+            yield _cluster(node, (*names, *names_here))
+            return
+        # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
+        inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
+        for name, (_, child) in content.items():
+            yield from self.below(child, inner, name if isinstance(child.content, dict) else "")
+
+    def _count(self, node: Node) -> int:
+        if id(node) not in self.counts:
+            self.counts[id(node)] = self._count_below(node)
+        return self.counts[id(node)]
+
+    def _count_below(self, node: Node) -> int:
+        if isinstance(node.content, list):
+            return sum(map(self._count, node.content))
+        if not isinstance(node.content, dict):
+            return 0
+        if CLUSTER_KEYS & node.content.keys():
+            return 1
+        return sum(self._count(child) for _, child in node.content.values())
 
 
 def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
@@ -59,16 +92,6 @@ def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
         for _, child in task.content.values() if isinstance(task.content, dict) else ():
             if isinstance(child.content, dict):
                 yield from (_text(child.content[name][1]) for name in NAME_KEYS if name in child.content)
-
-
-def _count(node: Node) -> int:
-    if isinstance(node.content, list):
-        return sum(map(_count, node.content))
-    if isinstance(node.content, dict):
-        if CLUSTER_KEYS & node.content.keys():
-            return 1
-        return sum(_count(child) for _, child in node.content.values())
-    return 0
 
 
 def _text(node: Node) -> str:

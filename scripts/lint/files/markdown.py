@@ -9,19 +9,21 @@ from __future__ import annotations
 import re
 
 from scripts.lint.files.definitions import definition_problems
+from scripts.lint.files.documents import UnreadableError
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
 from scripts.lint.prose.page import Page
-from scripts.lint.prose.sentences import REFERS_BACK, comments, is_counterexample, sentences, titles_of
+from scripts.lint.prose.sentences import REFERS_BACK, Layout, comments, is_counterexample, layout_of, sentences
 from scripts.lint.python.check import SPARK, python_problems
 from scripts.lint.rules.rule import Rule, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES
+from scripts.lint.rules.unchecked import UncheckedError
+from scripts.lint.spark.scope import FRAGMENT
 from scripts.text import markdown
 
 CLAIMS: list[Rule] = [*COMPUTE_CLAIMS, *MODE_CLAIMS]
-SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 TRIGGER_CONDITIONS = {"VALUE_NOT_NON_EMPTY_STR", "ONLY_ALLOW_SINGLE_TRIGGER", "PySparkValueError"}
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(
@@ -31,34 +33,48 @@ TRIGGER_SPAN = re.compile(
 
 def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
     """Return the problems in a Markdown page."""
-    titles = titles_of(text)
+    return layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
+
+
+def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
+    """Return the problems in a Markdown page whose lines, headings and fences are known."""
     problems: list[RuleProblem] = []
-    for fence in markdown.fences(text):
-        in_fence = _fence_problems(fence, is_spark=bool(SPARK.search(text)), min_batch_ms=min_batch_ms)
+    is_spark = bool(SPARK.search(layout.text))
+    for fence in layout.fences:
+        in_fence = _fence_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
         if "raises" in fence.options:
             # The fence must fail with the error condition that it declares.
             # A wrong `realTime` value would make the fence fail earlier, with a different condition.
             if fence.options["raises"] not in TRIGGER_CONDITIONS:
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
-        elif not is_counterexample(text, titles, fence):
+        elif not is_counterexample(layout, fence):
             problems += in_fence
-    page = Page([*sentences(text, titles), *comments(text, titles)])
+    page = Page([*sentences(layout), *comments(layout)])
     problems += [(rule, problem) for rule in CLAIMS for problem in rule.check(page)]
     return problems + _span_problems(page, min_batch_ms=min_batch_ms)
 
 
 def _fence_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:
-    code = fence.code
-    if fence.language == "diff" or (fence.is_python and re.search(r"^[-+] ?\s*\S", code, re.MULTILINE)):
-        code = _after_diff(code)
-    problems: list[RuleProblem] = []
-    if fence.is_python or fence.language in {"", "diff"}:
-        problems = python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
-    if fence.language == "scala":
-        problems = scala_problems(code)
-    if fence.language in {"json", "jsonc", "yaml", "yml"}:
-        problems = definition_problems(code, is_json=fence.language.startswith("json"))
+    try:
+        problems = _code_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
+    except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
+        problems = []
+    except UncheckedError as error:
+        problems = [error.problem]
     return [(rule, problem.at(problem.line + fence.first_code_line - 1)) for rule, problem in problems]
+
+
+def _code_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:
+    code = fence.code
+    if fence.language == "diff" or (fence.is_python and re.search(r"^[-+]\s*\S", code, re.MULTILINE)):
+        code = _after_diff(code)
+    if fence.is_python or fence.language in {"", "diff"}:
+        return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
+    if fence.language == "scala":
+        return scala_problems(code)
+    if fence.language in {"json", "jsonc", "yaml", "yml"}:
+        return definition_problems(code, is_json=fence.language.startswith("json"))
+    return []
 
 
 def _after_diff(code: str) -> str:
@@ -71,38 +87,48 @@ def _after_diff(code: str) -> str:
 
 def _span_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProblem]:
     problems: list[RuleProblem] = []
+    checked: dict[str, list[RuleProblem]] = {}
     for number, sentence in enumerate(page.sentences):
+        if not TRIGGER_SPAN.search(sentence.text):
+            continue
         after = page.sentences[number + 1].text if number + 1 < len(page.sentences) else ""
-        words = SPAN.sub("x", sentence.text)
-        if WRONG.search(words) or CONDITION.search(sentence.text) or SIGN.search(words):
+        if _is_warning(sentence.text, after):
             continue
-        if REFERS_BACK.match(after) and (WRONG.search(after) or CONDITION.search(after)):
-            continue
-        for _, span in SPAN.findall(sentence.text):
+        for start, end in markdown.code_spans(sentence.text):
+            span = sentence.text[start:end].strip("`")
             if TRIGGER_SPAN.search(span):
-                in_span = python_problems(_as_chain(span), is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms)
+                if span not in checked:
+                    code = _as_chain(span)
+                    found = python_problems(code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms)
+                    checked[span] = found or []
                 problems += [
-                    (rule, problem.at(problem.line + sentence.line - 1))
-                    for rule, problem in in_span or []
+                    (rule, problem.at(problem.line + sentence.line_at(start) - 1))
+                    for rule, problem in checked[span]
                     if rule.id in SPAN_RULES
                 ]
     return problems
 
 
+def _is_warning(text: str, after: str) -> bool:
+    words = markdown.replace_code_spans(text, lambda _: "x")
+    if WRONG.search(words) or CONDITION.search(text) or SIGN.search(words):
+        return True
+    return bool(REFERS_BACK.match(after) and (WRONG.search(after) or CONDITION.search(after)))
+
+
 def _as_chain(span: str) -> str:
     code = span.strip()
     if code.startswith("trigger("):
-        return "." + code
+        return f"{FRAGMENT}.{code}"
     if re.match(r"(?:realTime|real_time|realtime)\s*=", code):
-        return f".trigger({code})"
-    return code
+        return f"{FRAGMENT}.trigger({code})"
+    return FRAGMENT + code if code.startswith(".") else code
 
 
-def counterexample_fence_lines(text: str) -> set[int]:
+def counterexample_fence_lines(layout: Layout) -> set[int]:
     """Return the numbers of all lines in fences that the page marks as counterexamples."""
-    titles = titles_of(text)
     lines: set[int] = set()
-    for fence in markdown.fences(text):
-        if is_counterexample(text, titles, fence):
+    for fence in layout.fences:
+        if is_counterexample(layout, fence):
             lines.update(range(fence.line, fence.end_line + 1))
     return lines

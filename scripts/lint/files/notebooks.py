@@ -8,14 +8,14 @@ The Markdown and Python cells are therefore also checked as one Markdown page, i
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scripts.lint.files.documents import UnreadableError
-from scripts.lint.files.markdown import counterexample_fence_lines, page_problems
+from scripts.lint.files.documents import Node, UnreadableError, read_json
+from scripts.lint.files.markdown import counterexample_fence_lines, layout_problems
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.prose.sentences import layout_of
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.rule import RuleProblem
 
@@ -71,8 +71,9 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
             code.add([*body, ""], [*lines, 0])
         elif cell.kind == "scala":
             problems += _located(scala_problems(cell.text), lines)
-    problems += _located(page_problems(str(page), min_batch_ms=min_batch_ms), page.lines)
-    wrong = {page.lines[line - 1] for line in counterexample_fence_lines(str(page)) if line <= len(page.lines)}
+    layout = layout_of(str(page))
+    problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page.lines)
+    wrong = {page.lines[line - 1] for line in counterexample_fence_lines(layout) if line <= len(page.lines)}
     in_code = python_problems(str(code), is_excerpt=True, min_batch_ms=min_batch_ms) or []
     return problems + [entry for entry in _located(in_code, code.lines) if entry[1].line not in wrong]
 
@@ -115,33 +116,25 @@ def _source_cell(entries: list[tuple[int, str]]) -> NotebookCell:
 
 def cells_of_json(text: str) -> list[NotebookCell]:
     """Return the cells of an `.ipynb` file."""
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise UnreadableError from error
-    if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+    root = read_json(text)[0].content
+    cells = root["cells"][1].content if isinstance(root, dict) and "cells" in root else None
+    if not isinstance(cells, list):
         raise UnreadableError
-    raw, position, cells = text.splitlines(), 0, []
-    for cell in document["cells"]:
-        source = cell.get("source", "") if isinstance(cell, dict) else ""
-        lines = source.splitlines(keepends=True) if isinstance(source, str) else [str(line) for line in source]
-        numbers = []
-        for line in lines:
-            position = _find(raw, line, position)
-            numbers.append(position + 1)
-        kind = "markdown" if isinstance(cell, dict) and cell.get("cell_type") == "markdown" else "python"
-        body = "".join(lines)
-        magic = re.match(r"%%?(\w+)", body) if kind == "python" else None
-        if magic and magic[1] in {"scala", "sql", "bash", "sh", "r"}:
-            kind, body = magic[1], re.sub(r"^[^\n]*", "", body, count=1)
-        cells.append(NotebookCell(kind, body, tuple(numbers)))
-    return cells
+    return [_json_cell(cell.content) for cell in cells if isinstance(cell.content, dict)]
 
 
-def _find(raw: list[str], line: str, start: int) -> int:
-    """Return the index in `raw` of the first line from `start` on that contains `line` as JSON, or else `start`."""
-    forms = {json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]}
-    for number in range(start, len(raw)):
-        if any(form in raw[number] for form in forms):
-            return number
-    return start
+def _json_cell(cell: dict[str, tuple[int, Node]]) -> NotebookCell:
+    kind = "markdown" if "cell_type" in cell and cell["cell_type"][1].content == "markdown" else "python"
+    entries = list(_source_lines(cell["source"][1])) if "source" in cell else []
+    body = "".join(line for line, _ in entries)
+    magic = re.match(r"%%?(\w+)", body) if kind == "python" else None
+    if magic and magic[1] in {"scala", "sql", "bash", "sh", "r"}:
+        kind, body = magic[1], re.sub(r"^[^\n]*", "", body, count=1)
+    return NotebookCell(kind, body, tuple(number for _, number in entries))
+
+
+def _source_lines(source: Node) -> Iterator[tuple[str, int]]:
+    """Yield each line of a cell with its line number in the file; a list usually has one line in each item."""
+    for item in source.content if isinstance(source.content, list) else [source]:
+        if isinstance(item.content, str):
+            yield from ((line, item.line) for line in item.content.splitlines(keepends=True))

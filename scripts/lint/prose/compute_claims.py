@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.page import Page
+from scripts.lint.prose.page import Page, in_next_cell
 from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 
@@ -41,11 +41,11 @@ def claim_photon(page: Page) -> Iterator[Problem]:
     claim = re.compile(
         rf"\b{use}\b(?:\s+\w+){{0,4}}?\s+\**`?photon\b|\bphoton\b`?\**\s*(?:acceleration\s+|engine\s+|"
         rf"runtime\s+)?(?:(?:must|should|can|to)\s+be\s+)?(?:is\s+)?(?:turned\s+|switched\s+)?(?:on|"
-        rf"enabled|supported|recommended|required|accelerates)\b|\bphoton\b[^|]*\|\W*(?:yes|on|enabled|"
-        rf"supported|required)\b",
+        rf"enabled|supported|recommended|required|accelerates)\b|"
+        + in_next_cell(r"\bphoton\b", "(?:yes|on|enabled|supported|required)"),
         re.IGNORECASE,
     )
-    for sentence in page.claiming(claim, about=True):
+    for sentence in page.claiming(claim.search, about=True):
         yield Problem(sentence.line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
 
 
@@ -65,9 +65,11 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
     for sentence in page.sentences:
         if not sentence.is_about or sentence.is_negated:
             continue
+        requirement = REQUIREMENT.search(sentence.text)
         for match in RUNTIME.finditer(sentence.text):
             version = (int(match[1]), int(match[2]))
-            if version < MIN_RUNTIME and (match["more"] or REQUIREMENT.search(sentence.text[: match.start()])):
+            is_required = requirement is not None and requirement.end() <= match.start()
+            if version < MIN_RUNTIME and (match["more"] or is_required):
                 message = f"Databricks Runtime {match[1]}.{match[2]} does not support real-time mode"
                 yield Problem(sentence.line, message, "write 16.4 LTS or later, preferably 18 LTS")
 
@@ -88,19 +90,15 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
     claim = re.compile(
         r"\b(?:use|using|runs?|works?|supported|available|recommend(?:ed)?|choose|select|deploy|on|with|"
         r"supports?)\b(?:\s+\w+){0,3}?\s+\**serverless\b|\bserverless\b[^|.]{0,40}\b(?:is|"
-        r"are)\s+(?:supported|recommended|the best|ideal|required)\b|\bserverless\b[^|]*\|\W*(?:yes|"
-        r"supported)\b",
+        r"are)\s+(?:supported|recommended|the best|ideal|required)\b|"
+        + in_next_cell(r"\bserverless\b", "(?:yes|supported)"),
         re.IGNORECASE,
     )
     pipelines = re.compile(r"\b(?:pipelines?|lakeflow|sdp|dlt|declarative)\b", re.IGNORECASE)
     for sentence in page.sentences:
-        if (
-            not sentence.is_about
-            or sentence.is_negated
-            or pipelines.search(" ".join((*sentence.headings, sentence.text)))
-        ):
+        if not claim.search(sentence.text) or not sentence.is_about or sentence.is_negated:
             continue
-        if claim.search(sentence.text):
+        if not pipelines.search(" ".join((*sentence.headings, sentence.text))):
             message = "real-time mode does not run in serverless notebooks or jobs"
             yield Problem(sentence.line, message, "recommend classic compute or a declarative pipeline")
 
@@ -118,14 +116,14 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
         Turn autoscaling off for real-time mode clusters.
     Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
     """
-    what = r"\**`?(?:auto-?scal(?:ing|e)|spot(?:\s+(?:instances?|vms?|nodes?|workers?))?|preemptible)\b"
+    what = r"(?:auto-?scal(?:ing|e)|spot(?:\s+(?:instances?|vms?|nodes?|workers?))?|preemptible)\b"
     use = r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|recommend(?:ed|s)?|supports?|prefer|with)"
     claim = re.compile(
-        rf"\b{use}\b(?:\s+\w+){{0,3}}?\s+{what}|{what}`?\**\s*(?:is|are|should be|must be|can be)\s+(?:on|"
-        rf"enabled|supported|recommended|fine|used)\b|{what}[^|]*\|\W*(?:yes|on|enabled|supported|"
-        rf"recommended)\b",
+        rf"\b{use}\b(?:\s+\w+){{0,3}}?\s+\**`?{what}|{what}`?\**\s*(?:is|are|should be|must be|can be)\s+(?:on|"
+        rf"enabled|supported|recommended|fine|used)\b|"
+        + in_next_cell(what, "(?:yes|on|enabled|supported|recommended)"),
         re.IGNORECASE,
     )
     message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
-    for sentence in page.claiming(claim, about=True):
+    for sentence in page.claiming(claim.search, about=True):
         yield Problem(sentence.line, message, "recommend a fixed number of on-demand workers")

@@ -5,9 +5,9 @@ Documentation must be able to show mistakes, so the linter does not report code 
 """
 
 import ast
-import io
 import re
-import tokenize
+from bisect import bisect_right
+from collections.abc import Iterator
 
 CONDITION = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b|\b\w+(?:Exception|Error)\b")
 SIGN = re.compile(r"[\u274c\u2717\u2718\u26d4\U0001f6ab\u2716]|&#10060;|:x:|:no_entry")
@@ -56,11 +56,18 @@ WRONG_NAME = re.compile(
     r"(?:^|_)(?:bad|wrong|broken|incorrect|invalid|refused|rejected|fails|raises|antipattern|unsupported)(?:_|$)",
     re.IGNORECASE,
 )
+STRING_OR_COMMENT = re.compile(
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""|"(?:[^"\\\n]|\\.)*+"|'
+    r"'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|'(?:[^'\\\n]|\\.)*+'|(?P<comment>#[^\n]*)",
+    re.DOTALL,
+)
+MAX_COMMENT = 2000
+"""Only the first characters of a comment decide whether it marks code as wrong."""
 
 
 def is_wrong_comment(text: str) -> bool:
     """Return whether a comment marks the code on its line or below it as wrong."""
-    text = EXPECT.sub("", text)
+    text = EXPECT.sub("", text[:MAX_COMMENT])
     if IGNORE.search("#" + text):
         return False
     return bool(
@@ -113,17 +120,16 @@ def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> se
     return _whole_statements(tree, marked)
 
 
-def _comments(code: str) -> list[tuple[int, str, bool]]:
-    """Return the line number and text of each comment, and whether the comment is alone on its line."""
-    comments = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(code).readline):
-            if token.type == tokenize.COMMENT:
-                is_alone = not token.line[: token.start[1]].strip()
-                comments.append((token.start[0], token.string.lstrip("#").strip(), is_alone))
-    except (tokenize.TokenError, SyntaxError, IndentationError):
-        pass  # keep the comments found before the syntax error
-    return comments
+def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the line number and text of each comment, and whether the comment is alone on its line."""
+    number, position = 1, 0
+    for match in STRING_OR_COMMENT.finditer(code):
+        if match["comment"]:
+            start = match.start()
+            number += code.count("\n", position, start)
+            position = start
+            is_alone = not code[code.rfind("\n", 0, start) + 1 : start].strip()
+            yield number, match["comment"].lstrip("#").strip(), is_alone
 
 
 def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
@@ -135,30 +141,46 @@ def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: b
     """
     marked: set[int] = set()
     rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
+    end_of_range = 0
     for number, text in comments.items():
         if not is_wrong_comment(text):
             continue
         points_up = text.startswith(("->", "=>", "\u2192", "^"))
         if points_up or (CONDITION.search(text) and not COMMENT_WRONG.search(text) and number - 1 not in comments):
             marked.add(number - 1)
-        next_right = next((each for each in rights if each > number), None)
-        spans_blank_lines = is_excerpt and next_right is not None
-        for line in range(number + 1, len(lines) + 1):
-            is_end = next_right is not None and line >= next_right
-            if is_end or (not lines[line - 1].strip() and not spans_blank_lines):
+        if number < end_of_range:  # the range of an earlier comment includes this one and has the same end
+            continue
+        later_right = bisect_right(rights, number)
+        next_right = rights[later_right] if later_right < len(rights) else len(lines) + 1
+        spans_blank_lines = is_excerpt and later_right < len(rights)
+        end_of_range = number + 1
+        while end_of_range < min(next_right, len(lines) + 1):
+            if not lines[end_of_range - 1].strip() and not spans_blank_lines:
                 break
-            marked.add(line)
+            end_of_range += 1
+        marked.update(range(number + 1, end_of_range))
     return marked
 
 
 def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
     lines = set(marked)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            if _is_wrong_statement(node, marked, span):
-                lines.update(span)
+    for statement in _statements(tree):
+        span = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        if _is_wrong_statement(statement, marked, span):
+            lines.update(span)
     return lines
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield all statements. Unlike `ast.walk`, this function does not visit the expressions in them."""
+    blocks: list[ast.AST] = [tree]
+    while blocks:
+        block = blocks.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            for part in getattr(block, name, ()):
+                blocks.append(part)
+                if isinstance(part, ast.stmt):
+                    yield part
 
 
 def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.page import Page
+from scripts.lint.prose.page import Page, in_order
 from scripts.lint.rules.rule import BOTH, Problem, Rules
 
 MODE_CLAIMS = Rules()
+TOPIC = re.compile(r"\b(?:real[- ]time mode|rtm)\b", re.IGNORECASE)
 
 
 @MODE_CLAIMS.add("claim-latency", subject="page", severity="warning")
@@ -22,17 +23,17 @@ def claim_latency(page: Page) -> Iterator[Problem]:
         Use real-time mode when you need latency below one second.
     Source: https://learn.microsoft.com/en-us/azure/databricks/structured-streaming/real-time/, 2026-11-20
     """
-    claim = re.compile(
-        r"\b(?:only|solely|exclusively|just|unless)\b.*(?:<|\u2264|\bbelow|\bunder|\bless than|"
-        r"\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)|(?:<|\u2264|\bbelow|\bunder|\bless than|"
-        r"\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b).{0,20}\bonly\W*$",
-        re.IGNORECASE,
-    )
+    limit = r"(?:<|\u2264|\bbelow|\bunder|\bless than|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
+    only = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
+    below = re.compile(limit, re.IGNORECASE)
+    only_at_end = re.compile(rf"{limit}.{{0,20}}\bonly\W*$", re.IGNORECASE)
     denied = re.compile(
         r"\b(?:wrong|myth|no source|not true|untrue|there is no|claim(?:s|ed)?|contradict\w*|no bound)\b", re.IGNORECASE
     )
     for sentence in page.sentences:
-        if sentence.is_about and claim.search(sentence.text) and not denied.search(sentence.text):
+        text = sentence.text
+        is_claim = in_order(text, only, below) or only_at_end.search(text)
+        if is_claim and sentence.is_about and not denied.search(text):
             message = "no source limits real-time mode to latencies below 800 ms"
             yield Problem(
                 sentence.line,
@@ -54,25 +55,31 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         Real-time mode is not continuous processing mode.
     Source: https://docs.databricks.com/aws/en/structured-streaming/triggers, 2026-11-20
     """
-    rtm, continuous = (
-        r"\b(?:real[- ]time mode|rtm)\b(?:\s*\([^)]*\))?",
-        r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b",
-    )
+    rtm = rf"{TOPIC.pattern}(?:\s*\([^()]*\))?"
+    continuous = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
     same = (
         r",?\s*(?:is|=|==|equals|means|also (?:called|known as)|\(?(?:a\.?k\.?a\.?|i\.e\.|also (?:called|"
         r"known as)|formerly|previously)|is (?:just |simply |really )?(?:the same as|another name for|"
         r"equivalent to|identical to|called|a new name for|implemented (?:by|with)|based on|built on|"
         r"the new name of))\s*(?:the |spark'?s |structured streaming'?s |what was )?"
     )
-    claim = re.compile(
-        rf"{rtm}{same}{continuous}|{continuous}{same}{rtm}|\bcontinuous\s*=\s*[\"'][^\"']*[\"'][^.]*\b(?:e"
-        rf"nables?|starts?|turns? on|activates?|for)\b[^.]*{rtm}|{rtm}[^.|]*\b(?:use|set|with|via|"
-        rf"enabled by|by)\b[^.|]*\bcontinuous\s*=",
-        re.IGNORECASE,
-    )
+    equates = re.compile(rf"{rtm}{same}{continuous}|{continuous}{same}{rtm}", re.IGNORECASE)
+    trigger = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']*[\"']", re.IGNORECASE)
+    starts = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for)\b", re.IGNORECASE)
+    means = re.compile(r"\b(?:use|set|with|via|enabled by|by)\b", re.IGNORECASE)
+    keyword = re.compile(r"\bcontinuous\s*=", re.IGNORECASE)
+
+    def is_claim(text: str) -> bool:
+        without_values = trigger.sub("continuous=''", text)  # the interval of a trigger may contain a dot
+        return (
+            bool(equates.search(text))
+            or any(in_order(part, trigger, starts, TOPIC) for part in without_values.split("."))
+            or any(in_order(part, TOPIC, means, keyword) for part in re.split(r"[.|]", text))
+        )
+
     message = "real-time mode and continuous mode have different triggers and different limits"
     fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
-    for sentence in page.claiming(claim):
+    for sentence in page.claiming(is_claim):
         yield Problem(sentence.line, message, fix)
 
 
@@ -89,18 +96,20 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
         Enable real-time mode with `.trigger(realTime="5 minutes")`.
     Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
     """
-    topic, trigger = (
-        r"\b(?:real[- ]time mode|rtm)\b",
-        r"\b(?:processingTime|ProcessingTime|availableNow|AvailableNow)\b",
-    )
-    means = r"(?:with|by|using|via|through|use|uses|set|add|is|means|=)"
-    claim = re.compile(
-        rf"\b(?:enable|start|activate|get|turn on|use|run in|switch to|for)\b[^|]*?{topic}[^|"
-        rf"]*?\b{means}\b[^|]*?{trigger}|{trigger}[^|]{{0,30}}\b(?:enables?|starts?|activates?|turns? on|"
-        rf"gives?(?: you)?|is|means|puts?)\b[^|]*?{topic}",
-        re.IGNORECASE,
-    )
+    trigger = r"\b(?:processingTime|availableNow)\b"
+    enable = re.compile(r"\b(?:enable|start|activate|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
+    means = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
+    micro_batch = re.compile(trigger, re.IGNORECASE)
+    enables = r"(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|means|puts?)"
+    trigger_enables = re.compile(rf"{trigger}.{{0,30}}?\b{enables}\b", re.IGNORECASE)
+
+    def is_claim(text: str) -> bool:
+        return any(
+            in_order(cell, enable, TOPIC, means, micro_batch) or in_order(cell, trigger_enables, TOPIC)
+            for cell in text.split("|")
+        )
+
     message = "this trigger selects micro-batch mode, in which rows wait for the next batch"
-    for sentence in page.claiming(claim):
+    for sentence in page.claiming(is_claim):
         if "realTime=" not in sentence.text:
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')

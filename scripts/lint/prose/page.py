@@ -5,8 +5,9 @@ A page may show a mistake if the page labels it as one.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 TOPIC = re.compile(
     r"\breal[- ]?time (?:mode|trigger|quer(?:y|ies)|stream(?:s|ing)? mode|pipelines?|jobs?)\b|"
@@ -42,6 +43,12 @@ class Sentence:
     line: int
     text: str
     headings: tuple[str, ...] = ()
+    starts: tuple[tuple[int, int], ...] = ()
+    """The positions in the text at which a line of the page begins, each with the number of that line."""
+
+    def line_at(self, position: int) -> int:
+        """Return the number of the line that contains a position of the text."""
+        return next((line for start, line in reversed(self.starts) if start <= position), self.line)
 
     @property
     def is_about(self) -> bool:
@@ -51,10 +58,9 @@ class Sentence:
         If the sentence names no topic, the nearest heading that names a topic decides.
         """
         for text in (self.text, *reversed(self.headings)):
-            if TOPIC.search(text):
-                return True
-            if OTHER_TOPIC.search(text):
-                return False
+            verdict = _names_topic(text)
+            if verdict is not None:
+                return verdict
         return False
 
     @property
@@ -69,8 +75,35 @@ class Page:
 
     sentences: list[Sentence] = field(default_factory=list)
 
-    def claiming(self, claim: re.Pattern[str], *, about: bool = False) -> Iterator[Sentence]:
-        """Yield sentences that match `claim` without negation; `about` selects only sentences about real-time mode."""
+    def claiming(self, is_claim: Callable[[str], object], *, about: bool = False) -> Iterator[Sentence]:
+        """Yield each sentence that makes a claim without negation; `about` selects sentences about real-time mode."""
         for sentence in self.sentences:
-            if claim.search(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
+            if is_claim(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
                 yield sentence
+
+
+@lru_cache(maxsize=1000)  # all sentences below a heading ask about the same heading
+def _names_topic(text: str) -> bool | None:
+    if TOPIC.search(text):
+        return True
+    return False if OTHER_TOPIC.search(text) else None
+
+
+def in_order(text: str, *patterns: re.Pattern[str]) -> bool:
+    """
+    Return whether the text contains a match of each pattern, each after the one before.
+
+    Its time grows linearly with the text. That of one pattern with `.*` between its parts grows with a power of it.
+    """
+    position = 0
+    for pattern in patterns:
+        match = pattern.search(text, position)
+        if match is None:
+            return False
+        position = match.end()
+    return True
+
+
+def in_next_cell(subject: str, answer: str) -> str:
+    """Return a pattern for a table row with `subject` in one cell and `answer` at the start of the next one."""
+    return rf"(?:^|\|)(?=[^|]*{subject})[^|]*+\|\W*{answer}\b"

@@ -22,7 +22,7 @@ def python_problems(
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
-    interpreter = Interpreter()
+    interpreter = Interpreter(has_choices="else" in python)
     interpreter.run(tree)
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = Module(
@@ -34,15 +34,20 @@ def python_problems(
         bool(SPARK.search(code)) if is_spark is None else is_spark,
         min(minima, default=MIN_BATCH_MS),
     )
-    return module_problems(module, counterexample_lines(python, tree, is_excerpt=is_excerpt))
+    problems = module_problems(module, counterexample_lines(python, tree, is_excerpt=is_excerpt))
+    return problems + interpreter.unchecked
 
 
 def module_problems(module: Module, counterexamples: set[int]) -> list[RuleProblem]:
     """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
-    problems = [(rule, problem) for rule in CODE_RULES for problem in rule.check(module)]
-    problems += [(MICRO_BATCH_CLAIM, problem) for problem in comment_claims(module)]
-    return [
-        (rule, problem)
-        for rule, problem in problems
+    if not (module.queries or module.triggers or module.settings or module.imports):
+        return []
+    found = [*[(rule, rule.check) for rule in CODE_RULES], (MICRO_BATCH_CLAIM, comment_claims)]
+    # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
+    problems = {
+        (rule.id, problem.line, problem.message): (rule, problem)
+        for rule, check in found
+        for problem in check(module)
         if problem.line not in counterexamples and not counterexamples & problem.lines
-    ]
+    }
+    return list(problems.values())

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from itertools import islice, product
 
 from scripts.lint.python.operations import arithmetic, compared, item, table_method
+from scripts.lint.rules.budget import Steps
 from scripts.lint.spark import columns
 from scripts.lint.spark.calls import SparkCalls
-from scripts.lint.spark.scope import State, truth
-from scripts.lint.spark.streams import Arguments
+from scripts.lint.spark.scope import State, size_of_state, truth
+from scripts.lint.spark.streams import Arguments, Reader, Writer, size_of
 from scripts.lint.spark.values import (
     MAX_ALTERNATIVES,
+    MAX_TEXT,
     Class,
     Column,
     Const,
@@ -36,6 +38,8 @@ from scripts.lint.spark.values import (
     alternatives,
     marks_of,
     one_of,
+    plain,
+    string,
 )
 
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
@@ -47,6 +51,7 @@ class Evaluator(ABC):
 
     def __init__(self) -> None:
         self.spark = SparkCalls()
+        self.steps = Steps()
 
     @abstractmethod
     def decision(self, test: ast.expr, state: State) -> bool | None:
@@ -57,11 +62,18 @@ class Evaluator(ABC):
         """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the value of an expression, or the constant None if there is no expression."""
+        """
+        Return the value of an expression, or the constant None if there is no expression.
+
+        The expression costs one step, and one for each entry of its value, which may be a copy of another value.
+        """
         if node is None:
             return Const(None)
+        self.steps.spend()
         method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
         value: Value = method(node, state)
+        if not isinstance(node, ast.Name):
+            self.steps.spend(size_of(value))
         return value
 
     def arguments(self, node: ast.Call, state: State) -> list[Arguments]:
@@ -77,6 +89,7 @@ class Evaluator(ABC):
         calls = []
         for parts in islice(product(*choices), MAX_ALTERNATIVES):
             keywords = {name: entry for items, _ in parts for name, entry in items.items()}
+            self.steps.spend(sum(map(size_of, positional)) + sum(size_of(value) for value, _ in keywords.values()))
             calls.append(Arguments(positional, keywords, is_open or any(opened for _, opened in parts)))
         return calls
 
@@ -97,7 +110,8 @@ class Evaluator(ABC):
         return Column(marks) if marks else Unknown()
 
     def _value_constant(self, node: ast.Constant, _state: State) -> Value:
-        return Const(node.value)
+        is_long = isinstance(node.value, str) and len(node.value) > MAX_TEXT
+        return Text("\0") if is_long else Const(node.value)
 
     def _value_name(self, node: ast.Name, state: State) -> Value:
         return state.look_up(node.id)
@@ -111,10 +125,12 @@ class Evaluator(ABC):
             if isinstance(part, ast.FormattedValue):
                 known = self.value(part.value, state)
                 is_plain = part.format_spec is None and isinstance(known, Const)
-                template += str(known.value) if is_plain and isinstance(known, Const) else "\0"
+                template += plain(known.value) if is_plain and isinstance(known, Const) else "\0"
             else:
                 template += text if isinstance(text := getattr(part, "value", ""), str) else ""
-        return Text(template) if "\0" in template else Const(template)
+            if len(template) > MAX_TEXT:
+                break
+        return string(template)
 
     def _value_dict(self, node: ast.Dict, state: State) -> Value:
         items: dict[str, Value] = {}
@@ -138,6 +154,7 @@ class Evaluator(ABC):
 
     def _value_namedexpr(self, node: ast.NamedExpr, state: State) -> Value:
         value = self.value(node.value, state)
+        self.spark.unnamed.discard(value)
         state.bind(node.target.id, value)
         return value
 
@@ -200,7 +217,10 @@ class Evaluator(ABC):
             if isinstance(attribute, Function) and isinstance(value, Instance):
                 return Function(attribute.node, attribute.scopes, value)
             return Unknown() if attribute is None else attribute
-        return columns.attribute(value, name, line)
+        result = columns.attribute(value, name, line)
+        if isinstance(result, Reader | Writer):
+            self.spark.unnamed.add(result)
+        return result
 
     def _value_call(self, node: ast.Call, state: State) -> Value:
         calls = self.arguments(node, state)
@@ -225,6 +245,8 @@ class Evaluator(ABC):
         if name == "transform" and given.positional and isinstance(given.positional[0], Function):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
+        if isinstance(value, Reader | Writer) and value not in self.spark.unnamed:
+            self.steps.spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
 
     def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
@@ -241,6 +263,7 @@ class Evaluator(ABC):
 
     def _instantiate(self, made: Class, given: Arguments, state: State) -> Value:
         instance = Instance(made)
+        self.steps.spend(len(made.node.body))
         fields = [
             s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
         ]

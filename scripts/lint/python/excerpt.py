@@ -12,16 +12,26 @@ import re
 import textwrap
 import warnings
 
+from scripts.lint.rules.unchecked import UncheckedError
 from scripts.lint.spark.scope import FRAGMENT
 
+MAX_TOKENS = 600_000
+"""The syntax tree of this many words and signs takes up to 450 MB."""
+MAX_SALVAGED = 200_000
+"""An incomplete excerpt is parsed about six times, so it may have fewer characters than a file."""
+TOKEN = re.compile(r"\w+|[^\w ]")
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
 def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     """Return the syntax tree (None if parsing fails) and the code without prompts and notebook magics."""
+    if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
+        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} words and signs", "split the file")
     tree = _tree(code)
     if tree is not None:
         return tree, code
+    if is_excerpt and len(code) > MAX_SALVAGED:
+        raise UncheckedError("the code is incomplete and too long to complete it", "correct the syntax of the code")
     python = _without_prompts(code)
     tree = _tree(python)
     if tree is None and is_excerpt:

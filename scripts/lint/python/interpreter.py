@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 
 from scripts.lint.python.statements import Definition, Statements
-from scripts.lint.spark.scope import State, merged, narrowed, narrowed_by, truth
+from scripts.lint.rules.budget import ExhaustedError
+from scripts.lint.rules.rule import RuleProblem
+from scripts.lint.rules.unchecked import unchecked
+from scripts.lint.spark.scope import State, merged, narrowed, narrowed_by, size_of_state, truth
 from scripts.lint.spark.streams import Arguments
 from scripts.lint.spark.values import (
     Const,
@@ -23,23 +26,20 @@ from scripts.lint.spark.values import (
     one_of,
 )
 
-MAX_STEPS = 20_000
 MAX_CALL_DEPTH = 8
 MAX_FORKS = 3
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
 
-class ExhaustedError(Exception):
-    """Raised if following all paths of a module takes more than `MAX_STEPS` statements in total."""
-
-
 class Interpreter(Statements):
     """Follows the execution paths of one module."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_choices: bool) -> None:
         super().__init__()
-        self.steps = 0
+        self.has_choices = has_choices
+        """Whether the code may contain conditional expressions."""
         self.calls: list[ast.AST] = []
+        self.unchecked: list[RuleProblem] = []
 
     def run(self, tree: ast.Module) -> None:
         """Follow the statements of the module, and then every function that the module does not call."""
@@ -51,8 +51,9 @@ class Interpreter(Statements):
                     # The function therefore starts with the names at the end of a path through the module.
                     for end in states[:4] or [state]:
                         self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
-        except (ExhaustedError, RecursionError):
-            pass  # the queries and settings collected so far remain valid
+        except ExhaustedError:  # the queries and settings collected so far remain valid
+            reason = "from this line on, the code has too many paths, calls or large values, so it was not checked"
+            self._report(reason, "split the file")
         self.spark.finish()
 
     def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
@@ -63,17 +64,15 @@ class Interpreter(Statements):
                 break
             after = [state for state in states if state.has_ended]
             for state in going:
-                self._count()
-                for path in self._forked(statement, state):
-                    self.spark.statement = statement
-                    after += self.follow(statement, path)
+                self.steps.spend(size_of_state(state) if len(states) > 1 else 1 + len(state.decided) // 8)
+                after += self._followed(statement, state)
             states = merged(after)
         return states
 
     def decision(self, test: ast.expr, state: State) -> bool | None:
         """Return the outcome of a condition on this path, or None if the outcome is unknown."""
         plain, is_negated = _without_not(test)
-        known = state.decided.get(ast.unparse(plain))
+        known = state.decided.get(self._unparsed(plain))
         if known is None:
             known = truth(self.value(plain, state))
         return known if known is None else known is not is_negated
@@ -85,7 +84,7 @@ class Interpreter(Statements):
         if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
             for part in plain.values:  # a true `and` or a false `or` determines the outcome of all its operands
                 state = self.decide(part, state, outcome)
-        state = state.copy()
+        state = self.copied(state)
         if isinstance(plain, ast.Name):
             state.bind(plain.id, narrowed(state.look_up(plain.id), outcome))
         elif (
@@ -96,8 +95,13 @@ class Interpreter(Statements):
             constant = self.value(plain.comparators[0], state)
             if isinstance(constant, Const):
                 state.bind(plain.left.id, narrowed_by(state.look_up(plain.left.id), constant, equal=outcome))
-        state.decided[ast.unparse(plain)] = outcome
+        state.decided[self._unparsed(plain)] = outcome
         return state
+
+    def _unparsed(self, test: ast.expr) -> str:
+        text = ast.unparse(test)
+        self.steps.spend(len(text) // 8)
+        return text
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
         """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
@@ -107,6 +111,7 @@ class Interpreter(Statements):
             return Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
+        self.steps.spend(len(state.decided) * len(scope))
         decided = {test: outcome for test, outcome in state.decided.items() if not any(name in test for name in scope)}
         inner = State([*state.scopes[:1], *function.scopes, scope], decided)
         try:
@@ -147,15 +152,28 @@ class Interpreter(Statements):
             rest = {name: value for name, (value, _) in given.keywords.items() if name not in scope}
             scope[arguments.kwarg.arg] = Table(rest, given.is_open)
 
-    def _count(self) -> None:
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise ExhaustedError
+    def _followed(self, statement: ast.stmt, state: State) -> list[State]:
+        self.spark.statement = statement
+        after = []
+        try:
+            for path in self._forked(statement, state):
+                self.spark.statement = statement
+                self.spark.unnamed.clear()
+                after += self.follow(statement, path)
+        except RecursionError:
+            self._report("the expression is nested too deeply, so it was not checked", "split the expression")
+            return [state]
+        return after
+
+    def _report(self, reason: str, remedy: str) -> None:
+        self.unchecked.append(unchecked(reason, remedy, self.spark.statement.lineno if self.spark.statement else 1))
 
     def _forked(self, statement: ast.stmt, state: State) -> list[State]:
         """Split a path at each conditional expression of a simple statement whose outcome is unknown."""
         paths = [state]
-        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition):
+        if not self.has_choices or isinstance(
+            statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition
+        ):
             return paths
         tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
         for test in tests[:MAX_FORKS]:

@@ -18,6 +18,8 @@ from scripts.lint.spark.values import (
     Text,
     Unknown,
     Value,
+    plain,
+    string,
 )
 
 
@@ -25,13 +27,13 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of an arithmetic operator."""
     if isinstance(left, Const) and isinstance(right, Const):
         if isinstance(operator, ast.Add) and isinstance(left.value, str) and isinstance(right.value, str):
-            return Const(left.value + right.value)
+            return string(left.value + right.value)
         if isinstance(left.value, int | float) and isinstance(right.value, int | float):
             return Number()
     if any(isinstance(each, Const | Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)):
         parts = [each.template if isinstance(each, Text) else getattr(each, "value", "\0") for each in (left, right)]
         is_sum = isinstance(operator, ast.Add)
-        return Text("".join(part if isinstance(part, str) else "\0" for part in parts) if is_sum else "\0")
+        return string("".join(part if isinstance(part, str) else "\0" for part in parts)) if is_sum else Text("\0")
     if isinstance(left, Number) and isinstance(right, Number | Const):
         return Number()
     if isinstance(left, Table) and isinstance(right, Table):
@@ -49,7 +51,7 @@ def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
             return isinstance(operator, ast.NotEq | ast.IsNot)
     if isinstance(operator, ast.In | ast.NotIn) and isinstance(left, Const):
         if isinstance(right, Table) and not right.is_open:
-            return (str(left.value) in right.items) is isinstance(operator, ast.In)
+            return (plain(left.value) in right.items) is isinstance(operator, ast.In)
         if isinstance(right, Items) and not right.is_open and all(isinstance(each, Const) for each in right.values):
             return (left in right.values) is isinstance(operator, ast.In)
     return None
@@ -59,7 +61,7 @@ def item(value: Value, key: Value) -> Value:
     """Return the value of `value[key]`."""
     if isinstance(value, Table):
         if isinstance(key, Const):
-            known = value.items.get(str(key.value))
+            known = value.items.get(plain(key.value))
             return known if known is not None else Unknown()
         # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
         tables = tuple(each for each in value.items.values() if isinstance(each, Table))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from scripts.lint.python.evaluate import Evaluator
 from scripts.lint.spark.columns import udf_kind
-from scripts.lint.spark.scope import State
+from scripts.lint.spark.scope import State, size_of_state
 from scripts.lint.spark.values import (
     Class,
     Const,
@@ -25,6 +25,7 @@ from scripts.lint.spark.values import (
     Unknown,
     Value,
     one_of,
+    plain,
 )
 
 MAX_LOOP_ITEMS = 8
@@ -47,6 +48,11 @@ class Statements(Evaluator):
     @abstractmethod
     def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
         """Return a copy of the path that assumes the given outcome of a condition."""
+
+    def copied(self, state: State) -> State:
+        """Return a copy of a path, and count its steps."""
+        self.steps.spend(size_of_state(state))
+        return state.copy()
 
     def follow(self, statement: ast.stmt, state: State) -> list[State]:
         """Follow one statement and return the resulting paths."""
@@ -105,7 +111,8 @@ class Statements(Evaluator):
             self.value(target.slice, state),
         )
         if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
-            state.bind(target.value.id, Table({**owner.items, str(key.value): value}, owner.is_open))
+            self.steps.spend(len(owner.items))
+            state.bind(target.value.id, Table({**owner.items, plain(key.value): value}, owner.is_open))
 
     def _follow_if(self, statement: ast.If, state: State) -> list[State]:
         known = self.decision(statement.test, state)
@@ -120,7 +127,7 @@ class Statements(Evaluator):
     def _follow_match(self, statement: ast.Match, state: State) -> list[State]:
         subject, after = statement.subject, []
         for case in statement.cases:
-            path = state.copy()
+            path = self.copied(state)
             if isinstance(case.pattern, ast.MatchValue) and isinstance(subject, ast.Name):
                 path.bind(subject.id, self.value(case.pattern.value, path))
             after += self.block(case.body, [path])
@@ -159,7 +166,7 @@ class Statements(Evaluator):
 
     def _follow_try(self, statement: ast.Try, state: State) -> list[State]:
         for handler in statement.handlers:
-            self.block(handler.body, [state.copy()])
+            self.block(handler.body, [self.copied(state)])
         after = self.block([*statement.body, *statement.orelse], [state])
         return self.block(statement.finalbody, after or [state.copy()])
 
@@ -182,7 +189,9 @@ class Statements(Evaluator):
 
     def _follow_functiondef(self, statement: Definition, state: State) -> None:
         function = Function(statement, tuple(state.scopes[1:]))
-        self.definitions.append((function, state.copy()))
+        self.steps.spend(sum(map(len, state.scopes[1:])) + len(state.decided))
+        path = State([*state.scopes[:1], *map(dict, state.scopes[1:])], dict(state.decided))
+        self.definitions.append((function, path))
         value: Value = function
         for decorator in statement.decorator_list:
             made = self.value(decorator, state)
@@ -210,9 +219,10 @@ class Statements(Evaluator):
         self.block(statement.body, [inner])
         made.attributes.update(inner.scopes[-1])
         instance = Instance(made)
+        body = set(statement.body)
         for number in range(count, len(self.definitions)):
             function, path = self.definitions[number]
-            if function.node in statement.body and not _is_static(function.node):
+            if function.node in body and not _is_static(function.node):
                 self.definitions[number] = (
                     Function(function.node, tuple(state.scopes[1:]), instance),
                     path,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 from scripts.lint.rules.setting import FLAG
+from scripts.lint.spark.values import quoted
 
 CLUSTER_RULES = Rules()
-VERSION = re.compile(r"^(\d+)\.(\d+|x)")
+VERSION = re.compile(r"^(\d{1,4})\.(\d{1,4}|x)")
 MIN_RUNTIME = (16, 4)
 
 
@@ -90,7 +91,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
         attributes = cluster.keys.get(cloud)
         value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")):
-            message = f"the availability of the workers is {value}, so the query fails when the cloud reclaims a worker"
+            message = f"the workers have availability {quoted(value)}, so the query fails when the cloud reclaims one"
             line = cluster.lines.get(f"{cloud}.availability", cluster.line)
             yield Problem(
                 line, message, "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"

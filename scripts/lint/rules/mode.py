@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from scripts.lint.rules.rule import OSS_ONLY, Module, Problem, Rules, as_text
 from scripts.lint.spark.steps import JOINS, is_stateful, steps
 from scripts.lint.spark.streams import Query
-from scripts.lint.spark.values import alternatives, known
+from scripts.lint.spark.values import alternatives, known, quoted
 
 MODE_RULES = Rules()
 ENABLED = "asyncprogresstrackingenabled"
@@ -71,7 +71,7 @@ def async_interval(module: Module) -> Iterator[Problem]:
         text = as_text(value)
         is_ignored = is_stateful(query.writer.frame) and ENABLED not in options
         if text is not None and text.strip() != "0" and not is_ignored:
-            message = f"asyncProgressTrackingCheckpointIntervalMs is {text}, which real-time mode refuses"
+            message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, which real-time mode refuses"
             yield Problem(line, message, "remove the option or set it to 0", lines=query.writer.lines)
 
 

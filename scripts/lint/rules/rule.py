@@ -6,10 +6,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from scripts.lint.spark.intervals import MIN_BATCH_MS
 from scripts.lint.spark.streams import Query, Trigger
-from scripts.lint.spark.values import Mark, Value, known, text_of
+from scripts.lint.spark.values import Mark, Value, known, plain, text_of
 from scripts.text.finding import DATABRICKS, ENGINES, OSS
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
@@ -46,7 +47,7 @@ class Module:
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
 
-    @property
+    @cached_property
     def real_time(self) -> list[Query]:
         """Return the real-time queries."""
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
@@ -68,7 +69,7 @@ def as_text(value: Value | None) -> str | None:
     if len(constants) != 1:
         return None
     content = getattr(constants[0], "value", None)
-    return str(content).lower() if isinstance(content, bool | int | float) else text_of(constants[0])
+    return plain(content).lower() if isinstance(content, bool | int | float) else text_of(constants[0])
 
 
 Check = Callable[..., Iterator[Problem]]

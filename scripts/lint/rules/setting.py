@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from scripts.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
 from scripts.lint.spark.streams import Query, Source
+from scripts.lint.spark.values import quoted
 
 SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
@@ -91,7 +92,7 @@ def setting(module: Module) -> Iterator[Problem]:
         bad = [(value, line) for value, line in values if value and is_refused(value)]
         # A module that also sets an accepted value switches between modes intentionally.
         for value, line in bad if len(bad) == len(values) else []:
-            message = f"{key} is {value!r}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
+            message = f"{key} is {quoted(value)}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
             yield Problem(line, message, f"leave the key unset or use {right}")
 
 

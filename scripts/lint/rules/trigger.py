@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from scripts.lint.rules.rule import Module, Problem, Rules
 from scripts.lint.spark.durations import interval_problem, not_a_text
 from scripts.lint.spark.streams import Trigger, Writer
-from scripts.lint.spark.values import Const, Items, Library, Number, Table, Text, Value, alternatives, text_of
+from scripts.lint.spark.values import Const, Items, Library, Number, Table, Text, Value, alternatives, quoted, text_of
 
 TRIGGER_RULES = Rules()
 FIX = 'write realTime="5 minutes"'
@@ -86,7 +86,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
         for each in alternatives(trigger.value("realTime")):
             interval, problem, engine = interval_problem(each, module.min_batch_ms)
             if problem:
-                message = f"the interval {interval!r} {problem}"
+                message = f"the interval {quoted(interval)} {problem}"
                 yield Problem(line, message, FIX, engine, lines=_lines(receiver))
 
 
@@ -128,7 +128,7 @@ def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
             yield "a trigger without a keyword"
     for name in trigger.arguments.keywords:
         if name != "realTime" and name.replace("_", "").lower() in {"realtime", "realtimemode"}:
-            yield f"the keyword {name!r}"
+            yield f"the keyword {quoted(name)}"
     for value in alternatives(trigger.value("realTime")):
         if isinstance(value, Library) or "rigger" in getattr(value, "origin", ""):
             yield "a trigger object"

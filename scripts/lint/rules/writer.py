@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from scripts.lint.rules.rule import Module, Problem, Rules
-from scripts.lint.spark.values import known, text_of
+from scripts.lint.spark.values import known, quoted, text_of
 
 WRITER_RULES = Rules()
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
@@ -32,7 +32,7 @@ def output_mode(module: Module) -> Iterator[Problem]:
             continue
         modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
         if modes and all(mode.lower() != "update" for mode in modes):
-            message = f"the output mode is {modes[0]!r}, {consequence}"
+            message = f"the output mode is {quoted(modes[0])}, {consequence}"
             yield Problem(writer.mode[1], message, 'write .outputMode("update")', lines=writer.lines)
 
 

@@ -85,6 +85,7 @@ WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "query
                   "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
 SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
 SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
+CALLED = re.compile(r"\b(\w++)\s*+\(")
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
@@ -99,6 +100,8 @@ class SparkCalls:
         self.registered: set[str] = set()
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
+        self.unnamed: set[Value] = set()
+        """Readers and writers of the current statement to which no name refers."""
 
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         """Return the result of a method call."""
@@ -170,7 +173,7 @@ class SparkCalls:
         else:
             changed = reader if name == "schema" else replace(reader)
         if changed is not reader:
-            state.replace_everywhere(reader, changed)
+            self._replace(reader, changed, state)
         return changed
 
     @staticmethod
@@ -204,7 +207,7 @@ class SparkCalls:
         if name in {"selectExpr", "where", "filter"}:
             marks |= text_marks(values, line)
         texts = [text for value in values for text in texts_of(value)]
-        if any(re.search(rf"\b{re.escape(udf)}\s*\(", text) for udf in self.registered for text in texts):
+        if self.registered and not self.registered.isdisjoint(n for text in texts for n in CALLED.findall(text)):
             marks |= {Mark("udf", line)}
         is_clock = name == "withColumn" and any(mark.kind == "clock" for mark in marks)
         if is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("colName", 0)))):
@@ -214,9 +217,8 @@ class SparkCalls:
     def _writer_method(
         self, writer: Writer, name: str, given: Arguments, line: int, state: State, receiver: Value | None = None
     ) -> Value:
-        changed = changed_writer(writer, name, given, line)
-        lines = frozenset({self.statement.lineno} if self.statement else set())
-        changed = replace(changed, lines=writer.lines | lines | {line})
+        lines = writer.lines | {self.statement.lineno if self.statement else line, line}
+        changed = changed_writer(writer, name, given, line, lines)
         self.writers[writer] = True
         if name == "trigger":
             self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))
@@ -225,8 +227,14 @@ class SparkCalls:
             self.queries.append(Query(changed, line))
             return Unknown("a query")
         self.writers[changed] = False
-        state.replace_everywhere(writer, changed)
+        self._replace(writer, changed, state)
         return changed
+
+    def _replace(self, old: Reader | Writer, new: Reader | Writer, state: State) -> None:
+        if old in self.unnamed:
+            self.unnamed.add(new)
+        else:
+            state.replace_everywhere(old, new)
 
     def display(self, given: Arguments, line: int) -> None:
         """Record a notebook's `display` call with a real-time trigger as a query."""
@@ -270,6 +278,7 @@ def _combined(frame: Frame, other: Frame | None, step: Step) -> Frame:
         return replace(other, steps=(*other.steps, step))
     if step.name in {"join", "crossJoin"} and not other.is_streaming:
         return replace(frame, steps=(*frame.steps, step))
-    steps = (*frame.steps, *[each for each in other.steps if each not in frame.steps], step)
+    known = set(frame.steps)
+    steps = (*frame.steps, *[each for each in other.steps if each not in known], step)
     is_streaming = True if frame.is_streaming or other.is_streaming else frame.is_streaming
     return Frame(frame.sources | other.sources, steps, is_streaming)

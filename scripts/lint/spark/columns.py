@@ -19,7 +19,7 @@ CLOCKS = {"current_timestamp", "now", "localtimestamp"}
 CLOCK_TEXT = re.compile(r"\b(?:current_timestamp|now|localtimestamp)\s*\(", re.IGNORECASE)
 CLOCK_DIFFERENCE = re.compile(
     r"(?:\b(?:current_timestamp|now)\s*\(\s*\)\s*\)*\s*-|-\s*(?:\w+\s*\(\s*)*(?:current_timestamp|now)\s*\()"
-    r"|\b(?:timestampdiff|datediff)\s*\([^)]*(?:current_timestamp|now)\s*\(",
+    r"|\b(?:timestampdiff|datediff)\s*\([^)]{0,200}(?:current_timestamp|now)\s*\(",
     re.IGNORECASE,
 )
 LATENCY_NAME = re.compile(r"(?:^|_)(?:latency|lag|delay|elapsed|e2e)(?:_|$)", re.IGNORECASE)

@@ -3,7 +3,7 @@
 import re
 
 from scripts.lint.spark.intervals import interval_ms
-from scripts.lint.spark.values import Const, Function, Items, Number, Table, Text, Unknown, Value, text_of
+from scripts.lint.spark.values import Const, Function, Items, Number, Table, Text, Unknown, Value, quoted, text_of
 from scripts.text.finding import OSS
 
 PLACEHOLDER = re.compile(r"[<>{}\u2026]|\.\.\.|\b[NXn]\b")
@@ -14,7 +14,7 @@ def not_a_text(value: Value) -> str:
     """Return a description of a value that cannot be a non-empty string, or an empty string for any other value."""
     if isinstance(value, Const):
         is_text = isinstance(value.value, str) and value.value.strip()
-        return "" if is_text or value.value is ... else repr(value.value)
+        return "" if is_text or value.value is ... else quoted(value.value)
     if isinstance(value, Unknown):
         return "timedelta(...)" if value.origin == "datetime.timedelta" else ""
     names = {Number: "a number", Table: "a dictionary", Items: "a list", Function: "a function"}

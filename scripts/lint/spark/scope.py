@@ -94,6 +94,11 @@ class State:
         return self.has_ended == other.has_ended and self.returned == other.returned and self.scopes == other.scopes
 
 
+def size_of_state(state: State) -> int:
+    """Return the cost of a copy or a comparison of a path in steps: its names and conditions, divided by 8."""
+    return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
+
+
 def merged(states: list[State], limit: int = 24) -> list[State]:
     """Merge equal paths, keep only the condition outcomes that they share, and return at most `limit` paths."""
     kept: list[State] = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from scripts.lint.spark.values import Const, Mark, Unknown, Value
+from scripts.lint.spark.values import Column, Const, Items, Mark, Table, Unknown, Value
 
+NONE = Const(None)
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
 
 
@@ -76,13 +78,13 @@ class Trigger:
     arguments: Arguments
     line: int
 
-    @property
+    @cached_property
     def is_real_time(self) -> bool:
         """Whether the call sets `realTime` and no other trigger keyword."""
         others = [name for name in self.kinds if name != "realTime"]
         return self.value("realTime") is not None and not others
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The trigger keywords in the call whose value is not None."""
         return tuple(
@@ -92,7 +94,7 @@ class Trigger:
     def value(self, name: str) -> Value | None:
         """Return the value of a keyword, or None if the keyword is absent or its value is the constant None."""
         value = self.arguments.get(name)
-        return None if value == Const(None) else value
+        return None if value == NONE else value
 
     def line_of(self, name: str) -> int:
         """Return the line number of a keyword, or of the call if the keyword is absent."""
@@ -119,3 +121,18 @@ class Query:
 
     writer: Writer
     start_line: int | None = None
+
+
+def size_of(value: Value) -> int:
+    """Return how many entries a changed copy of the value has."""
+    if isinstance(value, Writer):
+        return len(value.options) + len(value.lines)
+    if isinstance(value, Frame):
+        return len(value.steps) + len(value.sources)
+    if isinstance(value, Reader):
+        return len(value.options)
+    if isinstance(value, Items):
+        return len(value.values)
+    if isinstance(value, Table):
+        return len(value.items)
+    return len(value.marks) if isinstance(value, Column) else 0

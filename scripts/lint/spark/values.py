@@ -6,6 +6,10 @@ import ast
 from dataclasses import dataclass, field
 
 MAX_ALTERNATIVES = 8
+MAX_TEXT = 10_000
+"""The linter does not track the content of longer strings. Otherwise a few lines `a = a + a` would fill the memory."""
+MAX_QUOTED = 80
+MAX_NUMBER_BITS = 256
 
 
 class Value:
@@ -141,7 +145,30 @@ def one_of(values: list[Value]) -> Value:
     flat: list[Value] = []
     for value in values:
         flat += [each for each in alternatives(value) if each not in flat]
+        if len(flat) >= MAX_ALTERNATIVES:
+            break
     return flat[0] if len(flat) == 1 else OneOf(tuple(flat[:MAX_ALTERNATIVES])) if flat else Unknown()
+
+
+def string(content: str) -> Value:
+    """Return the value of a string, whose NUL characters mark unknown parts; a very long string is unknown."""
+    if len(content) > MAX_TEXT:
+        return Text("\0")
+    return Text(content) if "\0" in content else Const(content)
+
+
+def plain(content: object) -> str:
+    """Return a constant as Python's `str` does, but a NUL character for an integer that is too long for `str`."""
+    return "\0" if isinstance(content, int) and content.bit_length() > MAX_NUMBER_BITS else str(content)
+
+
+def quoted(content: object) -> str:
+    """Return a constant as Python writes it, shortened for a message."""
+    if isinstance(content, int) and content.bit_length() > MAX_NUMBER_BITS:
+        return "a very large number"
+    if isinstance(content, str | bytes) and len(content) > MAX_QUOTED:
+        return f"{content[:MAX_QUOTED]!r}..."
+    return repr(content)
 
 
 def text_of(value: Value | None) -> str | None:
@@ -162,11 +189,13 @@ def known(value: Value | None) -> list[Value]:
 def marks_of(*values: Value | None) -> frozenset[Mark]:
     """Return the marks of all columns among `values`, including columns in lists and dictionaries."""
     marks: set[Mark] = set()
-    for value in values:
+    waiting = list(values)
+    seen: set[int] = set()  # a collection may contain another one in several places, at many levels
+    while waiting:
+        value = waiting.pop()
         if isinstance(value, Column):
             marks |= value.marks
-        elif isinstance(value, OneOf | Items):
-            marks |= marks_of(*value.values)
-        elif isinstance(value, Table):
-            marks |= marks_of(*value.items.values())
+        elif isinstance(value, OneOf | Items | Table) and id(value) not in seen:
+            seen.add(id(value))
+            waiting += value.items.values() if isinstance(value, Table) else value.values
     return frozenset(marks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from scripts.lint.spark.streams import Arguments, Trigger, Writer
 from scripts.lint.spark.values import Const, Unknown, Value, alternatives, texts_of
@@ -11,23 +12,26 @@ UNKNOWN_KEY = "\0"
 """The key under which options with unknown names are stored."""
 
 
-def changed_writer(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
-    """Return the writer after a call of its method `name`."""
+def changed_writer(writer: Writer, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
+    """Return the writer after a call of its method `name`; `lines` are all the line numbers of its calls."""
+    if name in {"start", "toTable"}:
+        return _started(writer, name, given, line, lines)
+    changes: dict[str, Any] = {"lines": lines}
     if name == "trigger":
-        return replace(writer, trigger=Trigger(given, line))
-    if name in {"foreach", "foreachBatch"}:
-        return replace(writer, sinks=(*writer.sinks, (name, line)))
-    if name == "format":
-        return replace(writer, format=(given.get("source", 0) or Unknown(), line))
-    if name == "outputMode":
-        return replace(writer, mode=(given.get("outputMode", 0) or Unknown(), line))
-    if name in {"option", "options"}:
-        options = {**writer.options, **options_of(name, given, line)}
-        return replace(writer, options=options, is_open=writer.is_open or given.is_open or UNKNOWN_KEY in options)
-    return _started(writer, name, given, line) if name in {"start", "toTable"} else writer
+        changes["trigger"] = Trigger(given, line)
+    elif name in {"foreach", "foreachBatch"}:
+        changes["sinks"] = (*writer.sinks, (name, line))
+    elif name == "format":
+        changes["format"] = (given.get("source", 0) or Unknown(), line)
+    elif name == "outputMode":
+        changes["mode"] = (given.get("outputMode", 0) or Unknown(), line)
+    elif name in {"option", "options"}:
+        changes["options"] = options = {**writer.options, **options_of(name, given, line)}
+        changes["is_open"] = writer.is_open or given.is_open or UNKNOWN_KEY in options
+    return replace(writer, **changes)
 
 
-def _started(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
+def _started(writer: Writer, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
     rest = dict(given.keywords)
     form, mode = rest.pop("format", writer.format), rest.pop("outputMode", writer.mode)
     if name == "toTable":
@@ -38,7 +42,7 @@ def _started(writer: Writer, name: str, given: Arguments, line: int) -> Writer:
     if name == "start" and given.get("path", 0) is not None:
         options["path"] = (given.get("path", 0) or Unknown(), line)
     sinks = (*writer.sinks, ("toTable", line)) if name == "toTable" else writer.sinks
-    return replace(writer, format=form, mode=mode, options={**writer.options, **options}, sinks=sinks,
+    return replace(writer, format=form, mode=mode, options={**writer.options, **options}, sinks=sinks, lines=lines,
                    is_open=writer.is_open or given.is_open)  # fmt: skip
 
 

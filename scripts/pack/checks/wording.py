@@ -42,7 +42,7 @@ def check_wording(root: Path) -> Iterator[Finding]:
 
 def text_of_page(page: str) -> str:
     """Return a page with its fences and inline code blanked; line numbers do not change."""
-    return "\n".join(markdown.CODE_SPAN.sub("``", line) for line in markdown.prose(page))
+    return "\n".join(markdown.replace_code_spans(line, lambda _: "``") for line in markdown.prose(page))
 
 
 def text_of_module(source: str) -> str:

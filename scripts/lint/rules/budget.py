@@ -1,0 +1,81 @@
+"""
+Limit the work for one file: its seconds of processor time, and the steps that its code or its document needs.
+
+The number of steps also limits the memory, because each copied entry of a list or dictionary counts as one step.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+MAX_SECONDS = 4.5
+MAX_STEPS = 1_000_000
+
+
+class ExhaustedError(Exception):
+    """Raised if the steps of a file are used up."""
+
+
+class OutOfTimeError(Exception):
+    """Raised if the seconds of a file are used up."""
+
+
+class Steps:
+    """Counts the steps that are left for one piece of code or one document."""
+
+    def __init__(self, limit: int = MAX_STEPS) -> None:
+        self.left = limit
+
+    def spend(self, count: int = 1) -> None:
+        """Count steps, and raise ExhaustedError if none are left."""
+        self.left -= count
+        if self.left < 0:
+            raise ExhaustedError
+
+
+@contextmanager
+def time_limit(seconds: float = MAX_SECONDS) -> Iterator[None]:
+    """
+    Raise OutOfTimeError if the body takes more than `seconds` of processor time.
+
+    Python's garbage collector pauses. Otherwise it would search large syntax trees again and again, half of the time.
+    The limit needs interval timers, which Windows lacks, and signals, which only the main thread receives.
+    Elsewhere, only the steps are limited.
+    """
+    with _without_garbage_collection(), _alarm(seconds):
+        yield
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise OutOfTimeError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        # The timer fires again after the first time, in case the exception occurs where Python ignores exceptions.
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,74 @@
+"""
+Inputs that stop a naive linter: short ones that are repeated, nested or doubled, and some of almost 2 MB.
+
+As a program, this module lints each input in a process with limited memory, and prints one line of JSON for each.
+"""
+
+import json
+import resource
+import sys
+import time
+
+from scripts.lint.engine import lint_text
+
+MAX_SECONDS = 5.0
+MAX_MEMORY = 500_000_000
+WORDS = "# Real-time mode\n\n"
+CODE = "# realTime\n"
+CLUSTER = "name: rtm\njob:\n  spark_version: x\n"
+ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+LAMBDAS = "f0 = lambda: 1\n" + "".join(f"f{n} = lambda: [{', '.join([f'f{n - 1}()'] * 40)}]\n" for n in range(1, 9))
+CELL = '{{"cells": [{{"cell_type": "code", "source": [{}]}}]}}'
+
+INPUTS = {
+    "claim-words.md": WORDS + "use rtm with " * 240,
+    "claim-trigger.md": WORDS + "continuous='1' enables " * 600,
+    "aliases.yaml": CLUSTER + ALIASES,
+    "aliases-in-fence.md": f"{WORDS}```yaml\n{CLUSTER}{ALIASES}```\n",
+    "list-of-itself.py": CODE + "a = [1]\n" + "a = [a, a]\n" * 60 + "foo(a)\n",
+    "lambdas.py": CODE + LAMBDAS + "f8()\n",
+    "doubled-text.py": CODE + "a = 'x'\n" + "a = a + a\n" * 45,
+    "doubled-f-string.py": CODE + "a = 'x'\n" + "a = f'{a}{a}'\n" * 45,
+    "comments.md": WORDS + "<!--" * 40_000,
+    "comments.scala": "// RealTime\n" + "/* x " * 40_000,
+    "streams.scala": "// RealTime\n" + ".writeStream " * 8000,
+    "quotes.md": WORDS + ">" * 10_000 + "```python\n" + "> x\n" * 1000,
+    "fence-info.md": WORDS + "```" + "a" * 20_000 + "\nx\n```\n",
+    "heading-blanks.md": WORDS + "# a" + " " * 20_000 + "b\n",
+    "values.json": '{"name": "rtm", "num_workers": [' + "0," * 100_000 + "0]}",
+    "cell-lines.ipynb": CELL.format(",".join(f'\n"realTime {n} \\u00e9\\n"' for n in range(4000))),
+    "fences.md": WORDS + "```python\nrealTime\n```\ntext:\n" * 2000,
+    "wrong-comments.py": CODE + "# wrong\n" * 8000,
+    # Not in the review: memory that grows with the square of the length, and the largest files.
+    "chain-of-operators.py": CODE + "df = spark.readStream.load()\n" + 'df = df.where("a")\n' * 40_000,
+    "chain-of-options.py": CODE + "w = df.writeStream\n" + "".join(f"w = w.option('{n}', 1)\n" for n in range(20_000)),
+    "queries-of-operators.py": CODE
+    + "df = spark.readStream.load()\n"
+    + "df = df.limit(1)\n" * 500
+    + 'df.writeStream.trigger(realTime="5 minutes").start()\n' * 500,
+    "functions.py": CODE + "".join(f"def f{n}(): 0\n" for n in range(15_000)),
+    "conditions.py": CODE + "".join(f"if x{n}: a{n} = 1\n" for n in range(20_000)),
+    "dense-code.py": CODE + "a," * 290_000,
+    "too-dense-code.py": CODE + "f()\n" * 490_000,
+    "wide-table.md": WORDS + "a|" * 50_000 + "\n" + "-|" * 50_000 + "\n" + "|a|\n" * 50_000,
+    "runs-of-backticks.md": WORDS + " ".join("`" * n for n in range(1, 1000)),
+    "many-values.json": '{"name": "rtm", "num_workers": [' + "[]," * 600_000 + "0]}",
+    "large-number.py": "w.trigger(realTime=0x" + "f" * 4000 + ")\nx = f'{0x" + "f" * 5000 + "}'\n",
+}
+"""The name of each input is the name of its file."""
+
+
+def main() -> None:
+    """Lint each input, and print its name, its seconds of processor time and the reasons why it was not checked."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    for name, text in INPUTS.items():
+        started_at = time.process_time()
+        findings = lint_text(text, name)
+        seconds = round(time.process_time() - started_at, 2)
+        reasons = sorted({finding.message for finding in findings if finding.rule == "unchecked"})
+        sys.stdout.write(json.dumps([name, seconds, reasons]) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

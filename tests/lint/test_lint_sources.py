@@ -1,0 +1,149 @@
+"""Files that the linter reads, files that it skips, and files that it reports as unchecked."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from scripts.lint.engine import lint_paths, lint_text
+from scripts.lint.sources import MAX_BYTES
+from scripts.text.finding import Finding
+from tests.lint.test_lint import BAD
+
+
+def unchecked(findings: list[Finding]) -> dict[str, str]:
+    """Return the reason for each file that was not checked."""
+    return {Path(finding.path).name: finding.message for finding in findings if finding.rule == "unchecked"}
+
+
+def linted(findings: list[Finding], root: Path) -> list[str]:
+    """Return the files with a wrong trigger, relative to a folder."""
+    return [Path(each.path).relative_to(root).as_posix() for each in findings if each.rule == "trigger-duration"]
+
+
+def test_folders_are_linted_without_environments_and_caches(tmp_path: Path) -> None:
+    """Environments and caches are skipped at any depth, and build folders only at the top."""
+    skipped = ("build", "dist", "site", ".venv", "node_modules", "src/__pycache__", ".git", "src/own-environment")
+    checked = ("b", "a", "src/build", "src/dist", "src/site", "venv")
+    for folder in (*skipped, *checked):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "job.py").write_text(BAD)
+    (tmp_path / "src/own-environment/pyvenv.cfg").touch()
+
+    findings = lint_paths([tmp_path])
+
+    assert sorted(f"{folder}/job.py" for folder in checked) == linted(findings, tmp_path)
+    assert ["job.py"] == linted(lint_paths([tmp_path / "build"]), tmp_path / "build")
+
+
+def test_files_that_need_no_check_are_skipped_silently(tmp_path: Path) -> None:
+    """Other formats, broken links, missing files, and long or encoded files about other topics are not reported."""
+    (tmp_path / "picture.png").write_bytes(b"realTime=True")
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    (tmp_path / "long.json").write_text("[" + "1," * MAX_BYTES + "1]")
+    (tmp_path / "latin.py").write_bytes("# réal\n".encode("latin-1"))
+
+    assert [] == lint_paths([tmp_path, tmp_path / "missing.py"])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("# é realTime=True\n".encode("latin-1"), "not encoded in UTF-8"),
+        ("# realTime=True\n".encode("utf-16"), "not encoded in UTF-8"),
+        (b"#" + b" " * (2 * MAX_BYTES) + b"realTime\n", "more than 2,000,000 bytes"),
+        (b"writer.trigger(realTime=True\n", "cannot be parsed"),
+        (b"x = a" + b".b" * 5000 + b".realTime\n", "cannot be parsed"),
+    ],
+    ids=["latin-1", "utf-16", "long", "syntax", "nesting"],
+)
+def test_file_that_cannot_be_checked_is_reported(tmp_path: Path, data: bytes, reason: str) -> None:
+    """A file about real-time mode that cannot be checked gives one warning with the reason."""
+    (tmp_path / "job.py").write_bytes(data)
+
+    findings = lint_paths([tmp_path])
+
+    assert [("unchecked", "warning")] == [(finding.rule, finding.severity) for finding in findings]
+    assert reason in findings[0].message
+
+
+def test_unparsable_file_about_other_topics_is_not_reported() -> None:
+    """A broken file that does not name `realTime` gives no warning."""
+    assert [] == lint_text("print 'continuous'\n", "old.py")
+
+
+def test_file_with_byte_order_mark_is_checked(tmp_path: Path) -> None:
+    """A UTF-8 byte order mark, which Python allows, does not prevent the check."""
+    (tmp_path / "job.py").write_bytes(b"\xef\xbb\xbf" + BAD.replace("\n", "\r\n").encode())
+
+    assert ["job.py"] == linted(lint_paths([tmp_path]), tmp_path)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    """Pipes, sockets and links to devices are reported instead of read, also if they are given by name."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.py")
+    (folder / "zero.py").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(folder / "server.py"))
+
+    assert {"pipe.py", "zero.py", "server.py"} == set(unchecked(lint_paths([folder])))
+    assert "not a regular file" in unchecked(lint_paths([folder / "zero.py"]))["zero.py"]
+
+
+def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+    """A link to a file in one of the given folders is followed, and any other link is reported."""
+    for folder in ("project", "shared", "private"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}.py").write_text(BAD)
+    (tmp_path / "project/inside.py").symlink_to("../shared/shared.py")
+    (tmp_path / "project/outside.py").symlink_to("../private/private.py")
+
+    findings = lint_paths([tmp_path / "project", tmp_path / "shared"])
+
+    assert ["project/inside.py", "project/project.py", "shared/shared.py"] == linted(findings, tmp_path)
+    assert ["outside.py"] == list(unchecked(findings))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("null.ipynb", '{"realTime": 1, "cells": [{"cell_type": "code", "source": null}, {"source": 5}, 7]}'),
+        ("number.py", "w.trigger(realTime=0x" + "f" * 4000 + ")\n"),
+        ("f_string.py", "w.trigger(realTime=f'{0x" + "f" * 5000 + "}')\n"),
+        ("condition.py", "if x == 0x" + "f" * 5000 + ":\n    w.trigger(realTime=1)\n"),
+        ("runtime.json", '{"name": "rtm", "spark_version": "' + "9" * 5000 + '.4"}'),
+    ],
+    ids=lambda value: value if value[-1] != "\n" and len(value) < 20 else "",
+)
+def test_one_bad_file_does_not_end_the_run(tmp_path: Path, name: str, text: str) -> None:
+    """Whatever one file contains, the files after it are checked."""
+    (tmp_path / name).write_text(text)
+    (tmp_path / "z.py").write_text(BAD)
+
+    assert "z.py" in linted(lint_paths([tmp_path]), tmp_path)
+
+
+def test_comment_for_all_rules_does_not_hide_unchecked_code() -> None:
+    """`rtm: ignore` does not silence `unchecked`, but `rtm: ignore[unchecked]` does."""
+    broken = "writer.trigger(realTime=True\n"
+
+    assert ["unchecked"] == [each.rule for each in lint_text(f"# rtm: ignore\n{broken}", "job.py")]
+    assert [] == lint_text(f"# rtm: ignore[unchecked] an excerpt\n{broken}", "job.py")
+
+
+def test_comment_silences_only_its_own_sentence() -> None:
+    """A comment above the first of several equal sentences does not silence the others."""
+    page = "<!-- rtm: ignore -->\n" + "Use `.trigger(realTime=True)`.\n" * 3
+
+    assert [3, 4] == [finding.line for finding in lint_text(page, "page.md")]
+
+
+def test_definition_that_cannot_be_parsed_is_reported() -> None:
+    """A broken cluster definition for real-time mode gives a warning, and a broken file about other things does not."""
+    broken = '{"cluster_name": "rtm", "spark_version": "15.4.x", {{ variable }}'
+
+    assert ["unchecked"] == [each.rule for each in lint_text(broken.replace("rtm", "realTimeMode"), "job.json")]
+    assert [] == lint_text(broken.replace("spark_version", "version"), "job.json")
