@@ -28,6 +28,7 @@ from scripts.lint.spark.intervals import min_batch_ms_in
 from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIMS, *CLUSTER_RULES]
+DEFINITIONS = {".json", ".yaml", ".yml"}
 IN_DATABRICKS = re.compile(
     r"\bdbutils\b|# Databricks notebook source|# MAGIC|spark\.databricks\.|/Volumes/|dbfs:/|"
     r"\bcloudFiles\b|\bDatabricks Runtime\b|"
@@ -79,7 +80,8 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
         with time_limit():
             return _problems(text, suffix, min_batch_ms)
     except UnreadableError as error:
-        return [error.problem] if re.search(r"realTime|RealTime", text) else []
+        # Definitions are parsed only if they are about real-time mode.
+        return [error.problem] if suffix in DEFINITIONS or re.search(r"realTime|RealTime", text) else []
     except UncheckedError as error:
         return [error.problem]
     except OutOfTimeError:
@@ -97,7 +99,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         return notebook_problems(cells_of_json(text), min_batch_ms=min_batch_ms)
     if suffix in {".md", ".markdown"}:
         return page_problems(text, min_batch_ms=min_batch_ms)
-    if suffix in {".json", ".yaml", ".yml"}:
+    if suffix in DEFINITIONS:
         return definition_problems(text, is_json=suffix == ".json")
     if suffix == ".scala":
         return scala_problems(text)

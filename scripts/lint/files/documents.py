@@ -120,7 +120,8 @@ def read_yaml(text: str) -> list[Node]:
     try:
         return [_YamlNodes(yaml).node(root) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]
     except (yaml.YAMLError, ValueError) as error:
-        raise UnreadableError from error
+        mark = getattr(error, "problem_mark", None)
+        raise UnreadableError(mark.line + 1 if mark else 1) from error
 
 
 class _YamlNodes:
