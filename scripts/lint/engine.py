@@ -24,7 +24,6 @@ from scripts.lint.rules.code import CODE_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
 from scripts.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
 from scripts.lint.sources import RELEVANT, read_sources, read_text
-from scripts.lint.spark.intervals import min_batch_ms_in
 from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIMS, *CLUSTER_RULES]
@@ -46,9 +45,12 @@ def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[F
     """
     sources, unchecked_problems = read_sources([Path(path) for path in paths])
     findings = {_finding(*problem, path.as_posix()) for path, problem in unchecked_problems}
-    minima = [value for path in sources if path.suffix == ".py" and (value := min_batch_ms_in(read_text(path)))]
+    min_batch_ms = min((value for value in sources.values() if value), default=None)
     for path in sources:
-        findings.update(lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min(minima, default=None)))
+        try:
+            findings.update(lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms))
+        except UncheckedError as error:  # the file has changed since it was found
+            findings.add(_finding(*error.problem, path.as_posix()))
     return in_order(findings)
 
 

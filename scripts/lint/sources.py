@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.unchecked import UncheckedError, unchecked
+from scripts.lint.spark.intervals import min_batch_ms_in
 
 SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala"}
 CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
@@ -33,17 +34,22 @@ OVERLAP = 50
 Unchecked = list[tuple[Path, RuleProblem]]
 
 
-def read_sources(roots: list[Path]) -> tuple[list[Path], Unchecked]:
-    """Return the relevant files among the given files and in the given folders, and what cannot be checked."""
-    relevant: dict[Path, None] = {}
+def read_sources(roots: list[Path]) -> tuple[dict[Path, float | None], Unchecked]:
+    """
+    Return the relevant files among the given files and in the given folders, and what cannot be checked.
+
+    Each file has the minimum batch duration that it sets, in milliseconds, if it is a Python file that sets one.
+    """
+    relevant: dict[Path, float | None] = {}
     problems: Unchecked = []
     for path in _files(roots, problems):
         try:
-            if RELEVANT.search(read_text(path)):
-                relevant[path] = None
+            text = read_text(path)
+            if RELEVANT.search(text):
+                relevant[path] = min_batch_ms_in(text) if path.suffix == ".py" else None
         except UncheckedError as error:
             problems.append((path, error.problem))
-    return list(relevant), problems
+    return relevant, problems
 
 
 def read_text(path: Path) -> str:

@@ -1,0 +1,50 @@
+"""The limits of time and steps for each file."""
+
+import gc
+import re
+import signal
+
+import pytest
+
+from scripts.lint.engine import lint_text
+from scripts.lint.rules.budget import ExhaustedError, OutOfTimeError, Steps, time_limit
+
+EXPONENTIAL = re.compile("(?:a|a)*b")
+
+
+def test_time_limit_stops_a_long_regular_expression() -> None:
+    """The limit also ends a search that would take years, and the limit of the next file starts anew."""
+    for _ in range(2):
+        with pytest.raises(OutOfTimeError), time_limit(0.1):
+            EXPONENTIAL.search("a" * 60)
+
+
+def test_time_limit_restores_timer_and_garbage_collection() -> None:
+    """After the limit, the process has its own signal handler, no timer, and its garbage collection."""
+    before = signal.getsignal(signal.SIGVTALRM)
+
+    with time_limit():
+        assert not gc.isenabled()
+
+    assert (before, 0.0) == (signal.getsignal(signal.SIGVTALRM), signal.getitimer(signal.ITIMER_VIRTUAL)[0])
+    assert gc.isenabled()
+
+
+def test_steps_end_exactly_at_their_limit() -> None:
+    """All steps can be spent, but not one more."""
+    steps = Steps(3)
+    steps.spend(2)
+    steps.spend()
+
+    with pytest.raises(ExhaustedError):
+        steps.spend()
+
+
+def test_exhausted_steps_keep_the_findings_before() -> None:
+    """A trigger above code with too many paths is found, and the line where the check ended is reported."""
+    lines = ["w.writeStream.trigger(realTime=True)", "f0 = lambda: 1"]
+    lines += [f"f{n} = lambda: [{f'f{n - 1}(), ' * 40}]" for n in range(1, 9)]
+
+    findings = lint_text("\n".join([*lines, "f8()", "w.writeStream.trigger(realTime=True)"]), "job.py")
+
+    assert [(1, "trigger-duration"), (11, "unchecked")] == [(finding.line, finding.rule) for finding in findings]
