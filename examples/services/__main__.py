@@ -7,11 +7,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 from examples.services.java import java_home, system_java_home
 from examples.services.kafka import kafka_broker
-from examples.services.packages import broker_jars, broker_version, connector
+from examples.services.packages import broker_jars, broker_version, connector, downloaded_checksums
 from examples.services.postgres import postgres_server, without_password
 
 
@@ -27,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fetch_packages()
         if options.command == "java":
             return _print_java_home(system_only=options.system_only)
+        if options.command == "checksums":
+            print(downloaded_checksums(options.ivy_file), end="")
+            return 0
         return _run_servers()
     except RuntimeError as error:
         print(error, file=sys.stderr)
@@ -47,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     packages = "download the Kafka broker and Spark's Kafka connector into the cache, unless the cache contains them"
     commands.add_parser("packages", help=packages, description=packages)
+    checksums = "download the jars that an Ivy file pins, and print their SHA-256 checksums"
+    checksums_parser = commands.add_parser("checksums", help=checksums, description=checksums)
+    checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")
     java = "print the home folder of a Java that can run Spark and Kafka"
     java_parser = commands.add_parser("java", help=java, description=java)
     java_parser.add_argument(

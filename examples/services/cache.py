@@ -46,7 +46,9 @@ def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
     folder = cache_root() / name
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Other users must not be able to exchange the content, whatever the umask.
+    for parent in (cache_root(), folder.parent):
+        parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     with _locked(folder.parent / f"{folder.name}.lock"):
         if not folder.is_dir():
             unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))

@@ -1,13 +1,14 @@
 """
 Download the jars of the Kafka broker and of Spark's Kafka connector, with the copy of Ivy that PySpark contains.
 
-The files in `ivy/` pin exact versions. If the connector for the installed version of Spark is not available, the
-examples use an older, tested set of jars.
+The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. If the
+connector for the installed version of Spark is not available, the examples use an older, tested set of jars.
 """
 
 import os
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from examples.services.cache import cache_root, cached_folder
+from examples.services.files.checksums import checksum_lines, read_checksums, refuse_foreign_writers, verify_jars
 from examples.services.files.run_folder import run_folder
 from examples.services.java import java_home
 
@@ -25,6 +27,7 @@ BROKER_MODULE = "kafka_2.13"
 RESOLVE_TIMEOUT_SECONDS = 600
 CONNECT_TIMEOUT_MILLISECONDS = 15_000
 TAIL_LINES = 12
+RETRY_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,13 @@ def _fetch(ivy_file: Path, folder: Path) -> None:
         raise RuntimeError(_failure(ivy_file, ivy.stdout + ivy.stderr))
 
 
+def downloaded_checksums(ivy_file: Path) -> str:
+    """Download the jars that an Ivy file pins, and return their checksums, one per line; the cache is not used."""
+    with tempfile.TemporaryDirectory(prefix="jars-", dir=run_folder()) as folder:
+        _fetch(ivy_file, Path(folder))
+        return checksum_lines(Path(folder))
+
+
 def _failure(ivy_file: Path, output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip(" :\t")]
     return (
@@ -91,23 +101,33 @@ def _folder_name(*ivy_files: Path) -> str:
     return f"jars/{ivy_files[-1].stem}-{digest[:16]}"
 
 
-def _jars(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(folder.glob("*.jar")))
-
-
 def is_fetched(ivy_file: Path) -> bool:
     """Return whether the cache contains the jars that an Ivy file pins."""
     return (cache_root() / _folder_name(ivy_file)).is_dir()
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the jars that an Ivy file pins; raise RuntimeError if they are neither cached nor downloadable."""
-    return _jars(cached_folder(_folder_name(ivy_file), lambda folder: _fetch(ivy_file, folder)))
+    """Return the verified jars that an Ivy file pins; download them if they are not in the cache."""
+    return _verified(ivy_file, _folder_name(ivy_file))
 
 
-def broker_jars() -> tuple[Path, ...]:
+def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
+    """Return the jars of a folder of the cache; raise RuntimeError if they are not the pinned ones."""
+    expected = read_checksums(ivy_file.with_suffix(".sha256"))
+
+    def fill(folder: Path) -> None:
+        _fetch(ivy_file, folder)
+        verify_jars(folder, expected)
+
+    folder = cached_folder(folder_name, fill)
+    refuse_foreign_writers((cache_root(), folder.parent, folder))
+    verify_jars(folder, expected)
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
     """Return the jars of the Kafka broker; raise RuntimeError if they are neither cached nor downloadable."""
-    return jars(IVY_DIR / "broker.xml")
+    return jars(ivy_dir / "broker.xml")
 
 
 def broker_version() -> str:
@@ -115,20 +135,27 @@ def broker_version() -> str:
     return _version(IVY_DIR / "broker.xml", BROKER_MODULE)
 
 
-def connector() -> Connector:
+def connector(ivy_dir: Path = IVY_DIR) -> Connector:
     """
     Return the connector for the installed version of Spark, or the tested fallback if it cannot be downloaded.
 
-    The choice is permanent: after the fallback is in the cache, the preferred connector is not tried again. Raises
-    RuntimeError if neither connector is cached or downloadable.
+    While the fallback is in use, the download of the preferred connector is tried again after a day. Raises
+    RuntimeError if neither connector is cached or downloadable, or if the jars are not the pinned ones.
     """
-    preferred, fallback = IVY_DIR / "connector.xml", IVY_DIR / "connector_fallback.xml"
+    preferred, fallback = ivy_dir / "connector.xml", ivy_dir / "connector_fallback.xml"
     fallback_name = _folder_name(preferred, fallback)
-    if not (cache_root() / fallback_name).is_dir():
+    folder = cache_root() / fallback_name
+    if is_fetched(preferred) or not _is_recent(folder):
         try:
-            folder = cached_folder(_folder_name(preferred), lambda folder: _fetch(preferred, folder))
-            return Connector(_version(preferred, CONNECTOR_MODULE), _jars(folder))
+            return Connector(_version(preferred, CONNECTOR_MODULE), jars(preferred))
         except RuntimeError:
-            # Without a network, this call raises too, so a network failure never makes the fallback permanent.
-            cached_folder(fallback_name, lambda folder: _fetch(fallback, folder))
-    return Connector(_version(fallback, CONNECTOR_MODULE), _jars(cache_root() / fallback_name))
+            # A damaged cache must be an error. Only a failed download selects the fallback.
+            if is_fetched(preferred):
+                raise
+        _verified(fallback, fallback_name)
+        os.utime(folder)
+    return Connector(_version(fallback, CONNECTOR_MODULE), _verified(fallback, fallback_name))
+
+
+def _is_recent(folder: Path) -> bool:
+    return folder.is_dir() and time.time() - folder.stat().st_mtime < RETRY_SECONDS

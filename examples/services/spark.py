@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -53,6 +54,10 @@ CONFS = {
 }
 """Settings of every session, each with its reason."""
 
+FALLBACK_NOTICE = (
+    "Spark {spark} uses the tested Kafka connector {connector}, because connector {spark} could not be downloaded and "
+    "verified; the download is tried again after a day"
+)
 DEFAULT_SLOTS = 8
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 JVM_END_SECONDS = 10.0
@@ -74,11 +79,13 @@ def build_session(
     os.environ["JAVA_HOME"] = str(java_home())
     # Without these two variables, Spark workers run the first Python on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    url = master or f"local[{slots}]"
+    url, kafka = master or f"local[{slots}]", connector()
+    if kafka.version != pyspark.__version__:
+        print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
     builder = SparkSession.builder.master(url).appName(app_name)
     session_confs = {
         **CONFS,
-        "spark.jars": ",".join(str(jar) for jar in connector().jars),
+        "spark.jars": ",".join(str(jar) for jar in kafka.jars),
         # With the default of 200, each shuffle needs 200 task slots.
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         **({} if master else _local_files()),

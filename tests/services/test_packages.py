@@ -1,14 +1,19 @@
-"""Jars are fetched once, in the pinned versions, and a failure names the remedies."""
+"""Jars are fetched once, in the pinned versions and with the pinned content, and a failure names the remedies."""
 
+import hashlib
+import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyspark
 import pytest
 
-from examples.services.packages import IVY_DIR, Connector, broker_jars, connector
+from examples.benchmarks.other_engines.maven import IVY_FILES
+from examples.services.files.checksums import read_checksums
+from examples.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, pinned
 from tests.helpers import ivy_settings
 
 FALLBACK_JARS = [
@@ -19,6 +24,12 @@ FALLBACK_JARS = [
 ]
 BROKER_JARS = ["kafka_2.13-4.4.0.jar", "slf4j-simple-1.7.36.jar"]
 PREFERRED_JAR = "spark-sql-kafka-0-10_2.13-4.3.0.jar"
+FETCH_BROKER = """
+import sys
+from pathlib import Path
+from examples.services.packages import broker_jars, connector
+print(broker_jars(Path(sys.argv[1])), connector(Path(sys.argv[1])))
+"""
 
 
 @pytest.fixture
@@ -28,6 +39,19 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("RTM_IVY_SETTINGS", str(ivy_settings(folder)))
+    return folder
+
+
+@pytest.fixture
+def ivy_dir(tmp_path: Path) -> Path:
+    """Return a copy of the Ivy files with the checksums of the small jars that `_publish` writes."""
+    folder = tmp_path / "ivy"
+    folder.mkdir()
+    sets = {"broker": BROKER_JARS, "connector": [PREFERRED_JAR], "connector_fallback": FALLBACK_JARS}
+    for stem, names in sets.items():
+        shutil.copy(IVY_DIR / f"{stem}.xml", folder)
+        lines = (f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in names)
+        folder.joinpath(f"{stem}.sha256").write_text("".join(lines))
     return folder
 
 
@@ -70,67 +94,170 @@ def test_command_without_network_ends_with_one_message(repository: Path) -> None
     assert "Traceback" not in result.stderr
 
 
-def test_failed_fetch_is_repeated_by_the_next_call(repository: Path) -> None:
+def test_failed_fetch_is_repeated_by_the_next_call(repository: Path, ivy_dir: Path) -> None:
     """After a failed fetch, the next call uses the network again."""
     with pytest.raises(RuntimeError, match="cannot download"):
-        broker_jars()
+        broker_jars(ivy_dir)
 
     _publish(repository, *BROKER_JARS)
 
-    assert BROKER_JARS == _names_of(broker_jars())
+    assert BROKER_JARS == _names_of(broker_jars(ivy_dir))
 
 
-def test_second_fetch_needs_no_network(repository: Path) -> None:
+def test_second_fetch_needs_no_network(repository: Path, ivy_dir: Path) -> None:
     """Cached jars and the choice of the connector are used without a network."""
     _publish(repository, *BROKER_JARS, *FALLBACK_JARS)
-    first = broker_jars(), connector()
+    first = broker_jars(ivy_dir), connector(ivy_dir)
 
     _withdraw_all(repository)
 
-    assert first == (broker_jars(), connector())
+    assert first == (broker_jars(ivy_dir), connector(ivy_dir))
 
 
-def test_connector_of_sparks_own_version_is_preferred(repository: Path) -> None:
+def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir: Path) -> None:
     """If the repository contains the connector of Spark's own version, that one is used."""
     _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
 
-    preferred = connector()
+    preferred = connector(ivy_dir)
 
     assert Connector(pyspark.__version__, preferred.jars) == preferred
     assert [PREFERRED_JAR] == _names_of(preferred.jars)
 
 
-def test_missing_connector_is_replaced_by_the_fallback(repository: Path) -> None:
+def test_missing_connector_is_replaced_by_the_fallback(repository: Path, ivy_dir: Path) -> None:
     """If the repository lacks the preferred connector, the tested fallback is used and reports its version."""
     _publish(repository, *FALLBACK_JARS)
 
-    fallback = connector()
+    fallback = connector(ivy_dir)
 
     assert fallback.version == "4.2.0"
     assert FALLBACK_JARS == _names_of(fallback.jars)
 
 
-def test_incomplete_fallback_is_an_error(repository: Path) -> None:
+@pytest.mark.parametrize(
+    ("age_seconds", "version"),
+    [
+        pytest.param(RETRY_SECONDS - 60, "4.2.0", id="just less than a day"),
+        pytest.param(RETRY_SECONDS + 60, "4.3.0", id="just more than a day"),
+    ],
+)
+def test_preferred_connector_is_tried_again_after_a_day(
+    repository: Path, ivy_dir: Path, age_seconds: float, version: str
+) -> None:
+    """The fallback is used for a day; then the preferred connector replaces it if it has become available."""
+    _publish(repository, *FALLBACK_JARS)
+    folder = connector(ivy_dir).jars[0].parent
+    _publish(repository, PREFERRED_JAR)
+
+    tried_at = time.time() - age_seconds
+    os.utime(folder, (tried_at, tried_at))
+
+    assert version == connector(ivy_dir).version
+
+
+def test_fallback_without_network_is_kept_for_another_day(repository: Path, ivy_dir: Path) -> None:
+    """If the second attempt fails as well, the fallback is used, and the next start does not wait for the network."""
+    _publish(repository, *FALLBACK_JARS)
+    folder = connector(ivy_dir).jars[0].parent
+    os.utime(folder, (0, 0))
+    _withdraw_all(repository)
+
+    assert "4.2.0" == connector(ivy_dir).version
+    assert time.time() - folder.stat().st_mtime < 60
+
+
+def test_incomplete_fallback_is_an_error(repository: Path, ivy_dir: Path) -> None:
     """A missing jar is an error when the set is fetched, not later while a query runs."""
     _publish(repository, *FALLBACK_JARS[1:])
 
     with pytest.raises(RuntimeError, match=r"commons-pool2;2\.13\.1: not found"):
-        connector()
+        connector(ivy_dir)
 
 
-def test_two_processes_at_once_fetch_the_same_sets(repository: Path) -> None:
+def test_two_processes_at_once_fetch_the_same_sets(repository: Path, ivy_dir: Path) -> None:
     """Two checkouts that fetch packages at the same time do not disturb each other."""
     _publish(repository, *BROKER_JARS, *FALLBACK_JARS)
-    command = [sys.executable, "-m", "examples.services", "packages"]
+    command = [sys.executable, "-c", FETCH_BROKER, str(ivy_dir)]
 
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate(timeout=100)[0] for process in both]
 
     assert [0, 0] == [process.returncode for process in both]
     assert outputs[0] == outputs[1]
-    assert BROKER_JARS == _names_of(broker_jars())
+    assert BROKER_JARS == _names_of(broker_jars(ivy_dir))
     left_behind = [path for path in (repository.parent / "cache" / "jars").iterdir() if path.name.startswith(".")]
     assert [] == left_behind
+
+
+def test_jar_with_other_content_is_not_fetched(repository: Path, ivy_dir: Path) -> None:
+    """A mirror cannot replace a jar, even if it also publishes the checksum of its own jar; nothing is cached."""
+    _publish(repository, *BROKER_JARS)
+    forged = repository / BROKER_JARS[0]
+    forged.write_bytes(b"forged")
+    forged.with_name(f"{forged.name}.sha1").write_text(hashlib.sha1(b"forged", usedforsecurity=False).hexdigest())
+
+    with pytest.raises(RuntimeError, match=rf"not the tested ones.*different are {BROKER_JARS[0]}; delete the folder"):
+        broker_jars(ivy_dir)
+
+    assert [] == list(repository.parent.glob("cache/jars/*/*.jar"))
+
+
+@pytest.mark.parametrize("change", ["changed", "deleted", "added"])
+def test_cached_jar_is_verified_at_every_use(repository: Path, ivy_dir: Path, change: str) -> None:
+    """A jar that was changed, deleted or added in the cache is an error that names the jar."""
+    _publish(repository, *BROKER_JARS)
+    cached = broker_jars(ivy_dir)[0]
+    changed = cached.with_name("added.jar") if change == "added" else cached
+    changed.unlink(missing_ok=True)
+    if change != "deleted":
+        changed.write_bytes(b"other")
+
+    with pytest.raises(RuntimeError, match=f"missing, unknown or different are {changed.name};"):
+        broker_jars(ivy_dir)
+
+
+@pytest.mark.parametrize("part", ["", "jars", "jars/*/"], ids=["cache", "sets", "set"])
+def test_cache_that_others_may_write_is_refused(repository: Path, ivy_dir: Path, part: str) -> None:
+    """Another user could replace a jar after its verification, so such a cache is refused."""
+    _publish(repository, *BROKER_JARS)
+    broker_jars(ivy_dir)
+    cache = repository.parent / "cache"
+    (folder,) = [path for path in cache.glob(part) if path.is_dir()] if part else [cache]
+    folder.chmod(0o775)
+
+    with pytest.raises(RuntimeError, match=r"other users can write to .*, so its jars are not used; run `chmod go-w`"):
+        broker_jars(ivy_dir)
+
+
+def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Path) -> None:
+    """A new version is used only after its checksums have been committed."""
+    _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
+    ivy_dir.joinpath("connector.sha256").unlink()
+
+    assert "4.2.0" == connector(ivy_dir).version
+    assert [] == list(repository.parent.glob(f"cache/jars/*/{PREFERRED_JAR}"))
+
+
+def test_printed_checksums_are_the_format_of_the_file(repository: Path, ivy_dir: Path) -> None:
+    """The command for maintainers prints the content of the file with the checksums."""
+    _publish(repository, *BROKER_JARS)
+    command = [sys.executable, "-m", "examples.services", "checksums", str(ivy_dir / "broker.xml")]
+
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert ivy_dir.joinpath("broker.sha256").read_text() == result.stdout
+
+
+@pytest.mark.parametrize(
+    "ivy_file",
+    [IVY_DIR / "broker.xml", IVY_DIR / "connector_fallback.xml", *IVY_FILES.glob("*.xml")],
+    ids=lambda path: path.stem,
+)
+def test_pinned_jars_have_committed_checksums(ivy_file: Path) -> None:
+    """Every pinned package has a committed checksum."""
+    names = {"-".join(package.split(":")[1:]) + ".jar" for package in pinned(ivy_file).values()}
+
+    assert set() == names - set(read_checksums(ivy_file.with_suffix(".sha256")))
 
 
 def test_preferred_connector_is_pinned_to_the_installed_spark() -> None:

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from examples.services.child import start_child, wait_until_ready
 from examples.services.files.run_folder import run_folder
+from examples.services.packages import connector
 from scripts.pack import files
 
 RPC_REQUEST, RPC_FAILURE = 3, 5
@@ -73,7 +75,7 @@ def temporary(tmp_path: Path) -> Path:
 
 @pytest.mark.timeout(200)
 def test_stopped_session_deletes_its_own_files(tmp_path: Path, temporary: Path) -> None:
-    """A benchmark stops a session with a signal; Spark still deletes its files before it is killed."""
+    """A session names a fallback connector, and deletes its files although a benchmark stops it with a signal."""
     ready = tmp_path / "ready"
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(files.ROOT)}
     command = [sys.executable, "-c", SHUFFLE_FOREVER, str(ready)]
@@ -83,6 +85,9 @@ def test_stopped_session_deletes_its_own_files(tmp_path: Path, temporary: Path) 
     session.stop()
 
     assert [] == sorted(path.name for path in _files_of_spark(temporary))
+    # A session that uses the fallback says so at every start.
+    is_fallback = connector().version != pyspark.__version__
+    assert is_fallback == (f"uses the tested Kafka connector {connector().version}" in session.log_path.read_text())
 
 
 def _files_of_spark(temporary: Path) -> Iterator[Path]:
