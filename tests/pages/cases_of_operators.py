@@ -52,6 +52,11 @@ def _aggregates(probe: OperatorProbe, *expressions: str) -> DataFrame:
 STATELESS = (
     together(
         runs("`select`, `where`, `withColumn`", lambda b: b.rows().where("n > 4").withColumn("m", F.col("n")), "z 9 9"),
+        runs(
+            "`selectExpr`, `drop`, temporary view",
+            lambda b: b.sql("select *, 1 m from rows where n > 4").drop("m"),
+            "z 9",
+        ),
         runs("`explode`, `lateral view`", lambda b: b.sql(f"select k, m from {EXPLODED} where m > 3"), "a 4", "z 9"),
         runs("`unpivot`", lambda b: b.rows().where("n > 4").unpivot("k", ["n"], "what", "m"), "z n 9"),
     ),
