@@ -64,12 +64,12 @@ class BatchConnection:
             except psycopg.Error as error:
                 timeouts += error.sqlstate == STATEMENT_TIMEOUT_SQLSTATE
                 refused_logins += is_refused_login(error)
-                is_connected = self._connection is not None and not self._connection.closed
-                if not is_transient(error, is_connected=is_connected, timeouts=timeouts, refused_logins=refused_logins):
+                if not is_transient(error, timeouts=timeouts, refused_logins=refused_logins):
                     raise
                 if time.monotonic() > deadline or self._is_abandoned.is_set():
                     raise
-                if not is_connected or error.sqlstate == READ_ONLY_SQLSTATE:
+                is_closed = self._connection is None or self._connection.closed
+                if is_closed or error.sqlstate in (None, READ_ONLY_SQLSTATE):
                     self._disconnect()
             except BaseException:
                 # After an interrupt, the statement may still be running on the server and block the connection.

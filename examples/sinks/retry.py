@@ -27,17 +27,16 @@ def is_refused_login(error: psycopg.Error) -> bool:
     return error.sqlstate is None and LOGIN_REFUSED in str(error)
 
 
-def is_transient(error: psycopg.Error, *, is_connected: bool, timeouts: int, refused_logins: int) -> bool:
+def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) -> bool:
     """
     Return whether a retry of the same batch may succeed, after this many statement timeouts and refused logins.
 
-    An error without SQLSTATE is either a lost or refused connection, or an error that the client raises itself, such as
-    too many parameters. Only the state of the connection distinguishes these two kinds.
+    An OperationalError without SQLSTATE means that the connection was lost or refused. The client library can raise
+    such an error before it marks the connection as closed, so the state of the connection is not checked.
     """
     code = error.sqlstate
     if code is None:
-        is_lost = isinstance(error, psycopg.OperationalError) and not is_connected
-        return is_lost and refused_logins < MAX_REFUSED_LOGINS
+        return isinstance(error, psycopg.OperationalError) and refused_logins < MAX_REFUSED_LOGINS
     return code.startswith(TRANSIENT_SQLSTATES) or (code == STATEMENT_TIMEOUT_SQLSTATE and timeouts < MAX_TIMEOUTS)
 
 
