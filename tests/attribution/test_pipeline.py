@@ -34,6 +34,8 @@ from tests.helpers import end_offset, eventually, produce
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 
 CHECKOUT = Path(__file__).parents[2]
+# Windows of minutes take a second or two, so a run that needs no long windows is drained sooner.
+SHORT_WINDOWS = 200
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def test_pipeline_reconciles_after_kill_of_pipeline_and_broker(separate_broker: 
 
 def test_pipeline_reconciles_on_a_cluster_of_two_workers(kafka: str) -> None:
     """The streaming shuffle crosses processes on a cluster, and every result equals the replay."""
-    options = ("--duration", "3", "--warm-up-seconds", "3", "--rate", "100", "--cluster")
+    options = ["--duration=3", "--warm-up-seconds=3", "--rate=100", f"--time-scale={SHORT_WINDOWS}", "--cluster"]
 
     with demo_process(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as cluster:
         status, output = cluster.process.wait(400), cluster.printed("output")
@@ -152,7 +154,7 @@ def test_invented_result_fails_an_otherwise_correct_run(
     invented = {"result_id": "invented", "version": 2, "kind": "slot", "code": "filled", "src": "nowhere"}
     invented |= {"transaction_id": "invented", "campaign_id": "c", "request_ts": 1_000_000 * int(time.time() // 1_000)}
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(invented).encode())])
-    short = replace(settings, trigger="micro-batch", duration=3, warm_up_seconds=1, rate=100)
+    short = replace(settings, trigger="micro-batch", duration=3, warm_up_seconds=1, rate=100, time_scale=SHORT_WINDOWS)
 
     report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event())
 
