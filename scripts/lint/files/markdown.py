@@ -99,7 +99,9 @@ def _span_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProble
             if TRIGGER_SPAN.search(span):
                 if span not in checked:
                     code = _as_chain(span)
-                    found = python_problems(code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms)
+                    found = python_problems(
+                        code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms, rules=TRIGGER_RULES
+                    )
                     checked[span] = found or []
                 problems += [
                     (rule, problem.at(problem.line + sentence.line_at(start) - 1))
