@@ -16,10 +16,10 @@ from tests.pages.samples import create_page_topics
 
 @pytest.fixture(scope="session")
 def environment(spark: SparkSession, kafka: str, workplace: Path) -> Iterator[PageEnvironment]:
-    """Yield a session, a broker with the pages' topics, and a folder; environment variables hold the addresses."""
+    """Yield a session, a broker with the pages' topics, and a folder; environment variables hold the addresses and paths."""
     create_page_topics(kafka)
     with postgres_server() as dsn:
-        addresses = {"KAFKA_BOOTSTRAP_SERVERS": kafka, "POSTGRES_DSN": dsn}
+        addresses = {"KAFKA_BOOTSTRAP_SERVERS": kafka, "POSTGRES_DSN": dsn, "CHECKPOINTS": "checkpoints"}
         before = {name: os.environ.get(name) for name in addresses}
         os.environ.update(addresses)
         yield PageEnvironment(spark, kafka, workplace)

@@ -1,6 +1,7 @@
 """The production page: its job, its command, and its statements about restarts and progress events."""
 
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -25,6 +26,8 @@ from tests.helpers import end_offset, new_topic, produce, texts_of
 
 PAGE = files.ROOT / "references" / "production.md"
 CORES_PER_WORKER = 8
+PINNED = (files.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+REQUIREMENTS = {"confluent-kafka", "psutil", "psycopg", "rich", "protobuf", "pyspark"}
 
 
 def first_fence(language: str) -> str:
@@ -64,6 +67,42 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
     assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_PER_WORKER
     assert "UNPAUSED" == job["continuous"]["pause_status"]
+
+
+def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
+    """The bundle has a production target with an owner, defines its variables, and its workers have a disk."""
+    text = first_fence("yaml")
+    bundle = yaml.safe_load(text)
+    target = bundle["targets"]["prod"]
+    job = bundle["resources"]["jobs"]["real_time_attribution"]
+    cluster = job["job_clusters"][0]["new_cluster"]
+
+    assert set(re.findall(r"\$\{var\.(\w+)\}", text)) == set(bundle["variables"])
+    assert ("production", "${var.service_principal}") == (target["mode"], target["run_as"]["service_principal_name"])
+    # AWS instances have a local disk only if the name of their family ends with d; others need an EBS volume.
+    assert cluster["node_type_id"].split(".")[0].endswith("d") or cluster["aws_attributes"]["ebs_volume_count"]
+    assert {"on_failure", "on_streaming_backlog_exceeded"} == set(job["email_notifications"])
+    assert ["STREAMING_BACKLOG_SECONDS"] == [rule["metric"] for rule in job["health"]["rules"]]
+    assert set(re.findall(r"environ\[\"(\w+)\"\]", first_fence("python"))) == set(cluster["spark_env_vars"])
+
+
+def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
+    """The job imports no other packages than PySpark and those of the bundle, whose versions are the tested ones."""
+    job = next(iter(yaml.safe_load(first_fence("yaml"))["resources"]["jobs"].values()))
+    installed = [library["pypi"]["package"] for library in job["tasks"][0]["libraries"]]
+    imports = [line for line in first_fence("python").splitlines() if line.startswith("from ")]
+    listing = "import sys, importlib.metadata as m; found = m.packages_distributions()"
+    listing += "; print(*{name for module in set(sys.modules) & set(found) for name in found[module]})"
+
+    found = subprocess.run(
+        [sys.executable, "-c", "\n".join([*imports, listing])],
+        cwd=files.ROOT, text=True, capture_output=True, check=True, timeout=100,
+    )  # fmt: skip
+
+    names = {package.partition("==")[0] for package in installed}
+    assert names == names & set(found.stdout.split())
+    assert set() == set(found.stdout.split()) & REQUIREMENTS - names - {"pyspark"}
+    assert [] == [package for package in installed if package not in PINNED]
 
 
 @pytest.mark.spark
