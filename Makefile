@@ -31,20 +31,12 @@ DEMO_OPTIONS = $(SHARED_OPTIONS) $(if $(TRIGGER),--trigger $(TRIGGER)) $(if $(ca
 	$(if $(MASTER),--master $(MASTER)) $(if $(call is_set,$(CLUSTER)),--cluster)
 BENCH_OPTIONS = $(SHARED_OPTIONS) $(if $(call is_set,$(QUICK)),--quick) $(if $(FILTER),--filter "$(FILTER)") $(BENCH)
 
-# Prints the requirements of the project and of the named groups. `pip install .` would build a wheel as well.
-define REQUIREMENTS
-import pathlib, sys, tomllib
-project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())["project"]
-groups = [project["optional-dependencies"][name] for name in sys.argv[1:]]
-print(*project["dependencies"], *sum(groups, []), sep="\n")
-endef
-export REQUIREMENTS
-
 define NO_PACKAGES
 
-pip could not install the packages of constraints.txt, so no command of this repository can run; its message is above.
+pip could not install the packages of requirements/, so no command of this repository can run; its message is above.
 Give pip access to a package index (PIP_INDEX_URL selects a mirror), or download the wheels on another machine with
-`pip download -r constraints.txt -d DIR` and set PIP_NO_INDEX=1 PIP_FIND_LINKS=DIR.
+`cat requirements/*.txt > all.txt && pip download --no-deps -r all.txt -d DIR` and set PIP_NO_INDEX=1 PIP_FIND_LINKS=DIR.
+The files must be those of the public index, because pip compares their hashes.
 endef
 export NO_PACKAGES
 
@@ -54,10 +46,12 @@ Install one (on Debian also the package python3-venv), or select one: make setup
 endef
 export NO_PYTHON
 
-# Installs the requirements of the project and of the named group. Installed packages need no network.
-install = $(PY) -c "$$REQUIREMENTS" $(1) > $(VENV)/requirements.txt && { \
-	$(PY) -m pip install --quiet --disable-pip-version-check --retries 2 -c constraints.txt -r $(VENV)/requirements.txt \
-	|| { echo "$$NO_PACKAGES" >&2; exit 1; }; }
+# Installs the named files of requirements/, which contain the hash of every package. Installed packages need no network.
+# Only Spark is published without a wheel; its build uses the packages of build.txt, which the second call does not fetch.
+PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check --retries 2 --require-hashes --only-binary :all:
+install = { $(PIP_INSTALL) -r requirements/build.txt && \
+	$(PIP_INSTALL) --no-binary pyspark --no-build-isolation $(1:%=-r requirements/%.txt); } \
+	|| { echo "$$NO_PACKAGES" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -77,26 +71,26 @@ $(VENV)/bin/python:
 		fi; \
 	done; echo "$$NO_PYTHON" >&2; exit 1
 
-$(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/installed: $(wildcard requirements/*.txt) | $(VENV)/bin/python
 	@echo "Installing the Python packages of the examples into $(VENV)"
-	@$(call install,)
+	@$(call install,base)
 	@$(PY) -m examples.services java --system-only > /dev/null || { \
 		echo "No Java 17 or newer was found: installing a runtime into $(VENV)"; $(call install,java); }
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
 	@echo "Installing the Python packages of the tests into $(VENV)"
-	@$(call install,dev)
+	@$(call install,base java bench docs dev)
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed
 	@echo "Installing the Python packages of the charts into $(VENV)"
-	@$(call install,bench)
+	@$(call install,base bench)
 	@touch $@
 
 $(VENV)/installed-docs: $(VENV)/installed
 	@echo "Installing the Python packages of the site into $(VENV)"
-	@$(call install,docs)
+	@$(call install,base docs)
 	@touch $@
 
 packages: $(VENV)/installed

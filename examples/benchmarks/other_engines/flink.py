@@ -19,6 +19,7 @@ from examples.services.child import free_ports
 
 NAME, CONNECTOR = "Flink", "flink_connector"
 REQUIREMENTS = ("apache-flink==2.3.0",)
+LOCK = Path(__file__).parent / "requirements" / "flink.txt"
 JOB = Path(__file__).with_name("flink_job.py")
 PROBE_SECONDS = 2.0
 SETTINGS = {
@@ -32,10 +33,10 @@ SETTINGS = {
 
 def prepare(report: Report) -> None:
     """Install Flink with its Python API, and download its Kafka connector."""
-    if not is_installed(REQUIREMENTS):
+    if not is_installed(REQUIREMENTS, LOCK):
         size = "a one-time download of about 450 MB, 850 MB on disk"
         report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, {size}")
-    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"))
+    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"), LOCK)
     jars(CONNECTOR)
 
 
@@ -53,7 +54,7 @@ def flink(run: Run) -> Iterator[Engine]:
     }
     names = ("bootstrap_servers", "source", "target", "rejected", "workload")
     argument = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | run_settings}
-    command = [str(python_with(REQUIREMENTS)), "-I", str(JOB), json.dumps(argument)]
+    command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
     with running_engine(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
         yield engine
 

@@ -19,6 +19,7 @@ from examples.benchmarks.other_engines.venv import Report, is_installed, python_
 
 NAME = "Quix Streams"
 REQUIREMENTS = ("quixstreams==3.28.1",)
+LOCK = Path(__file__).parent / "requirements" / "quix.txt"
 JOB = Path(__file__).with_name("quix_job.py")
 PROBE_SECONDS = 5.0
 SETTINGS = {"auto_offset_reset": "earliest", "commit_interval": 30, "producer_extra_config": {"linger.ms": 0}}
@@ -26,9 +27,9 @@ SETTINGS = {"auto_offset_reset": "earliest", "commit_interval": 30, "producer_ex
 
 def prepare(report: Report) -> None:
     """Install Quix Streams."""
-    if not is_installed(REQUIREMENTS):
+    if not is_installed(REQUIREMENTS, LOCK):
         report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, about 130 MB on disk, once")
-    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"))
+    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"), LOCK)
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def quix(run: Run) -> Iterator[Engine]:
     }
     names = ("source", "target", "rejected", "workload")
     argument = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | run_settings}
-    command = [str(python_with(REQUIREMENTS)), "-I", str(JOB), json.dumps(argument)]
+    command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
     with running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
         yield engine

@@ -26,24 +26,25 @@ def to_stderr(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def python_with(requirements: Sequence[str], report: Report = to_stderr) -> Path:
+def python_with(requirements: Sequence[str], report: Report = to_stderr, lock: Path | None = None) -> Path:
     """
     Return the Python interpreter of an environment that contains the requirements.
 
+    `lock` is a file with the exact versions and hashes of the requirements and of all packages that they need.
     The environment has the same Python version as this process. If the installation fails, nothing remains in the
     cache, and the function raises RuntimeError with a one-line reason.
     """
 
     def fill(folder: Path) -> None:
         venv.create(folder, symlinks=True)
-        _install(folder / "bin" / "python", requirements, report)
+        _install(folder / "bin" / "python", requirements, report, lock)
 
-    return cached_folder(_folder_name(requirements), fill) / "bin" / "python"
+    return cached_folder(_folder_name(requirements, lock), fill) / "bin" / "python"
 
 
-def is_installed(requirements: Sequence[str]) -> bool:
+def is_installed(requirements: Sequence[str], lock: Path | None = None) -> bool:
     """Return whether the cache contains the environment."""
-    return (cache_root() / _folder_name(requirements)).is_dir()
+    return (cache_root() / _folder_name(requirements, lock)).is_dir()
 
 
 def _short(line: str) -> str:
@@ -53,16 +54,18 @@ def _short(line: str) -> str:
     return without_addresses(line.partition(" (from ")[0])
 
 
-def _folder_name(requirements: Sequence[str]) -> str:
+def _folder_name(requirements: Sequence[str], lock: Path | None) -> str:
     # The interpreter of an environment is a link to the Python that created it, so the name depends on that Python.
-    digest = sha256("\n".join((*requirements, sys.version, sys.base_prefix)).encode()).hexdigest()
+    parts = (*requirements, lock.read_text() if lock else "", sys.version, sys.base_prefix)
+    digest = sha256("\n".join(parts).encode()).hexdigest()
     return f"environments/{requirements[0].partition('==')[0]}-{digest[:16]}"
 
 
-def _install(python: Path, requirements: Sequence[str], report: Report) -> None:
+def _install(python: Path, requirements: Sequence[str], report: Report, lock: Path | None) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input", "--progress-bar=off"]
     # Compiled files would contain the name of the temporary folder, which is renamed when the environment is complete.
-    command += ["--disable-pip-version-check", "--no-compile", *requirements]
+    command += ["--disable-pip-version-check", "--no-compile"]
+    command += ["--require-hashes", "-r", str(lock)] if lock else requirements
     errors = list[str]()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         for line in pip.stdout or ():

@@ -5,6 +5,7 @@ import subprocess
 import zipfile
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,26 @@ def test_environment_is_created_once_and_separate_from_sparks(index: Path, empty
     assert [0, 1] == [subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode for command in imports]
 
 
+def test_package_with_another_hash_is_not_installed(index: Path, empty_cache: Path, tmp_path: Path) -> None:
+    """If the index has another file than the one whose hash is committed, nothing is installed."""
+    lock = tmp_path / "lock.txt"
+    lock.write_text(f"tiny-engine==1.0 --hash=sha256:{'0' * 64}\n")
+
+    with pytest.raises(RuntimeError, match="THESE PACKAGES DO NOT MATCH THE HASHES"):
+        python_with(("tiny-engine==1.0",), lock=lock)
+
+    assert [] == _environments(empty_cache)
+
+
+def test_package_with_the_committed_hash_is_installed(index: Path, empty_cache: Path, tmp_path: Path) -> None:
+    """A package whose file has the committed hash is installed into its own environment."""
+    wheel = next(index.glob("*.whl"))
+    lock = tmp_path / "lock.txt"
+    lock.write_text(f"tiny-engine==1.0 --hash=sha256:{sha256(wheel.read_bytes()).hexdigest()}\n")
+
+    assert python_with(("tiny-engine==1.0",), lock=lock).is_file()
+
+
 def test_missing_version_is_the_reason_and_leaves_nothing(index: Path, empty_cache: Path) -> None:
     """The error names the version that does not exist, and the cache contains no partial environment."""
     with pytest.raises(RuntimeError) as failure:
@@ -102,8 +123,8 @@ def test_all_engines_that_cannot_be_installed_are_reported(index: Path, empty_ca
 
     assert missing.pop("Kafka Streams").endswith("org.apache.kafka#kafka-streams;4.3.1: not found")
     assert missing == {
-        "Flink": f"pip cannot install {flink}: No matching distribution found for {flink}",
-        "Quix Streams": f"pip cannot install {quix}: No matching distribution found for {quix}",
+        "Flink": f"pip cannot install {flink}: No matching distribution found for apache-beam==2.61.0",
+        "Quix Streams": f"pip cannot install {quix}: No matching distribution found for annotated-types==0.8.0",
     }
     names = [line.split(" is skipped: ")[0] for line in reported if "is skipped" in line]
     assert [engine.name for engine in OTHER_ENGINES] == names

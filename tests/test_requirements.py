@@ -1,0 +1,69 @@
+"""Every installed Python package is pinned with the hashes of its files."""
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from scripts.pack.files import ROOT
+from scripts.requirements import BUILD, GROUPS
+
+REQUIREMENTS = ROOT / "requirements"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _pins(text: str) -> dict[str, str]:
+    """Return the versions of the pinned packages by name."""
+    return {_canonical(name): version for name, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)}
+
+
+def _pins_of(group: str) -> dict[str, str]:
+    """Return what `make` installs for a group."""
+    return {name: pin for file in GROUPS[group] for name, pin in _pins(_text(file)).items()}
+
+
+def _text(file: str) -> str:
+    return (REQUIREMENTS / f"{file}.txt").read_text()
+
+
+def _required(group: str) -> list[str]:
+    named = {"build": list(BUILD), "base": PROJECT["dependencies"]}
+    return list(named.get(group) or PROJECT["optional-dependencies"][group])
+
+
+def test_files_with_hashes_pin_what_constraints_pin() -> None:
+    """Both lists contain the same packages and versions, so a changed constraint needs new hashes."""
+    assert _pins((ROOT / "constraints.txt").read_text()) == _pins("".join(map(_text, GROUPS)))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_required_packages_of_group_are_pinned(group: str) -> None:
+    """Each requirement of `pyproject.toml` is in the files of its group."""
+    names = {_canonical(re.split(r"[^\w.-]", requirement)[0]) for requirement in _required(group)}
+
+    assert set() == names - _pins_of(group).keys()
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_pinned_package_has_hashes(group: str) -> None:
+    """Each package is followed by at least one SHA-256 hash, and the file contains nothing else."""
+    entry = r"[\w.-]+==\S+(?: ; [^\n]+)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+
+    assert re.fullmatch(rf"#[^\n]*\n(?:{entry})*", _text(group))
+
+
+@pytest.mark.parametrize("target", ["installed", "installed-dev", "installed-bench", "installed-docs"])
+def test_make_installs_only_packages_with_hashes(target: str) -> None:
+    """Each call of pip verifies hashes and builds nothing but Spark."""
+    command = ["make", "--dry-run", "--always-make", f".venv/{target}"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    calls = re.findall(r"-m pip install .*", printed.replace("\\\n", ""))
+    assert calls
+    assert [] == [call for call in calls if "--require-hashes --only-binary :all:" not in call]
+    assert {"pyspark"} == set(re.findall(r"--no-binary (\S+)", printed))
