@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,6 +22,7 @@ from tests.helpers import end_offset, eventually, new_topic, produce, records_of
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 SOURCE = "array(struct('src' as key, cast(concat_ws(':', topic, partition, offset) as binary) as value)) as headers"
+NULL_STRUCT = "select to_json(if(id = 0, null, struct(id))), to_json(struct(if(id = 0, null, id) as id)) from range(1)"
 Record = tuple[str, dict[str, str]]
 
 
@@ -28,6 +30,11 @@ def read(spark: SparkSession, kafka: str, **options: str) -> DataFrame:
     """Return a stream that reads topics from their beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
     return source.option("startingOffsets", "earliest").options(**options).load()
+
+
+def default_read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+    """Return a stream that starts at the default offsets of the connector."""
+    return spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic).load()
 
 
 def start(
@@ -189,6 +196,60 @@ def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: 
     (committed,) = consumer.committed([TopicPartition(source, 0)], timeout=30)
     consumer.close()
     assert OFFSET_INVALID == committed.offset
+
+
+def test_new_checkpoint_starts_at_the_end_of_the_topic(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Without `startingOffsets` earlier records are skipped, and a checkpoint with offsets ignores the option."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    produce(kafka, source, numbered_records(0, 1))
+
+    for number, stream in enumerate((default_read(spark, kafka, source), read(spark, kafka, subscribe=source)), 1):
+        query = start(stream.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "2 seconds")
+        committed_after(query, 1)
+        produce(kafka, source, numbered_records(number, number + 1))
+        written(kafka, target, number)
+        committed_after(query, 1)
+        stop_completely(spark, query)
+
+    assert ["1", "2"] == [value for value, _ in written(kafka, target, 2)]
+
+
+def test_compacted_topic_refuses_records_without_a_key(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A null value deletes its key; a record without a key ends the query at the end of the batch."""
+    source, target = new_topic(kafka, 1), f"{new_topic(kafka, 1)}-compacted"
+    admin = AdminClient({"bootstrap.servers": kafka})
+    admin.create_topics([NewTopic(target, 1, config={"cleanup.policy": "compact"})])[target].result(30)
+    produce(kafka, source, numbered_records(1, 2))
+    rows = read(spark, kafka, subscribe=source).selectExpr("cast(value as string) as number")
+
+    query = start(
+        rows.selectExpr("if(number = '1', 'a', null) as key", "cast(null as string) as value", f"'{target}' as topic"),
+        kafka,
+        tmp_path,
+        "5 seconds",
+    )
+    written(kafka, target, 1)
+    produce(kafka, source, numbered_records(2, 3))
+
+    eventually(query.exception, 60, "the refusal")
+    assert "InvalidRecordException" in str(query.exception())
+    assert [(b"a", None)] == [(message.key(), message.value()) for message in records_of(kafka, target)]
+
+
+def test_null_struct_becomes_a_null_value(spark: SparkSession) -> None:
+    """`to_json` returns null for a null struct, which would delete a key of a compacted topic."""
+    assert [(None, "{}")] == [tuple(row) for row in spark.sql(NULL_STRUCT).collect()]
+
+
+def test_login_classes_of_oss_are_not_renamed(spark: SparkSession) -> None:
+    """The client of the connector has the login classes without the prefix that Databricks adds."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    for name in ("scram.ScramLoginModule", "plain.PlainLoginModule"):
+        path = f"org.apache.kafka.common.security.{name}"
+
+        assert path == loader.loadClass(path).getName()
+        with pytest.raises(Py4JJavaError, match="ClassNotFoundException"):
+            loader.loadClass(f"kafkashaded.{path}")
 
 
 DEFAULTS = {
