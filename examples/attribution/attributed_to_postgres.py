@@ -5,26 +5,34 @@ Each result reaches PostgreSQL milliseconds after a query writes the result to t
 passes rows to a Python sink seconds late, so a Kafka consumer rather than a Spark query calls the sink.
 """
 
-import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_type_hints
 
 import psycopg
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
+from examples.attribution.correlation.rule import Result
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from examples.kafka.consumer import CONSUMER, end_offsets, is_record
+from examples.kafka.consumer import CONSUMER, REQUEST_TIMEOUT_SECONDS, end_offsets, is_record
+from examples.kafka.continuity import NO_RESET, admin_client, first_offsets, is_temporary, topic_state
+from examples.kafka.records import json_object
 from examples.sinks import PostgresUpsertSink
 
-OFFSET_COLUMNS = {"topic": "text", "partition": "int", "next_offset": "bigint"}
+LOG = logging.getLogger(__name__)
+OFFSET_COLUMNS = {"topic": "text", "partition": "int", "next_offset": "bigint", "topic_id": "text"}
+ADD_TOPIC_ID = "alter table {table} add column if not exists topic_id text"
+FIELDS = {name: field_type | None for name, field_type in get_type_hints(Result).items()}
+FIELDS |= {"result_id": str, "version": int}
 SAVE_INTERVAL_SECONDS = 1.0
+CHECK_INTERVAL_SECONDS = 5.0
 POLL_SECONDS = 0.1
 
 
@@ -33,11 +41,16 @@ class ResultsConsumer:
     A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
     The consumer first stores the results and then its offsets in the same database, so the offsets never skip a missing
-    result. A new database, or a database restored from a backup, therefore receives all missing results.
+    result. A new database, or a database restored from a backup, therefore receives all missing results. New partitions
+    are read from their first record.
     """
 
-    def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings, partitions: int) -> None:
-        """Create the tables if they do not exist, and load the stored offsets."""
+    def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings) -> None:
+        """
+        Create the tables if they do not exist, and load the stored offsets.
+
+        Raises RuntimeError if the topic no longer contains the records at the stored offsets.
+        """
         create_tables(dsn, settings)
         connect: dict[str, Any] = dict(conninfo_to_dict(dsn))
         offsets_table = (SCHEMA, f"{results_table(settings)}_offsets")
@@ -46,16 +59,21 @@ class ResultsConsumer:
             connect, offsets_table, ("topic", "partition"), OFFSET_COLUMNS, "next_offset"
         )
         self.metrics = self._results.metrics
-        self._topic = settings.topic(ATTRIBUTED_TOPIC)
+        self.unreadable = 0
+        """Number of records that are not results and were skipped; set up an alert if it increases."""
+        topic = settings.topic(ATTRIBUTED_TOPIC)
+        self._admin = admin_client(bootstrap_servers)
+        self._state = topic_state(self._admin, topic)
         with psycopg.connect(dsn) as connection:
-            query = f"select partition, next_offset from {'.'.join(offsets_table)} where topic = %s"
-            stored = connection.execute(query.encode(), [self._topic]).fetchall()
-        self._next = dict.fromkeys(range(partitions), 0) | dict(stored)
-        self._ends = dict.fromkeys(self._next, 0)
+            connection.execute(ADD_TOPIC_ID.format(table=".".join(offsets_table)).encode())
+            query = f"select partition, next_offset, topic_id from {'.'.join(offsets_table)} where topic = %s"
+            stored = connection.execute(query.encode(), [topic]).fetchall()
+        self._state.require_id({topic_id for _, _, topic_id in stored if topic_id})
         self._finish = threading.Event()
-        confs = {"group.id": results_table(settings), "auto.offset.reset": "earliest"}
+        confs = {"group.id": results_table(settings), **NO_RESET}
         self._consumer = Consumer({**CONSUMER, **confs, "bootstrap.servers": bootstrap_servers})
-        self._consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in self._next.items()])
+        self._next = first_offsets(self._consumer, self._state, {partition: offset for partition, offset, _ in stored})
+        self._ends = dict.fromkeys(self._next, 0)
         self.future: Future[None] = Future()
 
     def run(self) -> None:
@@ -65,6 +83,7 @@ class ResultsConsumer:
             sink.open(number, 0)
         self.metrics = self._results.metrics
         try:
+            self._consumer.assign([TopicPartition(self._state.topic, p, at) for p, at in self._next.items()])
             self._consume_until(self._finish.is_set)
             self._consume_until(self._is_at_end)
             self._save_offsets()
@@ -91,41 +110,80 @@ class ResultsConsumer:
             self.future.result()
 
     def _consume_until(self, is_over: Callable[[], bool]) -> None:
-        saved_at = time.monotonic()
+        saved_at = checked_at = time.monotonic()
         while not is_over():
             # Poll for one message. A request for several messages would wait until all of them have arrived or the
             # timeout has passed.
             message = self._consumer.poll(POLL_SECONDS)
-            if message is not None and is_record(message):
-                self._results.process(dict.fromkeys(COLUMNS) | json.loads(message.value() or b""))
-                self._next[message.partition() or 0] = (message.offset() or 0) + 1
+            if message is not None and self._is_record(message):
+                self._store(message)
             if time.monotonic() > saved_at + SAVE_INTERVAL_SECONDS:
                 self._save_offsets()
                 saved_at = time.monotonic()
+            if time.monotonic() > checked_at + CHECK_INTERVAL_SECONDS:
+                self._check_topic()
+                checked_at = time.monotonic()
+
+    def _is_record(self, message: Message) -> bool:
+        try:
+            return is_record(message)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its documented name
+                first_offsets(self._consumer, self._state, self._next)  # raises an error that names the lost records
+            raise
+
+    def _store(self, message: Message) -> None:
+        partition, offset = message.partition() or 0, message.offset() or 0
+        row = json_object(message.value(), FIELDS)
+        if row is None:
+            # An error would end the consumer at this record again after each restart.
+            self.unreadable += 1
+            LOG.warning("skipped record %s:%d:%d, which is not a result", message.topic(), partition, offset)
+        else:
+            self._results.process(dict.fromkeys(COLUMNS) | row)
+        self._next[partition] = offset + 1
+
+    def _check_topic(self) -> None:
+        """Raise RuntimeError if the topic was created again, and start to read new partitions."""
+        try:
+            state = topic_state(self._admin, self._state.topic)
+            if state.partitions > self._state.partitions:
+                # Without this request, the consumer can learn about new partitions minutes later.
+                self._consumer.list_topics(state.topic, REQUEST_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            if is_temporary(error):
+                return
+            raise
+        state.require_id({self._state.topic_id})
+        new = [TopicPartition(state.topic, p, 0) for p in range(self._state.partitions, state.partitions)]
+        if new:
+            self._consumer.incremental_assign(new)
+            self._next |= {place.partition: 0 for place in new}
+            self._ends |= {place.partition: 0 for place in new}
+            self._state = state
 
     def _save_offsets(self) -> None:
         self._results.drain()
+        place = {"topic": self._state.topic, "topic_id": self._state.topic_id}
         for partition, offset in self._next.items():
-            self._offsets.process({"topic": self._topic, "partition": partition, "next_offset": offset})
+            self._offsets.process({**place, "partition": partition, "next_offset": offset})
 
     def _is_at_end(self) -> bool:
         for partition, offset in self._next.items():
             # This method runs once per record, and each request for an end offset is a round trip to the broker. The
             # consumer therefore requests an end offset only after it has reached the last known end offset.
             if offset >= self._ends[partition]:
-                place = TopicPartition(self._topic, partition)
-                self._ends[partition] = end_offsets(self._consumer, [place])[self._topic, partition]
+                place = TopicPartition(self._state.topic, partition)
+                self._ends[partition] = end_offsets(self._consumer, [place])[place.topic, partition]
             if offset < self._ends[partition]:
                 return False
         return True
 
 
 @contextmanager
-def attributed_to_postgres(
-    bootstrap_servers: str, dsn: str, settings: Settings, partitions: int
-) -> Iterator[ResultsConsumer]:
-    """Consume `ad-attributed` (`partitions` partitions) while the block runs, then read to the end of the topic."""
-    consumer = ResultsConsumer(bootstrap_servers, dsn, settings, partitions)
+def attributed_to_postgres(bootstrap_servers: str, dsn: str, settings: Settings) -> Iterator[ResultsConsumer]:
+    """Consume `ad-attributed` while the block runs, then read to the end of the topic."""
+    consumer = ResultsConsumer(bootstrap_servers, dsn, settings)
     with ThreadPoolExecutor(1, "attributed_to_postgres") as threads:
         consumer.future = threads.submit(consumer.run)
         try:

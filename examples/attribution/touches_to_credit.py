@@ -16,7 +16,7 @@ from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProce
 from examples.attribution.events import BILLABLE
 from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Settings
-from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC
+from examples.attribution.topics import ATTRIBUTED_TOPIC, ERASURES_TOPIC, EVENTS_TOPIC
 
 CREDITS = StructType(
     [
@@ -83,7 +83,9 @@ def touches_to_credit(records: DataFrame, settings: Settings, rules: CreditRules
 
 def _records_by_user(records: DataFrame, settings: Settings) -> DataFrame:
     text = F.col("value").cast("string")
-    is_erasure = F.col("value").isNull() & F.col("key").isNotNull()
+    # A compacted topic can contain tombstones, so only a tombstone in `ad-erasures` is an erasure.
+    is_tombstone = F.col("value").isNull() & F.col("key").isNotNull()
+    is_erasure = is_tombstone & (F.col("topic") == settings.topic(ERASURES_TOPIC))
     result = F.when(F.col("topic") == settings.topic(ATTRIBUTED_TOPIC), F.from_json(text, ATTRIBUTED))
     event = F.when(F.col("topic") == settings.topic(EVENTS_TOPIC), F.from_json(text, EVENTS))
     decoded = records.select(

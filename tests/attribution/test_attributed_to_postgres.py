@@ -7,6 +7,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
 from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -19,9 +21,10 @@ from examples.attribution.attributed_table import (
     results_table,
     stored_results,
 )
-from examples.attribution.attributed_to_postgres import attributed_to_postgres
+from examples.attribution.attributed_to_postgres import ResultsConsumer, attributed_to_postgres
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
+from examples.kafka.topics import ensure_topics
 from examples.realtime.proof import assert_real_time
 from examples.services import postgres_server
 from tests.helpers import eventually, produce
@@ -51,7 +54,7 @@ def publish(kafka: str, settings: Settings, *results: dict[str, Any]) -> None:
 
 def test_result_is_stored_without_further_records(kafka: str, dsn: str, settings: Settings) -> None:
     """A row does not wait for the next record, and a newer version replaces it."""
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS):
+    with attributed_to_postgres(kafka, dsn, settings):
         publish(kafka, settings, result("a", 2, "pending"))
         eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 2, "pending")}, 20, "the first version")
         publish(kafka, settings, result("a", 4))
@@ -63,7 +66,7 @@ def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: 
     versions = [("a", 2), ("bb", 6), ("a", 6), ("a", 4), ("bb", 2), ("a", 6)]
     publish(kafka, settings, *(result(*version) for version in versions))
 
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
         consumer.finish()
 
     assert {"a": result("a", 6), "bb": result("bb", 6)} == stored_results(dsn, settings)
@@ -73,11 +76,11 @@ def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: 
 def test_restart_reads_only_new_records(kafka: str, dsn: str, settings: Settings) -> None:
     """The consumer continues at the offsets that are stored in the database."""
     publish(kafka, settings, result("a", 2), result("bb", 2))
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as first:
+    with attributed_to_postgres(kafka, dsn, settings) as first:
         first.finish()
 
     publish(kafka, settings, result("a", 4))
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as second:
+    with attributed_to_postgres(kafka, dsn, settings) as second:
         second.finish()
 
     assert [2, 1] == [first.metrics.rows, second.metrics.rows]
@@ -87,28 +90,123 @@ def test_restart_reads_only_new_records(kafka: str, dsn: str, settings: Settings
 def test_new_database_receives_all_results(kafka: str, dsn: str, settings: Settings) -> None:
     """If the tables are lost, so are the offsets, and the consumer reads the topic from its start."""
     publish(kafka, settings, result("a", 2), result("bb", 2))
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
         consumer.finish()
     with psycopg.connect(dsn) as connection:
         connection.execute(f"drop table {results_table(settings)}, {results_table(settings)}_offsets".encode())
 
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
         consumer.finish()
 
     assert {"a": result("a", 2), "bb": result("bb", 2)} == stored_results(dsn, settings)
 
 
-def test_record_that_cannot_be_stored_fails_the_run(kafka: str, dsn: str, settings: Settings) -> None:
-    """The error names the row, and no offset is stored."""
-    publish(kafka, settings, {"result_id": "a"})
+def test_records_that_are_not_results_are_skipped_and_counted(
+    kafka: str, dsn: str, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Tombstones, garbage and values that PostgreSQL refuses end neither the consumer nor its next start."""
+    wrong = [{"result_id": "a"}, result("a", 2, "\0"), result("a", 2, "\ud800"), {**result("a", 2), "deadline": 2**63}]
+    garbage = [None, b"", b"{bad", b"[]", b"\xff", b"[" * 100_000, *(json.dumps(row).encode() for row in wrong)]
+    topic = settings.topic(ATTRIBUTED_TOPIC)
+    produce(kafka, topic, [(1, value) for value in garbage])
+    publish(kafka, settings, result("a", 2))
 
-    with attributed_to_postgres(kafka, dsn, settings, PARTITIONS) as consumer:
-        eventually(consumer.future.done, 20, "the end of the consumer")
-        with pytest.raises(ValueError, match=r"row \('a',\) has no value in \('version',\)"):
-            consumer.raise_if_failed()
+    consumers = []
+    for _ in range(2):
+        with attributed_to_postgres(kafka, dsn, settings) as consumer:
+            consumer.finish()
+        consumers.append(consumer)
+
+    assert {"a": result("a", 2)} == stored_results(dsn, settings)
+    assert [len(garbage), 0] == [consumer.unreadable for consumer in consumers]
+    assert f"skipped record {topic}:1:0, which is not a result" in caplog.text
+
+
+def test_records_deleted_before_a_restart_end_the_start(kafka: str, dsn: str, settings: Settings) -> None:
+    """A record that retention deletes before it is copied is an error, and a deleted offset is the remedy."""
+    publish(kafka, settings, result("a", 2))
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
+        consumer.finish()
+    publish(kafka, settings, result("a", 4), result("a", 6), result("a", 8))
+    delete_records_before(kafka, settings, 3)
+
+    with pytest.raises(RuntimeError, match=r"offsets from 3 to 4, but the next record to read is 1, .* retention\.ms"):
+        ResultsConsumer(kafka, dsn, settings)
 
     with psycopg.connect(dsn) as connection:
-        assert [] == connection.execute(f"table {results_table(settings)}_offsets".encode()).fetchall()
+        connection.execute(f"delete from {results_table(settings)}_offsets where partition = 1".encode())
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
+        consumer.finish()
+    assert {"a": result("a", 8)} == stored_results(dsn, settings)
+
+
+def test_records_deleted_while_running_end_the_consumer(kafka: str, dsn: str, settings: Settings) -> None:
+    """If the next record no longer exists, the consumer fails instead of skipping to the first existing record."""
+    publish(kafka, settings, result("a", 2), result("a", 4))
+    consumer = ResultsConsumer(kafka, dsn, settings)
+    delete_records_before(kafka, settings, 1)
+
+    with pytest.raises(RuntimeError, match="offsets from 1 to 2, but the next record to read is 0"):
+        consumer.run()
+
+
+def test_topic_that_was_created_again_ends_the_start(kafka: str, dsn: str, settings: Settings) -> None:
+    """Stored offsets do not apply to another topic with the same name, even if it is longer."""
+    publish(kafka, settings, result("a", 2))
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
+        consumer.finish()
+    create_topic_again(kafka, settings)
+    publish(kafka, settings, result("a", 4), result("a", 6))
+
+    with pytest.raises(RuntimeError, match=r"was deleted and created again: .* delete the stored offsets"):
+        ResultsConsumer(kafka, dsn, settings)
+
+
+def test_topic_that_is_created_again_ends_the_consumer(kafka: str, dsn: str, settings: Settings) -> None:
+    """A running consumer fails when its topic is replaced, instead of continuing at the old offset."""
+    publish(kafka, settings, result("a", 2))
+    with attributed_to_postgres(kafka, dsn, settings) as consumer:
+        eventually(lambda: stored_results(dsn, settings), 20, "the first result")
+        create_topic_again(kafka, settings)
+        publish(kafka, settings, result("a", 4), result("a", 6))
+        eventually(consumer.future.done, 60, "the end of the consumer")
+        with pytest.raises((RuntimeError, KafkaException)):
+            consumer.raise_if_failed()
+
+
+def test_new_partition_is_read_from_its_first_record(kafka: str, dsn: str, settings: Settings) -> None:
+    """A running consumer finds new partitions, and a restart continues in all of them."""
+    admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
+    with attributed_to_postgres(kafka, dsn, settings) as first:
+        admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
+        eventually(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3, 30, "the partition")
+        produce(kafka, topic, [(2, json.dumps(result("new", 2)).encode())])
+        eventually(lambda: stored_results(dsn, settings) or first.future.done(), 30, "the result")
+        first.finish()
+
+    produce(kafka, topic, [(2, json.dumps(result("new", 4)).encode())])
+    with attributed_to_postgres(kafka, dsn, settings) as second:
+        second.finish()
+
+    assert [1, 1] == [first.metrics.rows, second.metrics.rows]
+    assert {"new": result("new", 4)} == stored_results(dsn, settings)
+
+
+def delete_records_before(kafka: str, settings: Settings, offset: int) -> None:
+    """Delete the records of partition 1 before `offset`, as retention does."""
+    place, admin = (
+        TopicPartition(settings.topic(ATTRIBUTED_TOPIC), 1, offset),
+        AdminClient({"bootstrap.servers": kafka}),
+    )
+    admin.delete_records([place])[place].result(30)
+
+
+def create_topic_again(kafka: str, settings: Settings) -> None:
+    """Delete the topic and create it with the same name and number of partitions."""
+    admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
+    admin.delete_topics([topic])[topic].result(30)
+    eventually(lambda: topic not in admin.list_topics(timeout=10).topics, 30, "the deletion")
+    ensure_topics(kafka, [topic], PARTITIONS)
 
 
 def stored_by_foreach(results: DataFrame, dsn: str, settings: Settings, checkpoint: Path) -> StreamingQuery:

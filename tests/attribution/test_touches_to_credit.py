@@ -47,7 +47,7 @@ class CreditHop:
         """Start the query on new topics."""
         self.settings = replace(settings, time_scale=1)
         self.running = RunningHop(spark, kafka, lambda rows: touches_to_credit(rows, self.settings, rules), checkpoint)
-        self.erasures, self.target = new_topic(kafka, PARTITIONS), new_topic(kafka, PARTITIONS)
+        self.erasures, self.target = self.settings.topic("ad-erasures"), new_topic(kafka, PARTITIONS)
         self.client = HopClient(kafka, self.target)
         self.start()
 
@@ -234,6 +234,8 @@ def test_state_is_empty_after_the_window_and_after_erasure(
     hop.send(("v", replace(click, result_id="y")))
     eventually(lambda: hop.running.state_rows() > 0, 120, "state rows")
 
+    for topic in ("ad-attributed", "events"):
+        hop.client.send(hop.settings.topic(topic), "v", None)
     hop.client.send(hop.erasures, "u", None)
 
     eventually(lambda: hop.client.read()["u/a/o1"]["final"], 120, "final credit")

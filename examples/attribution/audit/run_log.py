@@ -74,6 +74,8 @@ class RunLog:
         """Number of duplicate records written by the at-least-once sink, by topic."""
         self.result_rows = 0
         """Number of records in `ad-attributed`, counting every version of every result."""
+        # Positions of records in topics of the pipeline that the pipeline cannot have written.
+        self.unreadable: list[str] = []
         self.conflicts: list[str] = []
         """Ids of results that were written twice with the same version but different content."""
 

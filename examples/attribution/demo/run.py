@@ -19,7 +19,7 @@ from examples.attribution.demo.report import Report
 from examples.attribution.pacing.throttle import delivery_throttle
 from examples.attribution.pipeline import RULES, is_real_time, pipeline_queries, start_queries
 from examples.attribution.settings import Settings
-from examples.attribution.topics import ATTRIBUTED_TOPIC, PACING_TOPIC, create_topics
+from examples.attribution.topics import PACING_TOPIC, create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, records_of_run, sending
@@ -35,9 +35,7 @@ def run(
         partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
         reader = RunLogReader(bootstrap_servers, settings, partitions)
         stack.callback(reader.close)
-        results = stack.enter_context(
-            attributed_to_postgres(bootstrap_servers, dsn, settings, partitions[ATTRIBUTED_TOPIC])
-        )
+        results = stack.enter_context(attributed_to_postgres(bootstrap_servers, dsn, settings))
         checkpoint_dir = settings.checkpoint_dir or stack.enter_context(
             tempfile.TemporaryDirectory(prefix="checkpoints-")
         )

@@ -5,15 +5,14 @@ A count can arrive twice, and a restarted query sends older counts again. The th
 version of each count.
 """
 
-import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
 
 from confluent_kafka import Consumer
 
@@ -21,6 +20,7 @@ from examples.attribution.pacing.rule import CampaignCount, Goal, Pacing, pacing
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC
 from examples.kafka.consumer import consumer_from_start, is_record
+from examples.kafka.records import json_object
 
 POLL_SECONDS = 0.1
 FAST_FETCH = {
@@ -29,6 +29,7 @@ FAST_FETCH = {
     "fetch.min.bytes": 1,
     "fetch.wait.max.ms": 100,
 }
+COUNT_FIELDS = get_type_hints(CampaignCount)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class DeliveryThrottle:
         self.counts: dict[str, CampaignCount] = {}
         """The newest version of each count, by result id."""
         self.notices: list[Notice] = []
+        self.unreadable = 0
+        """Number of records of `ad-pacing` that are not counts and were skipped; set up an alert if it increases."""
         self.future: Future[None] = Future()
         self._delivered: Counter[str] = Counter()
         self._reserved: Counter[str] = Counter()
@@ -121,10 +124,14 @@ def _consume(throttle: DeliveryThrottle, consumer: Consumer, is_over: Callable[[
         while not is_over():
             message = consumer.poll(POLL_SECONDS)
             if message is not None and is_record(message):
-                throttle.update(_count(json.loads(message.value() or b"")), int(time.time() * 1000))
+                row = json_object(message.value(), COUNT_FIELDS)
+                if row is None:
+                    throttle.unreadable += 1
+                else:
+                    throttle.update(_count(row), int(time.time() * 1000))
     finally:
         consumer.close()
 
 
 def _count(row: Mapping[str, Any]) -> CampaignCount:
-    return CampaignCount(**{field.name: row[field.name] for field in fields(CampaignCount)})
+    return CampaignCount(**{name: row[name] for name in COUNT_FIELDS})

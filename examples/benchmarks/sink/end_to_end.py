@@ -67,7 +67,7 @@ def measure_path(
 @contextmanager
 def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _folder: str) -> Iterator[None]:
     """Run the pipeline's consumer, which is not part of a Spark query."""
-    with attributed_to_postgres(kafka, dsn, settings, settings.partitions):
+    with attributed_to_postgres(kafka, dsn, settings):
         yield
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -140,14 +141,26 @@ def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings:
 
 
 @pytest.mark.services
-def test_row_that_is_not_a_count_fails_the_throttle(kafka: str, settings: Settings) -> None:
-    """A failed reader raises an error, so it cannot be mistaken for a reader that sees no cap."""
-    produce(kafka, settings.topic(PACING_TOPIC), [(0, b'{"campaign_id": "c"}')])
+def test_records_that_are_not_counts_are_skipped_and_counted(kafka: str, settings: Settings) -> None:
+    """A tombstone or garbage does not end the reader, so it still sees the cap."""
+    garbage = [None, b"", b"{bad", b"[]", b"[" * 100_000, b"\xff", b'{"campaign_id": "c"}']
+    produce(kafka, settings.topic(PACING_TOPIC), [(0, value) for value in garbage])
+    publish(kafka, settings, *counts((4, 6)))
 
     with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
-        eventually(throttle.future.done, 20, "the end of the reader")
-        with pytest.raises(KeyError, match="bucket_ts"):
-            throttle.raise_if_failed()
+        eventually(lambda: not throttle.is_open("c") or throttle.future.done(), 20, "the closed campaign")
+        throttle.raise_if_failed()
+
+    assert len(garbage) == throttle.unreadable
+
+
+def test_error_of_the_reader_fails_the_throttle() -> None:
+    """A failed reader raises its error, so it cannot be mistaken for a reader that sees no cap."""
+    throttle = throttle_after([GOAL], [])
+    throttle.future.set_exception(KafkaException("no access"))
+
+    with pytest.raises(KafkaException, match="no access"):
+        throttle.raise_if_failed()
 
 
 @pytest.mark.spark

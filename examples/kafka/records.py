@@ -1,0 +1,50 @@
+"""
+Check JSON records that a Kafka client reads without Spark.
+
+Anyone who may write to a topic can append a tombstone or a value that is not JSON. A reader that raises an error for
+such a record raises it again after each restart, so these functions return None instead.
+"""
+
+import json
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any
+
+MAX_LONG = 2**63 - 1
+"""Maximum number in a column of type `bigint`."""
+
+FieldTypes = Mapping[str, type | UnionType]
+
+
+def json_object(value: bytes | None, fields: FieldTypes) -> dict[str, Any] | None:
+    """
+    Return the JSON object in `value`, or None if `value` is a tombstone, is not a JSON object or has a wrong field.
+
+    `fields` maps names to types. A missing field counts as null. Further fields are allowed and not checked.
+    """
+    try:
+        row = json.loads(value or b"")
+    # Deeply nested arrays raise RecursionError. All other invalid texts raise ValueError.
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) and has_fields(row, fields) else None
+
+
+def has_fields(row: Mapping[str, Any], fields: FieldTypes) -> bool:
+    """Return whether each of `fields` has its type and, if it is a number or a text, can be stored in PostgreSQL."""
+    return all(_is_valid(row.get(name), field_type) for name, field_type in fields.items())
+
+
+def _is_valid(value: Any, field_type: type | UnionType) -> bool:
+    if isinstance(value, bool):
+        return isinstance(True, field_type) and field_type is not int
+    if isinstance(value, int):
+        return isinstance(value, field_type) and abs(value) <= MAX_LONG
+    if isinstance(value, str):
+        # PostgreSQL stores neither the character NUL nor half of a surrogate pair.
+        return isinstance(value, field_type) and "\0" not in value and (value.isascii() or _is_encodable(value))
+    return isinstance(value, field_type)
+
+
+def _is_encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,87 @@
+"""The reader of a run survives every record that a producer can write, and reports those of no query."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from confluent_kafka import Producer
+
+from examples.attribution.audit.reconciliation import reconcile
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.audit.run_log_reader import RunLogReader
+from examples.attribution.correlation.rule import Result
+from examples.attribution.credit.models import CreditRules
+from examples.attribution.settings import Settings
+from examples.attribution.topics import (
+    ATTRIBUTED_TOPIC,
+    CREDITS_TOPIC,
+    ERASURES_TOPIC,
+    EVENTS_TOPIC,
+    PACING_TOPIC,
+    REJECTED_TOPIC,
+    TOPICS,
+)
+from tests.helpers import eventually
+
+pytestmark = pytest.mark.services
+
+GARBAGE = [b"", b"{bad", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"result_id": 5}', b'{"src": "s", "kind": "view"}']
+RESULT = Result("a", 2, "slot", "filled", "t", 1, "c", 1, "ad-requests:0:000000000000", 1, clock_skew=False)
+Record = tuple[str, bytes | None, dict[str, str | bytes | None]]
+
+
+def log_of(kafka: str, settings: Settings, *records: Record) -> RunLog:
+    """Append records of (topic, value, headers), and read all topics to their ends."""
+    producer = Producer({"bootstrap.servers": kafka})
+    for topic, value, headers in records:
+        producer.produce(settings.topic(topic), value, b"\xffkey", partition=0, headers=headers)
+    assert 0 == producer.flush(30)
+    reader = RunLogReader(kafka, settings, dict.fromkeys(TOPICS, settings.partitions))
+    read = 0
+
+    def is_read() -> bool:
+        nonlocal read
+        read += reader.poll(0.5)
+        return read >= len(records)
+
+    try:
+        eventually(is_read, 30, f"{len(records)} records")
+    finally:
+        reader.close()
+    return reader.log
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"t0": b"5", "label": b"normal"}, ("normal", 5)),
+        ({"t0": b"x", "label": b"\xff"}, ("\ufffd", 0)),
+        ({"t0": b"9" * 5_000, "label": None}, ("", 0)),
+        ({"t0": b"-1"}, ("", 0)),
+        ({}, ("", 0)),
+    ],
+)
+def test_source_headers_of_any_content_are_read(
+    kafka: str, settings: Settings, headers: dict[str, str | bytes | None], expected: tuple[str, int]
+) -> None:
+    """A label that is not text and a send time that is not a number do not end the reader."""
+    log = log_of(kafka, settings, ("ad-requests", b"value", headers))
+
+    assert [expected] == [(record.label, record.t0) for record in log.sources.values()]
+
+
+def test_garbage_in_the_topics_of_the_queries_is_reported(kafka: str, settings: Settings) -> None:
+    """The reader goes on behind tombstones and garbage, and the reconciliation names the position of each."""
+    topics = (EVENTS_TOPIC, ATTRIBUTED_TOPIC, CREDITS_TOPIC, PACING_TOPIC)
+    records: list[Record] = [(topic, value, {}) for topic in topics for value in [None, *GARBAGE]]
+    records += [(REJECTED_TOPIC, None, {}), (REJECTED_TOPIC, b"raw", {"src": None, "reason": b"r"})]
+    records += [(ERASURES_TOPIC, b"value", {}), (ERASURES_TOPIC, None, {})]
+
+    log = log_of(kafka, settings, *records, (ATTRIBUTED_TOPIC, json.dumps(asdict(RESULT)).encode(), {}))
+
+    assert len(records) - 1 == len(log.unreadable)
+    assert ["a"] == list(log.results)
+    assert ["\ufffdkey"] == list(log.erasures)
+    differences = reconcile(log, settings, CreditRules(), [], {}).differences
+    position = f"{settings.topic(ATTRIBUTED_TOPIC)}:0:000000000000"
+    assert f"record {position} was not written by the pipeline: its value or a header is invalid" in differences

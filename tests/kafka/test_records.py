@@ -1,0 +1,55 @@
+"""Records that a reader cannot use are recognized without an error."""
+
+import json
+from typing import Any
+
+import pytest
+
+from examples.kafka.records import json_object
+
+FIELDS = {"id": str, "version": int, "flag": bool | None, "note": str | None}
+GOOD = {"id": "a", "version": 1}
+
+
+def encoded(**changes: Any) -> bytes:
+    """Return a valid record with `changes`."""
+    return json.dumps({**GOOD, **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(None, id="tombstone"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b"{bad", id="not-json"),
+        pytest.param(encoded() + b"tail", id="tail"),
+        pytest.param(b"\xff\xfe", id="not-utf8"),
+        pytest.param(b"[" * 100_000, id="nested-deeply"),
+        pytest.param(b'{"a":' * 100_000, id="objects-nested-deeply"),
+        pytest.param(b"9" * 5_000, id="long-number"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b"{}", id="no-field"),
+        pytest.param(encoded(version=None), id="null-field"),
+        pytest.param(encoded(version="1"), id="text-as-number"),
+        pytest.param(encoded(version=1.0), id="fraction"),
+        pytest.param(encoded(version=True), id="boolean-as-number"),
+        pytest.param(encoded(version=2**63), id="larger-than-bigint"),
+        pytest.param(encoded(flag=1), id="number-as-boolean"),
+        pytest.param(encoded(id=["a"]), id="list-as-text"),
+        pytest.param(encoded(note="\0"), id="nul"),
+        pytest.param(encoded(note="\ud800"), id="half-of-a-pair"),
+    ],
+)
+def test_record_that_a_reader_cannot_use_is_none(value: bytes | None) -> None:
+    """Neither a tombstone nor garbage raises an error."""
+    assert json_object(value, FIELDS) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"flag": True, "note": None}, {"version": 2**63 - 1}, {"note": "\u00e9\U0001f600"}, {"further": {"a": []}}],
+)
+def test_valid_record_is_returned_with_all_fields(changes: dict[str, Any]) -> None:
+    """Optional fields can be missing, and further fields are kept."""
+    assert {**GOOD, **changes} == json_object(encoded(**changes), FIELDS)
