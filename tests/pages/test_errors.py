@@ -6,6 +6,7 @@ from pytest_examples import EvalExample
 
 from examples.realtime.queries import QueryFailedError, wait_until
 from scripts.pack import files
+from scripts.text import markdown
 from tests.pages.examples import Example
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import (
@@ -34,6 +35,16 @@ def test_condition_in_spark_list_is_reproduced_and_documented() -> None:
 
     assert conditions >= {*SQL_CLASSES, "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", *PROVOKED}
     assert [] == unproved(conditions, PROVOKED)
+
+
+def test_conditions_of_databricks_page_are_not_in_the_list_of_oss() -> None:
+    """Each condition in the first table of the page about Databricks is missing from the error list of OSS."""
+    table = markdown.tables((files.ROOT / "references/errors_on_databricks.md").read_text(encoding="utf-8"))[0]
+
+    names = {f"STREAMING_REAL_TIME_MODE.{cells[0].strip('`')}" for _, cells in table.rows}
+
+    assert set() == names & set(spark_templates())
+    assert "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED" in spark_templates()
 
 
 @pytest.mark.parametrize(
