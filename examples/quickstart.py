@@ -14,7 +14,7 @@ from examples.kafka.topics import ensure_topics
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import KAFKA_SINK, raise_if_failed
 from examples.realtime.slots import preflight
-from examples.services.kafka import kafka_broker
+from examples.services import kafka_broker, run_folder
 from examples.services.spark import build_session
 
 
@@ -38,7 +38,7 @@ def start(spark: SparkSession, servers: str, source: str, target: str, checkpoin
 def main() -> None:
     """Start Kafka and Spark, send ten records one after the other, and print each result and its latency."""
     print("starting a Kafka broker and Spark ...", flush=True)
-    with kafka_broker() as servers, tempfile.TemporaryDirectory() as checkpoint:
+    with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as checkpoint:
         source, target = f"clicks-{uuid.uuid4()}", f"shouts-{uuid.uuid4()}"
         query = start(build_session("quickstart", slots=2), servers, source, target, checkpoint)
         print("the query runs in real-time mode; latency is the time from input append to output append in Kafka")

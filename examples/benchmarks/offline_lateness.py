@@ -33,7 +33,7 @@ from examples.command_line import arguments_of
 from examples.kafka.consumer import read_topic
 from examples.measure.percentiles import percentiles
 from examples.realtime.queries import raise_if_failed
-from examples.services import kafka_broker
+from examples.services import kafka_broker, run_folder
 from examples.services.spark import build_session
 
 PROGRAM = "python -m examples.benchmarks.offline_lateness"
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_lateness(options: Options) -> int:
-    with kafka_broker() as bootstrap_servers, tempfile.TemporaryDirectory() as folder:
+    with kafka_broker() as bootstrap_servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
         job_options = JobOptions(bootstrap_servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
         alarms = offline_lateness(job_options, options)
     p50_ms, p99_ms, max_ms = percentiles(alarms.lateness_ms or [0], (0.5, 0.99, 1))

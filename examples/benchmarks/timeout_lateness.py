@@ -28,7 +28,7 @@ from examples.benchmarks.harness.cli import exit_status
 from examples.command_line import arguments_of
 from examples.measure.percentiles import percentiles
 from examples.realtime.queries import raise_if_failed
-from examples.services import kafka_broker
+from examples.services import kafka_broker, run_folder
 from examples.services.spark import build_session
 
 PROGRAM = "python -m examples.benchmarks.timeout_lateness"
@@ -76,7 +76,7 @@ def timeout_lateness(settings: Settings, interval_seconds: float) -> Lateness:
         writer = events_to_timeouts(source.load(), settings).writeStream.format("kafka").outputMode("update")
         writer = writer.option("kafka.bootstrap.servers", bootstrap_servers).option("kafka.linger.ms", "0")
         writer = writer.option("topic", settings.topic(ATTRIBUTED_TOPIC))
-        writer = writer.option("checkpointLocation", stack.enter_context(tempfile.TemporaryDirectory()))
+        writer = writer.option("checkpointLocation", stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder())))
         query = writer.trigger(processingTime=f"{interval_seconds} seconds").start()
         stack.callback(query.stop)
         consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "timeout-lateness"})

@@ -26,6 +26,7 @@ SHIPPED_PATHS = (
     "Makefile",
     "pyproject.toml",
     "constraints.txt",
+    "requirements",
     "references",
     "examples",
     "scripts",

@@ -41,7 +41,7 @@ def test_interrupted_benchmark_ends_its_servers_and_writes_nothing(tmp_path: Pat
     command = [sys.executable, "-m", "examples.benchmarks.latency", "--filter", "baseline"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as benchmark:
-        eventually(lambda: list(tmp_path.glob("bench-*/load_generator.log")), 60, "the load generator")
+        eventually(lambda: list(tmp_path.glob("*/bench-*/load_generator.log")), 60, "the load generator")
         benchmark.send_signal(signal.SIGINT)
         errors = benchmark.communicate(timeout=60)[1]
 

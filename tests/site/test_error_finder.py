@@ -19,6 +19,11 @@ terminated with exception: {failure} SQLSTATE: XXKST
 Caused by: {failure}
 \t... 1 more"""
 
+CONDITION_AND_ADDRESS = """findings => findings.map(one => [
+    one.querySelector(".finding__condition").innerText,
+    one.querySelector(".finding__where a")?.getAttribute("href") ?? "",
+])"""
+
 
 @pytest.fixture
 def finder(phone: Page, address: str) -> Page:
@@ -30,11 +35,8 @@ def finder(phone: Page, address: str) -> Page:
 def found(page: Page, text: str) -> list[tuple[str, str]]:
     """Paste a text, and return the condition and the address of each finding."""
     page.locator("#trace").fill(text)
-    findings = page.locator(".finding:has(code)").all()
-    return [
-        (one.locator(".finding__condition").inner_text(), one.locator(".finding__where a").get_attribute("href") or "")
-        for one in findings
-    ]
+    shown = page.locator(".finding:has(code)").evaluate_all(CONDITION_AND_ADDRESS)
+    return [(condition, address) for condition, address in shown]
 
 
 def failure(entry: error_finder.Entry) -> str:

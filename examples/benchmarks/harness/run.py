@@ -24,6 +24,7 @@ from examples.benchmarks.results.record_times import RecordTimes, Traffic
 from examples.benchmarks.results.run_result import RunResult
 from examples.benchmarks.results.validity import problems
 from examples.measure.cpu import ResourceSamples, sampling
+from examples.services import run_folder
 
 TICK_SECONDS = 0.5
 
@@ -54,7 +55,7 @@ def run_case(
     """Execute a run and call `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
-        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,
         fresh_run(bootstrap_servers, case.workload, case.partitions or partitions, Path(folder)) as run,
     ):
         with case.start(run) as engine, sampling(engine.pids) as samples, sending(run, traffic) as generator:

@@ -21,6 +21,7 @@ from examples.benchmarks.spark.queries import trigger_interval
 from examples.measure.percentiles import percentiles_ms
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed, wait_until
+from examples.services import run_folder
 from examples.services.scala import scala_object
 
 SCALA = Path(__file__).with_suffix(".scala")
@@ -44,7 +45,7 @@ class MemoryRun:
 def measure(spark: SparkSession, run: MemoryRun) -> dict[str, Any]:
     """Execute one run and return its results. The latency of a record ends when a statistic counts the record."""
     traffic, count = run.traffic, run.traffic.records
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder:
         outputs = Path(folder, "outputs")
         outputs.mkdir()
         engine = scala_object(spark, SCALA, "benchmarks.MemorySource")
