@@ -1,0 +1,98 @@
+"""Claims of the page on real-time mode about trigger intervals, and of the page on bad rows about event times."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scripts.pack import files
+from scripts.text import markdown
+
+pytestmark = pytest.mark.spark
+
+FIVE_MINUTES_MS = 300_000
+# The largest whole number of days whose microseconds fit into a signed 64-bit number.
+MAX_DAYS = 106_751_991
+
+
+def test_scala_trigger_without_argument_means_five_minutes(spark: SparkSession) -> None:
+    """`Trigger.RealTime()` has the same interval as `Trigger.RealTime("5 minutes")`."""
+    trigger: Any = spark._jvm.org.apache.spark.sql.streaming.Trigger  # type: ignore[union-attr]  # noqa: SLF001 - not public
+
+    intervals = [trigger.RealTime().batchDurationMs(), trigger.RealTime("5 minutes").batchDurationMs()]
+
+    assert [FIVE_MINUTES_MS, FIVE_MINUTES_MS] == intervals
+
+
+@pytest.mark.parametrize("interval", ["15 minutes 30 seconds", "1 week", f"{MAX_DAYS} days"])
+def test_long_interval_is_accepted_without_an_error(spark: SparkSession, interval: str) -> None:
+    """Spark accepts any interval whose microseconds it can store."""
+    writer = spark.readStream.format("rate").load().writeStream
+
+    assert writer is writer.trigger(realTime=interval)  # type: ignore[call-overload]  # not in its hints
+
+
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        (f"{MAX_DAYS + 1} days", "long overflow"),
+        ("1 month", "Doesn't support month or year interval"),
+        ("1 year", "Doesn't support month or year interval"),
+        ("0.5 minutes", "INVALID_INTERVAL_FORMAT.INVALID_FRACTION"),
+    ],
+    ids=["too-long", "month", "year", "fraction"],
+)
+def test_interval_outside_the_limits_is_refused(spark: SparkSession, interval: str, message: str) -> None:
+    """Months, years, fractions of minutes and intervals that are too long raise an error in `trigger()`."""
+    writer = spark.readStream.format("rate").load().writeStream
+
+    with pytest.raises(Exception, match=message):
+        writer.trigger(realTime=interval)  # type: ignore[call-overload]  # not in its hints
+
+
+def pattern_of_page() -> str:
+    """Return the pattern for event times that the page on bad rows recommends."""
+    text = (files.ROOT / "references/errors_in_rows.md").read_text(encoding="utf-8")
+    line = next(
+        line for fence in markdown.fences(text) for line in fence.code.splitlines() if "try_to_timestamp" in line
+    )
+    return line.split('F.lit("')[1].split('"')[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "with_pattern", "without_pattern"),
+    [
+        ("2026-11-23T10:00:00Z", "2026-11-23 10:00:00", "2026-11-23 10:00:00"),
+        ("2026-11-23T12:00:00+02:00", "2026-11-23 10:00:00", "2026-11-23 10:00:00"),
+        ("2026-11-23T10:00:00.123Z", "2026-11-23 10:00:00.123", "2026-11-23 10:00:00.123"),
+        ("2026-11-23T10:00:00.123456Z", "2026-11-23 10:00:00.123456", "2026-11-23 10:00:00.123456"),
+        ("2026-11-23T10:00:00", None, "2026-11-23 10:00:00"),
+        ("2026", None, "2026-01-01 00:00:00"),
+        ("2026-13-01T00:00:00Z", None, None),
+        ("20261123T100000Z", None, None),
+        ("tomorrow at ten", None, None),
+        ("", None, None),
+    ],
+)
+def test_event_time_is_parsed_or_null_but_never_an_error(
+    spark: SparkSession, text: str, with_pattern: str | None, without_pattern: str | None
+) -> None:
+    """`try_to_timestamp` with the page's pattern accepts only ISO-8601 times with an offset; others become null."""
+    parsed = spark.sql(
+        "select string(try_to_timestamp(:text, :pattern)), string(try_to_timestamp(:text)), "
+        "string(try_cast(:text as timestamp))",
+        args={"text": text, "pattern": pattern_of_page()},
+    )
+
+    assert [(with_pattern, without_pattern, without_pattern)] == [tuple(row) for row in parsed.collect()]
+
+
+@pytest.mark.parametrize("text", ["10:00", "now"])
+def test_time_of_today_is_accepted_only_without_pattern(spark: SparkSession, text: str) -> None:
+    """Without a pattern, texts that are no event times become times of today."""
+    parsed = spark.sql(
+        "select try_to_timestamp(:text, :pattern) is null, date(try_to_timestamp(:text)) = current_date()",
+        args={"text": text, "pattern": pattern_of_page()},
+    )
+
+    assert [(True, True)] == [tuple(row) for row in parsed.collect()]
