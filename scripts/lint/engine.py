@@ -16,6 +16,7 @@ from scripts.lint.files.documents import UnreadableError
 from scripts.lint.files.markdown import CLAIMS, page_problems
 from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.files.target import target_engines
 from scripts.lint.prose.marks import silenced_rules
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
@@ -24,17 +25,11 @@ from scripts.lint.rules.code import CODE_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
 from scripts.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
 from scripts.lint.sources import RELEVANT, read_sources, read_text
-from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding, in_order
+from scripts.text.finding import ENGINES, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIMS, *CLUSTER_RULES]
 DEFINITIONS = {".json", ".yaml", ".yml"}
-IN_DATABRICKS = re.compile(
-    r"\bdbutils\b|# Databricks notebook source|# MAGIC|spark\.databricks\.|/Volumes/|dbfs:/|"
-    r"\bcloudFiles\b|\bDatabricks Runtime\b|"
-    r"^(?:import dlt|from pyspark import pipelines)\b|format\(\"(?:kinesis|postgresql|eventhubs)\"\)",
-    re.MULTILINE,
-)
-IN_OSS = re.compile(r"local\[[\d*]+\]|local-cluster\[|spark-sql-kafka-0-10_")
+PAGES = {".md", ".markdown"}
 
 
 def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[Finding]:
@@ -66,7 +61,7 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
     if not RELEVANT.search(text):
         return []
     suffix = Path(path).suffix.lower()
-    engines = (engine,) if engine else _engines(text, suffix)
+    engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
     silenced = silenced_rules(text.splitlines())
     problems = _checked(text, suffix, min_batch_ms)
     return in_order({_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)})
@@ -99,7 +94,7 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
 def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     if suffix == ".ipynb":
         return notebook_problems(cells_of_json(text), min_batch_ms=min_batch_ms)
-    if suffix in {".md", ".markdown"}:
+    if suffix in PAGES:
         return page_problems(text, min_batch_ms=min_batch_ms)
     if suffix in DEFINITIONS:
         return definition_problems(text, is_json=suffix == ".json")
@@ -111,15 +106,6 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
     if problems is None:
         raise UnreadableError
     return problems
-
-
-def _engines(text: str, suffix: str) -> tuple[str, ...]:
-    if suffix in {".md", ".markdown"}:
-        return ENGINES
-    is_databricks, is_oss = bool(IN_DATABRICKS.search(text)), bool(IN_OSS.search(text))
-    if is_databricks == is_oss:
-        return ENGINES
-    return (DATABRICKS,) if is_databricks else (OSS,)
 
 
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:

@@ -56,9 +56,11 @@ def conditions(root: Path, _: str) -> str:
 
 
 def lint_rules(_: Path, __: str) -> str:
-    """Return links to all lint rules, followed by a section for each rule, built from the docstring of the rule."""
+    """Return links to all lint rules, a section for each rule, built from its docstring, and the cited sources."""
     contents = " · ".join(f"[{rule.id}](#{rule.id})" for rule in RULES)
-    return f"{contents}\n\n" + "\n".join(rule.section() for rule in RULES)
+    sections = "\n".join(rule.section() for rule in RULES)
+    definitions = sorted({definition for rule in RULES for definition in rule.definitions})
+    return "\n".join([contents, "", sections, *definitions])
 
 
 BLOCKS: dict[str, Maker] = {

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
+NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
 STYLES = ("text", "json", "github", "sarif")
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -36,6 +37,12 @@ class Finding:
     engine: tuple[str, ...] = ENGINES
     """The engines to which the finding applies."""
 
+    @property
+    def text(self) -> str:
+        """The problem, preceded by the engine if it concerns only one, and the remedy."""
+        scope = f"on {NAMES[self.engine[0]]}, " if len(self.engine) == 1 else ""
+        return f"{scope}{self.message}; {self.fix}"
+
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings sorted by path, line number and rule."""
@@ -46,7 +53,7 @@ def render(findings: Iterable[Finding], style: str = "text") -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
-        return "\n".join(_printable(f"{f.path}:{f.line}: {f.rule}: {f.message}; {f.fix}") for f in ordered)
+        return "\n".join(_printable(f"{f.path}:{f.line}: {f.rule}: {f.text}") for f in ordered)
     if style == "json":
         return json.dumps([asdict(finding) for finding in ordered], indent=2)
     if style == "github":
@@ -58,7 +65,7 @@ def render(findings: Iterable[Finding], style: str = "text") -> str:
 
 def _annotation(finding: Finding) -> str:
     place = f"file={_escaped(finding.path, ':,')},line={finding.line},title={_escaped(finding.rule, ':,')}"
-    return f"::{finding.severity} {place}::{_escaped(f'{finding.message}; {finding.fix}')}"
+    return f"::{finding.severity} {place}::{_escaped(finding.text)}"
 
 
 def _escaped(text: str, extra_characters: str = "") -> str:
@@ -88,7 +95,7 @@ def _sarif_result(finding: Finding) -> dict[str, object]:
     return {
         "ruleId": finding.rule,
         "level": finding.severity,
-        "message": {"text": f"{finding.message}; {finding.fix}"},
+        "message": {"text": finding.text},
         "locations": [{"physicalLocation": place}],
         "properties": {"engine": list(finding.engine)},
     }

@@ -20,7 +20,7 @@ CONDITIONS: dict[str, str | None] = {
     "source": "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED",
     "sink": ALLOWLIST,
     "foreach-batch": ALLOWLIST,
-    "stream-join": ALLOWLIST,
+    "stream-join": "LeftOuter join between two streaming DataFrames/Datasets is not supported",
     "static-join": ALLOWLIST,
     "session-window": "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION",
     "dedup-within-watermark": ALLOWLIST,
@@ -31,7 +31,7 @@ CONDITIONS: dict[str, str | None] = {
     "python-state": "STDS_FAILED_TO_READ_OPERATOR_METADATA",
     "union-self": "STREAMING_REAL_TIME_MODE.IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED",
     "union-after-state": "STREAMING_REAL_TIME_MODE.STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED",
-    "sort-or-coalesce": ALLOWLIST,
+    "sort-or-coalesce": "Sorting is not supported on streaming DataFrames",
     "option": "maxOffsetsPerTrigger is not compatible with real time mode",
     "setting": "STREAMING_REAL_TIME_MODE.SQL_CONFIGURATION_NOT_SUPPORTED",
     "flag-in-session": None,
@@ -70,6 +70,7 @@ def read(topic):
 events = read("{topic}")
 events_2 = read("{topic}")
 users = spark.createDataFrame([(b"a", 1)], "key binary, level int")
+checkpoints = "{checkpoint}"
 writer = (
     events.writeStream.format("kafka")
     .option("kafka.bootstrap.servers", "{servers}")

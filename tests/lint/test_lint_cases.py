@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from scripts.lint.engine import RULES, lint_text
+from scripts.lint.rules.rule import LABELS, Rule
+from scripts.text.finding import DATABRICKS, ENGINES, OSS
 
 CASES = Path(__file__).with_name("cases")
 EXPECT = re.compile(r"expect: ([a-z-]+(?:, [a-z-]+)*)")
@@ -41,3 +43,66 @@ def test_case_files_cover_all_rules_and_half_are_silent() -> None:
     assert len(FILES) >= 150
     assert len(silent) >= 0.5 * len(FILES)
     assert {rule.id for rule in RULES} == {rule for findings in marks.values() for _, rule in findings}
+
+
+@pytest.fixture(scope="module")
+def labels() -> dict[str, set[str]]:
+    """Return for each rule the labels of the engines that its findings in all case files concern."""
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        for engine in (None, *ENGINES):
+            for finding in lint_text(path.read_text(encoding="utf-8"), path.name, engine):
+                found.setdefault(finding.rule, set()).add(LABELS[finding.engine])
+    return found
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_rule_documents_the_engines_of_its_findings(rule: Rule, labels: dict[str, set[str]]) -> None:
+    """A rule's section says what concerns both engines, only OSS and only Databricks, as its findings do."""
+    assert labels[rule.id] == set(rule.cases)
+
+
+STREAM = 'spark.readStream.format("{source}"){option}.load(){steps}.writeStream.format("{sink}")'
+STREAM += '.option("checkpointLocation", "/c").outputMode("update").trigger(realTime="{interval}").start()\n'
+DEFAULTS = {"source": "kafka", "option": "", "steps": "", "sink": "console", "interval": "5 minutes"}
+JOIN = '.join(spark.readStream.format("kafka").load(), "key"{how})'
+
+
+@pytest.mark.parametrize(
+    ("changes", "engines"),
+    [
+        ({"interval": "4 seconds"}, (OSS,)),
+        ({"interval": "500 ms"}, ENGINES),
+        ({"source": "rate"}, (OSS,)),
+        ({"source": "delta"}, ENGINES),
+        ({"sink": "noop"}, (OSS,)),
+        ({"sink": "memory"}, ENGINES),
+        ({"steps": ".coalesce(1)"}, (OSS,)),
+        ({"steps": '.orderBy("key")'}, ENGINES),
+        ({"steps": JOIN.replace("{how}", "")}, (OSS,)),
+        ({"steps": JOIN.replace("{how}", ', "left"')}, ENGINES),
+        ({"option": '.option("minPartitions", 8)'}, (OSS,)),
+        ({"option": '.option("maxOffsetsPerTrigger", 8)'}, ENGINES),
+        ({"steps": ".select(udf(len)('value'))"}, (OSS,)),
+        ({"steps": ".dropDuplicates(['key']).union(spark.readStream.format('kafka').load())"}, ENGINES),
+    ],
+    ids=str,
+)
+def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines: tuple[str, ...]) -> None:
+    """What only OSS refuses is no finding on Databricks, although another case of the same rule is one on both."""
+    code = "from pyspark.sql.functions import udf\n" + STREAM.format(**(DEFAULTS | changes))
+
+    findings = [finding for engine in (None, *ENGINES) for finding in lint_text(code, "job.py", engine)]
+
+    assert {engines} == {finding.engine for finding in findings}
+    assert (DATABRICKS in engines) == bool(lint_text(code, "job.py", DATABRICKS))
+
+
+@pytest.mark.parametrize("name", ["OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED"])
+def test_finding_on_databricks_names_no_condition_of_oss(name: str) -> None:
+    """No message that can be shown for Databricks contains the name of a condition that another engine reports."""
+    texts = [path.read_text(encoding="utf-8") for path in FILES if path.suffix == ".py"]
+
+    messages = {finding.message for text in texts for finding in lint_text(text, "job.py", DATABRICKS)}
+
+    assert {message for message in messages if name in message} == set()

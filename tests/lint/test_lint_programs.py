@@ -1,8 +1,11 @@
 """The examples of every rule: the linter reports only that rule in the bad one and nothing in the good one."""
 
+import re
+
 import pytest
 
 from scripts.lint.engine import RULES, lint_text
+from scripts.lint.rules.citations import CITATIONS
 from scripts.lint.rules.rule import Rule
 from tests.lint.programs import CONDITIONS, Program, programs
 
@@ -11,12 +14,10 @@ SUFFIXES = {"page": ".md", "cluster": ".json"}
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.rule)
 def test_example_program_violates_only_its_own_rule(program: Program) -> None:
-    """On the rule's first engine, the bad program has only findings of the rule and the good program has none."""
-    engines = next(rule.engines for rule in RULES if rule.id == program.rule)
-    engine = engines[0]
-
-    assert {program.rule} == {finding.rule for finding in lint_text(program.bad, "bad.py", engine)}
-    assert [] == lint_text(program.good, "good.py", engine)
+    """On each engine of the rule, the bad program has only findings of the rule and the good program has none."""
+    for engine in next(rule.engines for rule in RULES if rule.id == program.rule):
+        assert {program.rule} == {finding.rule for finding in lint_text(program.bad, "bad.py", engine)}
+        assert [] == lint_text(program.good, "good.py", engine)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.subject != "module"], ids=lambda rule: rule.id)
@@ -30,15 +31,22 @@ def test_example_text_violates_only_its_own_rule(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_rule_section_contains_all_parts_of_its_docstring(rule: Rule) -> None:
-    """A rule's section begins with "Checks for", and shows the reason and the dated source of its docstring."""
+    """A rule's section begins with "Checks for", and shows its reason, engines and evidence."""
     section = rule.section()
 
     assert section.startswith(f"## {rule.id}\n")
-    assert all(part in section for part in (rule.what, rule.why, rule.source))
+    assert all(part in section for part in (rule.what, rule.why, *rule.cases.values(), rule.source))
     assert rule.what.startswith("Checks for ")
     assert rule.what.endswith(".")
-    assert rule.source.startswith("https://")
-    assert rule.source[-10:].startswith("2026-")
+    assert rule.source.startswith("[")
+    assert set(rule.definitions) <= {f"[{label}]: {source}" for label, source in CITATIONS.items()}
+
+
+def test_public_source_of_a_rule_has_the_date_of_reading() -> None:
+    """Every public source that rules cite has an address and a date."""
+    public = {label: source for label, source in CITATIONS.items() if label != "test"}
+
+    assert all(re.fullmatch(r'https://\S+ "read 2026-\d\d-\d\d"', source) for source in public.values())
 
 
 def test_every_code_rule_declares_its_error_on_spark() -> None:

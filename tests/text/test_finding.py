@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scripts.text.finding import ENGINES, OSS, Finding, render
+from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding, render
 
 FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning", (OSS,))
 
@@ -19,6 +19,13 @@ def test_text_has_one_sorted_line_for_each_finding() -> None:
     assert not render([])
 
 
+@pytest.mark.parametrize(("engine", "expected"), [((OSS,), "on OSS 4.3, m; f"), ((DATABRICKS,), "on Databricks, m; f")])
+def test_text_names_the_only_engine_of_a_finding(engine: tuple[str, ...], expected: str) -> None:
+    """A finding that concerns one engine begins with its name; a finding that concerns both names none."""
+    assert f"a.py:1: sink: {expected}" == render([Finding("a.py", 1, "sink", "m", "f", engine=engine)])
+    assert "a.py:1: sink: m; f" == render([Finding("a.py", 1, "sink", "m", "f")])
+
+
 def test_json_contains_all_fields_of_findings() -> None:
     """JSON output is a list of objects with all fields, and an empty list without findings."""
     expected = {"path": "a,b.py", "line": 3, "rule": "sink", "message": "100% wrong\nhere", "fix": "write it"}
@@ -29,7 +36,7 @@ def test_json_contains_all_fields_of_findings() -> None:
 
 def test_github_annotations_escape_special_characters() -> None:
     """Percent signs, line breaks and commas are escaped, because they would end an annotation early."""
-    expected = "::warning file=a%2Cb.py,line=3,title=sink::100%25 wrong%0Ahere; write it"
+    expected = "::warning file=a%2Cb.py,line=3,title=sink::on OSS 4.3, 100%25 wrong%0Ahere; write it"
 
     assert expected == render([FINDING], "github")
 
@@ -41,7 +48,7 @@ def test_sarif_contains_version_rule_level_and_location() -> None:
     result = log["runs"][0]["results"][0]
     place = result["locations"][0]["physicalLocation"]
     assert ("2.1.0", ["sink"]) == (log["version"], [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]])
-    assert ("sink", "warning", "100% wrong\nhere; write it") == (
+    assert ("sink", "warning", "on OSS 4.3, 100% wrong\nhere; write it") == (
         result["ruleId"],
         result["level"],
         result["message"]["text"],

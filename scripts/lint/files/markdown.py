@@ -11,6 +11,7 @@ import re
 from scripts.lint.files.definitions import definition_problems
 from scripts.lint.files.documents import UnreadableError
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.files.target import target_engines
 from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
@@ -41,7 +42,9 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
     problems: list[RuleProblem] = []
     is_spark = bool(SPARK.search(layout.text))
     for fence in layout.fences:
+        engines = {fence.options["requires"]} if "requires" in fence.options else set(target_engines(fence.code))
         in_fence = _fence_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
+        in_fence = [(rule, problem) for rule, problem in in_fence if engines & set(problem.engine or rule.engines)]
         if "raises" in fence.options:
             # The fence must fail with the error condition that it declares.
             # A wrong `realTime` value would make the fence fail earlier, with a different condition.

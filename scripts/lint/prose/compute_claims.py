@@ -32,7 +32,7 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         Enable Photon for real-time mode queries.
     Use instead:
         Turn Photon off for real-time mode queries.
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     use = (
         r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|select|recommend(?:ed|s)?|with|"
@@ -60,7 +60,7 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         Real-time mode requires Databricks Runtime 15.4 LTS or later.
     Use instead:
         Real-time mode requires Databricks Runtime 16.4 LTS or later.
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     for sentence in page.sentences:
         if not sentence.is_about or sentence.is_negated:
@@ -85,7 +85,7 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
         Real-time mode runs on serverless compute.
     Use instead:
         Real-time mode runs on classic compute.
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     claim = re.compile(
         r"\b(?:use|using|runs?|works?|supported|available|recommend(?:ed)?|choose|select|deploy|on|with|"
@@ -114,7 +114,7 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
         Enable autoscaling for real-time mode clusters.
     Use instead:
         Turn autoscaling off for real-time mode clusters.
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     what = r"(?:auto-?scal(?:ing|e)|spot(?:\s+(?:instances?|vms?|nodes?|workers?))?|preemptible)\b"
     use = r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|recommend(?:ed|s)?|supports?|prefer|with)"

@@ -21,7 +21,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
         Use real-time mode only when you need latency below 800 ms.
     Use instead:
         Use real-time mode when you need latency below one second.
-    Source: https://learn.microsoft.com/en-us/azure/databricks/structured-streaming/real-time/, 2026-11-20
+    Source: [guide]
     """
     limit = r"(?:<|\u2264|\bbelow|\bunder|\bless than|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
     only = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
@@ -47,13 +47,13 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
     """
     Checks for text that confuses real-time mode with continuous mode.
 
-    Why: Continuous mode has a different trigger, supports only map and filter, and does not exist on Databricks.
+    Why: Continuous mode has a different trigger, supports only map and filter, and Databricks does not support it.
 
     Example:
         Real-time mode is the same as continuous processing mode.
     Use instead:
         Real-time mode is not continuous processing mode.
-    Source: https://docs.databricks.com/aws/en/structured-streaming/triggers, 2026-11-20
+    Source: [triggers]
     """
     rtm = rf"{TOPIC.pattern}(?:\s*\([^()]*\))?"
     continuous = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
@@ -94,7 +94,7 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
         Enable real-time mode with `.trigger(processingTime="0 seconds")`.
     Use instead:
         Enable real-time mode with `.trigger(realTime="5 minutes")`.
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [guide]
     """
     trigger = r"\b(?:processingTime|availableNow)\b"
     enable = re.compile(r"\b(?:enable|start|activate|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)

@@ -37,7 +37,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
         {"num_workers": 4, "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     if cluster.is_real_time and cluster.keys.get("autoscale"):
         message = "the cluster uses autoscaling, but a real-time query holds its task slots for the whole batch"
@@ -55,7 +55,7 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
         {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
         {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     if not cluster.is_real_time:
         return
@@ -83,7 +83,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     Use instead:
         {"aws_attributes": {"availability": "ON_DEMAND"},
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     if not cluster.is_real_time:
         return
@@ -109,7 +109,7 @@ def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
         {"spark_version": "15.4.x-scala2.12", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
         {"spark_version": "17.3.x-scala2.13", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     match = VERSION.match(str(cluster.keys.get("spark_version", "")))
     if cluster.is_real_time and match and match[2] != "x" and (int(match[1]), int(match[2])) < MIN_RUNTIME:
@@ -129,7 +129,7 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
         {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
     Use instead:
         {"cluster_name": "real-time mode", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Source: https://docs.databricks.com/aws/en/error-messages/streaming-real-time-mode-error-class, 2026-11-20
+    Source: [error list]
     """
     if cluster.is_real_time and not cluster.has_flag:
         line = cluster.lines.get("flag", cluster.lines.get("spark_conf", cluster.line))

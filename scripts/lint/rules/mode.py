@@ -23,7 +23,7 @@ def async_trigger(module: Module) -> Iterator[Problem]:
         writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
     Use instead:
         writer.option("asyncProgressTrackingEnabled", "false").trigger(availableNow=True).start()
-    Source: https://docs.databricks.com/aws/en/structured-streaming/async-progress-checking, 2026-11-20
+    Source: [test], [async]
     """
     for query, line in _async_queries(module):
         kinds = set(query.writer.trigger.kinds) & {"availableNow", "once"} if query.writer.trigger else set()
@@ -44,7 +44,7 @@ def async_state(module: Module) -> Iterator[Problem]:
         .writeStream.option("asyncProgressTrackingEnabled", "true")
     Use instead:
         events.select("value").writeStream.option("asyncProgressTrackingEnabled", "true")
-    Source: https://docs.databricks.com/aws/en/structured-streaming/async-progress-checking, 2026-11-20
+    Source: [test], [async]
     """
     for query, line in _async_queries(module):
         if is_stateful(query.writer.frame):
@@ -63,7 +63,7 @@ def async_interval(module: Module) -> Iterator[Problem]:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
     Use instead:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
-    Source: https://docs.databricks.com/aws/en/error-messages/streaming-real-time-mode-error-class, 2026-11-20
+    Source: [test], [error list]
     """
     for query in module.real_time:
         options = query.writer.options
@@ -86,7 +86,7 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
         events.groupBy("key").count().selectExpr("key AS value").writeStream.trigger(continuous="1 second")
     Use instead:
         events.select("value").writeStream.trigger(continuous="1 second")
-    Source: https://spark.apache.org/docs/4.3.0/streaming/performance-tips.html, 2026-11-20
+    Source: [test]
     """
     for query in module.queries:
         if not query.writer.trigger or query.writer.trigger.kinds != ("continuous",):
@@ -113,7 +113,7 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
         from pyspark.sql.streaming import ForeachWriter
     Use instead:
         writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/streaming/apis-on-dataframes-and-datasets.html, 2026-11-20
+    Source: [test]
     """
     for name, line in module.imports:
         if name.startswith("pyspark.") and name.endswith(".ForeachWriter"):
@@ -132,7 +132,7 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))
     Use instead:
         events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/performance, 2026-11-20
+    Source: [functions](sources_sinks_operators.md#functions)
     """
     message = "current_timestamp() is constant during a batch, so the difference does not measure latency"
     fix = "use the Kafka append time, or reflect('java.lang.System', 'currentTimeMillis')"

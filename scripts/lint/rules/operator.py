@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scripts.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, OSS_ONLY, Module, Problem, Rules
+from scripts.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
 from scripts.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams, steps
 from scripts.lint.spark.values import texts_of
 
@@ -13,23 +13,25 @@ INNER_JOINS = {"inner", "cross"}
 @OPERATOR_RULES.add("stream-join")
 def stream_join(module: Module) -> Iterator[Problem]:
     """
-    Checks for joins of two streams. On Databricks, the rule reports only joins that are not inner joins.
+    Checks for joins of two streams.
 
-    Why: Open-source Spark refuses all stream-stream joins. Databricks 18 LTS supports only inner joins, if configured.
+    Why: OSS refuses all stream-stream joins. Databricks supports inner joins from 18 LTS, with five settings.
+
+    Both engines: outer, semi and anti joins.
+    OSS: inner joins, which fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
-        events.join(events_2, "key")
+        events.join(events_2, "key", "left")
     Use instead:
         events.union(events_2).groupBy("key").count()
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
+    Source: [test], [setup]
     """
-    enabled = module.setting("spark.databricks.streaming.realTimeMode.streamStreamJoin.enabled")
     for query in module.real_time:
         for step in steps(query, "join", "crossJoin"):
             how = [text.lower().replace("_", "") for text in texts_of(step.arguments.get("how", 2))]
             is_inner = step.name == "join" and all(kind in INNER_JOINS for kind in how)
-            if joins_streams(step) and not (is_inner and enabled):
-                message = f"a join of two streams fails in real-time mode with {ALLOWLIST_CONDITION}"
+            if joins_streams(step):
+                message = f"real-time mode refuses {'a' if is_inner else 'this'} join of two streams"
                 fix = "union both streams and aggregate by key, or join them in a micro-batch query"
                 yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH, lines=query.writer.lines)
 
@@ -39,13 +41,13 @@ def static_join(module: Module) -> Iterator[Problem]:
     """
     Checks for joins of a stream with a static table that is not wrapped in `broadcast`.
 
-    Why: Spark may plan a sort-merge join, which fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: Spark may plan a sort-merge join. On OSS, that join fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
     Example:
         events.join(users, "key")
     Use instead:
         events.join(F.broadcast(users), "key")
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
+    Source: [test], [reference]
     """
     for query in module.real_time:
         for step in steps(query, *JOINS):
@@ -72,7 +74,7 @@ def union_self(module: Module) -> Iterator[Problem]:
         events.union(events)
     Use instead:
         events.union(events_2)
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/limitations, 2026-11-20
+    Source: [test], [limitations]
     """
     for query in module.real_time:
         for step in steps(query, *UNIONS):
@@ -89,18 +91,18 @@ def union_after_state(module: Module) -> Iterator[Problem]:
     """
     Checks for stateful operators before a union.
 
-    Why: The query fails with STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
+    Why: Real-time mode refuses such a union. On OSS, the condition is STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
 
     Example:
         events.dropDuplicates(["key"]).union(events_2)
     Use instead:
         events.union(events_2).dropDuplicates(["key"])
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [guide], [limitations]
     """
     for query in module.real_time:
         for step in steps(query, *UNIONS):
             if is_stateful(step.left) or (step.other and is_stateful(step.other)):
-                message = "a union after a stateful operator fails with STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED"
+                message = "real-time mode refuses a union after a stateful operator"
                 fix = "union first, then aggregate or drop duplicates"
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -108,15 +110,19 @@ def union_after_state(module: Module) -> Iterator[Problem]:
 @OPERATOR_RULES.add("sort-or-coalesce")
 def sort_or_coalesce(module: Module) -> Iterator[Problem]:
     """
-    Checks for `orderBy`, `sort`, `limit`, `coalesce` and `repartitionByRange` in real-time queries.
+    Checks for sorts, limits, `coalesce` and `repartitionByRange` in real-time queries.
 
-    Why: Sorts and limits require finite input. `coalesce` and `repartitionByRange` are not on the operator allowlist.
+    Why: Sorts and limits require finite input, so no streaming query in update mode can use them.
+
+    Both engines: `orderBy`, `sort`, `limit`.
+    OSS: `coalesce` and `repartitionByRange`, which are not on the allowlist of OSS; use `repartition`. No source states
+    whether Databricks accepts them.
 
     Example:
-        events.coalesce(1)
+        events.orderBy("key")
     Use instead:
         events.repartition(1)
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [guide]
     """
     need_an_end = {"orderBy", "sort", "sortWithinPartitions", "limit", "sample"}
     for query in module.real_time:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from scripts.lint.rules.citations import CITATIONS
 from scripts.lint.spark.intervals import MIN_BATCH_MS
 from scripts.lint.spark.streams import Query, Trigger
 from scripts.lint.spark.values import Mark, Value, known, plain, text_of
@@ -15,7 +16,10 @@ from scripts.text.finding import DATABRICKS, ENGINES, OSS
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
 ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
-PART = re.compile(r"^(Why|Example|Use instead|Source):[ \n]", re.MULTILINE)
+PART = re.compile(r"^(Why|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
+CODE_PARTS = {"Example", "Use instead"}
+LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
+"""The parts of a docstring that state what a rule reports on both engines, and what it reports only on one of them."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +112,34 @@ class Rule:
 
     @property
     def source(self) -> str:
-        """Return the address of the rule's source and the date on which the source was read."""
+        """Return the labels of the rule's sources in `CITATIONS`, such as `[setup]`."""
         return self._parts()["Source"]
 
+    @property
+    def definitions(self) -> list[str]:
+        """Return a Markdown link definition for each label; an inline link has no label."""
+        return [f"[{label}]: {CITATIONS[label]}" for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
+
+    @property
+    def cases(self) -> dict[str, str]:
+        """Return what the rule reports on both engines and on only one of them, by the label in `LABELS`."""
+        parts = self._parts()
+        return {label: parts[label] for label in LABELS.values() if label in parts} or {LABELS[self.engines]: ""}
+
     def section(self) -> str:
-        """Return the rule's section in `references/lint_rules.md`: three lines and a blank line."""
-        forms = f"Wrong: {_code(self.example.removesuffix('.'))}. Right: {_code(self.use_instead.removesuffix('.'))}"
-        facts = f"{self.severity} on {' and '.join(self.engines)}; source: {self.source}"
-        return f"## {self.id}\n{self.what} {self.why}\n{forms} ({facts})\n"
+        """Return the rule's section in `references/lint_rules.md`: the heading, two lines and a blank line."""
+        forms = f"Wrong: {_code(self.example.removesuffix('.'))}. Right: {_code(self.use_instead.removesuffix('.'))}."
+        cases = [f"{label}: {text}" for label, text in self.cases.items() if text]
+        engine = "" if cases else f" on {next(iter(self.cases)).replace('Both', 'both')}"
+        text = " ".join([self.what, self.why, *cases])
+        return f"## {self.id}\n{text}\n{forms} ({self.severity}{engine}; {self.source})\n"
 
     def _parts(self) -> dict[str, str]:
         pieces = PART.split(inspect.getdoc(self.check) or "")
-        named = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-        return {"What": pieces[0].strip(), **{name: inspect.cleandoc(text).strip() for name, text in named.items()}}
+        return {
+            name: inspect.cleandoc(text).strip() if name in CODE_PARTS else " ".join(text.split())
+            for name, text in zip(["What", *pieces[1::2]], pieces[::2], strict=True)
+        }
 
 
 RuleProblem = tuple[Rule, Problem]

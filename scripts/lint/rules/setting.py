@@ -10,11 +10,12 @@ SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SOURCE_OPTIONS = {
-    "maxoffsetspertrigger": ("is refused because real-time mode reads without a limit", ()),
-    "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", ()),
+    "maxoffsetspertrigger": ("does not apply because real-time mode reads without a limit; OSS refuses it", ()),
+    "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", OSS_ONLY),
+    "maxtriggerdelay": ("is refused because real-time mode reads without a limit", OSS_ONLY),
     "minpartitions": ("is refused because each topic partition has exactly one task", OSS_ONLY),
     "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
-    "maxpartitions": ("does not exist in open-source Spark, so it has no effect", OSS_ONLY),
+    "maxpartitions": ("has no effect, because only Databricks has it", OSS_ONLY),
     "endingoffsets": ("is refused because a stream has no end", ()),
     "endingtimestamp": ("is refused because a stream has no end", ()),
     "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
@@ -22,7 +23,7 @@ SOURCE_OPTIONS = {
     "kafka.auto.offset.reset": ("is refused because Spark uses startingOffsets for this purpose", ()),
 }
 SINK_OPTIONS = {
-    "kafka.transactional.id": ("makes the first row fail because the Kafka sink has no transactions", ()),
+    "kafka.transactional.id": ("makes the first row fail because the Kafka sink has no transactions", OSS_ONLY),
     "kafka.key.serializer": ("is refused because the sink writes keys as bytes", ()),
     "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
 }
@@ -32,15 +33,20 @@ IGNORED_OPTIONS = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
 @SETTING_RULES.add("option")
 def option(module: Module) -> Iterator[Problem]:
     """
-    Checks for Kafka options that real-time mode refuses or ignores, such as `maxOffsetsPerTrigger`.
+    Checks for Kafka options that real-time mode refuses or ignores.
 
     Why: A refused option makes the query fail. An ignored option suggests a limit that does not exist.
+
+    Both engines: `maxOffsetsPerTrigger`, `endingOffsets`, `kafka.enable.auto.commit`, `kafka.auto.offset.reset`,
+    key and value serializers.
+    OSS: `minPartitions`, `minOffsetsPerTrigger`, `maxTriggerDelay`, `kafka.transactional.id`; a warning for
+    `maxPartitions`, `maxRecordsPerPartition` and `failOnDataLoss=false`, which have no effect on OSS.
 
     Example:
         spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
     Use instead:
         spark.readStream.format("kafka").option("startingOffsets", "earliest")
-    Source: https://github.com/databricks-solutions/databricks-blogposts/pull/78, 2026-11-20
+    Source: [test], [options](sources_sinks_operators.md#options-and-settings)
     """
     for query in module.real_time:
         for each in query.writer.frame.sources:
@@ -62,15 +68,19 @@ def option(module: Module) -> Iterator[Problem]:
 @SETTING_RULES.add("setting", OSS_ONLY)
 def setting(module: Module) -> Iterator[Problem]:
     """
-    Checks for session settings that prevent open-source Spark from starting a real-time query.
+    Checks for session settings that prevent a real-time query from starting.
 
-    Why: start() fails unless RocksDB stores the state, the checkpoint format is 2, and `repartition` does not sort.
+    Why: The settings contradict those that real-time mode requires.
+
+    OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`; the condition is
+    SQL_CONFIGURATION_NOT_SUPPORTED.
+    Databricks: Photon.
 
     Example:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
     Use instead:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
-    Source: https://github.com/apache/spark/pull/57842, 2026-11-20
+    Source: [test], [setup]
     """
     if not module.real_time:
         return
@@ -107,7 +117,7 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
         spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
     Use instead:
         spark.conf.get("spark.databricks.streaming.realTimeMode.enabled", "false")
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/setup, 2026-11-20
+    Source: [setup]
     """
     for value, line in module.setting(FLAG):
         if value != "false":

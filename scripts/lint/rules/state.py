@@ -20,7 +20,7 @@ def session_window(module: Module) -> Iterator[Problem]:
         events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
     Use instead:
         events.groupBy(F.window(F.current_timestamp(), "5 minutes")).count()
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
+    Source: [test], [reference]
     """
     message = "real-time mode does not support session windows, so the query does not start"
     fix = "use window(...), or transformWithState with a timer"
@@ -33,7 +33,10 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     """
     Checks for `dropDuplicatesWithinWatermark` in real-time queries.
 
-    Why: Open-source Spark 4.3 refuses this method. Databricks pages disagree on whether Databricks supports it.
+    Why: Not every engine and version supports this method.
+
+    OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Databricks: a warning, because the editions of the documentation disagree.
 
     Example:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
@@ -41,7 +44,7 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     Use instead:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
         .dropDuplicates(["key", "at"])
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
+    Source: [test], [reference]
     """
     fix = "call withWatermark and then dropDuplicates, with the event-time column among its columns"
     for query in module.real_time:
@@ -57,18 +60,19 @@ def legacy_state(module: Module) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
-    Why: These operators sort their input, but a stream never ends. They fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Why: These operators sort their input, but a stream never ends. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Databricks reports ARBITRARY_STATEFUL_OPERATIONS_NOT_SUPPORTED.
 
     Example:
         events.groupBy("key")
         .applyInPandasWithState(lambda key, rows, state: rows, "key binary", "n int", "update", "NoTimeout")
     Use instead:
         events.groupBy("key").count()
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
+    Source: [test], [reference], [error list]
     """
     for query in module.real_time:
         for step in steps(query, "applyInPandasWithState", "mapGroupsWithState", "flatMapGroupsWithState"):
-            message = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
+            message = f"real-time mode refuses {step.name}"
             fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
             yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -84,13 +88,13 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
     Use instead:
         events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/reference, 2026-11-20
+    Source: [reference]
     """
     for query in module.real_time:
         for step in steps(query, "transformWithState"):
             modes = [text.lower() for text in texts_of(step.arguments.get("timeMode", 3))]
             if modes and all(mode == "eventtime" for mode in modes):
-                message = "Databricks does not support event-time timers in real-time mode, so the query fails"
+                message = "real-time mode does not support event-time timers, so the query fails"
                 fix = 'write timeMode="ProcessingTime", and compare event times in the processor'
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
@@ -98,17 +102,17 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
 @STATE_RULES.add("python-udf", OSS_ONLY)
 def python_udf(module: Module) -> Iterator[Problem]:
     """
-    Checks for Python and pandas UDFs in real-time queries on open-source Spark.
+    Checks for Python and pandas UDFs in real-time queries.
 
-    Why: The operator that runs Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks allows this operator.
+    Why: The operator that runs Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks supports Python UDFs.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
     Use instead:
         events.select(F.upper("value").alias("value"))
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [reference]
     """
-    message = f"on open-source Spark, Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
+    message = f"Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
     fix = "use pyspark.sql.functions or SQL expressions"
     for query, mark in module.marks("udf"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
@@ -119,35 +123,41 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: Open-source Spark refuses these methods. Databricks pages disagree on whether Databricks supports them.
+    Why: These methods process a whole partition at a time.
+
+    OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Databricks: a warning, because the editions of the documentation disagree.
 
     Example:
         events.mapInPandas(lambda frames: frames, "key binary, value binary")
     Use instead:
         events.select("key", F.upper("value").alias("value"))
-    Source: https://docs.databricks.com/aws/en/structured-streaming/real-time/limitations, 2026-11-20
+    Source: [test], [limitations]
     """
     fix = "use pyspark.sql.functions or SQL expressions"
     for query in module.real_time:
         for step in steps(query, "mapInPandas", "mapInArrow"):
             refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
             yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
-            uncertain = f"the current Databricks limitations page excludes {step.name} from real-time mode"
+            uncertain = f"the newest limitations page excludes {step.name} from real-time mode"
             yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
 
 
 @STATE_RULES.add("python-state")
 def python_state(module: Module) -> Iterator[Problem]:
     """
-    Checks for `transformWithStateInPandas` in real-time queries, and on open-source Spark for `transformWithState`.
+    Checks for Python processors in real-time queries.
 
-    Why: Open-source Spark fails with STDS_FAILED_TO_READ_OPERATOR_METADATA. Databricks supports only the Row form.
+    Why: OSS fails with STDS_FAILED_TO_READ_OPERATOR_METADATA. Databricks supports only `transformWithState` with rows.
+
+    Both engines: `transformWithStateInPandas`.
+    OSS: `transformWithState`, which Databricks supports from 17.3 LTS.
 
     Example:
-        events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
+        events.groupBy("key").transformWithStateInPandas(..., "key binary", "update", "ProcessingTime")
     Use instead:
         events.groupBy("key").count()
-    Source: https://docs.databricks.com/aws/en/stateful-applications, 2026-11-20
+    Source: [test], [limitations]
     """
     for query in module.real_time:
         for step in steps(query, "transformWithState", "transformWithStateInPandas"):

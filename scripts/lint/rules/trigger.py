@@ -24,7 +24,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
         writer.trigger(realTime=True).start()
     Use instead:
         writer.trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [guide]
     """
     for trigger, receiver in _spark_triggers(module):
         value = trigger.arguments.get("realTime")
@@ -50,7 +50,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
         writer.trigger(real_time="5 minutes").start()
     Use instead:
         writer.trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [guide]
     """
     for trigger, receiver in _spark_triggers(module):
         for form in _unsupported_forms(trigger):
@@ -71,15 +71,18 @@ def trigger_form(module: Module) -> Iterator[Problem]:
 @TRIGGER_RULES.add("trigger-interval")
 def trigger_interval(module: Module) -> Iterator[Problem]:
     """
-    Checks for durations that Spark cannot parse or that are below the minimum batch duration of 5 seconds.
+    Checks for durations that Spark cannot parse or that are too short.
 
     Why: Units must be spelled out, so `ms` and `5m` fail. The duration is the time between two commits, not a latency.
+
+    Both engines: a duration that Spark cannot parse.
+    OSS: a duration below 5 seconds; no minimum is documented for Databricks.
 
     Example:
         writer.trigger(realTime="500 ms").start()
     Use instead:
         writer.trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [guide]
     """
     for trigger, receiver in _spark_triggers(module):
         line = trigger.line_of("realTime")
@@ -101,7 +104,7 @@ def trigger_several(module: Module) -> Iterator[Problem]:
         writer.trigger(realTime="5 minutes", processingTime="1 second").start()
     Use instead:
         writer.trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/api/python/reference/pyspark.ss/index.html, 2026-11-20
+    Source: [test]
     """
     for trigger, receiver in module.triggers:
         certain = [name for name in trigger.kinds if _is_certain(trigger.value(name))]

@@ -20,7 +20,7 @@ def output_mode(module: Module) -> Iterator[Problem]:
         writer.outputMode("append").trigger(realTime="5 minutes").start()
     Use instead:
         writer.outputMode("update").trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html, 2026-11-20
+    Source: [test], [guide]
     """
     consequence = "so the query fails with OUTPUT_MODE_NOT_SUPPORTED"
     for query in module.real_time:
@@ -46,8 +46,8 @@ def checkpoint(module: Module) -> Iterator[Problem]:
     Example:
         events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()
     Use instead:
-        writer.option("checkpointLocation", "/tmp/checkpoints/example").trigger(realTime="5 minutes").start()
-    Source: https://spark.apache.org/docs/4.3.0/streaming/structured-streaming-kafka-integration.html, 2026-11-20
+        writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
+    Source: [test]
     """
     if module.setting(CHECKPOINT_CONF):
         return

@@ -1,0 +1,3 @@
+# engine: databricks
+events = spark.readStream.format("kinesis").option("streamName", "events").load()
+events.writeStream.format("kafka").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()
