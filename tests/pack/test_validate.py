@@ -191,6 +191,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         PAGE,
         "without a date",
     ),
+    "ambiguous-date": (
+        check_evidence,
+        _append(PAGE, "\n| what | evidence |\n|---|---|\n| a | [x](https://spark.apache.org) 2026-11-20 |\n"),
+        PAGE,
+        "without a date",
+    ),
     "undated-reference": (
         check_evidence,
         _append(PAGE, "\n| what | evidence |\n|---|---|\n| a | [x] |\n\n[x]: https://spark.apache.org\n"),

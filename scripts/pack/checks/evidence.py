@@ -17,10 +17,10 @@ EVIDENCE_COLUMN = "evidence"
 NO_CLAIM_MARK = "<!-- no engine claim -->"
 GENERATED_MARK = "<!-- generated: "
 END_MARK = "<!-- end -->"
-_DATE = re.compile(r"\b20\d\d-\d\d(-\d\d)?\b")
+_DATE = re.compile(r"\b(?:read|page of) 20\d\d-\d\d(-\d\d)?\b")
 _DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\]]+)\]:[ \t]+(?P<source>\S.*)$")
 _REFERENCE = re.compile(r"(?:\[[^\]]+\])?\[(?P<label>[^\]]+)\](?![\[(])")
-_REMEDY = "link the test, the section with the fence, or a public source with the date on which you read it"
+_REMEDY = "link the test, the section with the fence, or a public source with `read` or `page of` and a date"
 
 
 def check_evidence(root: Path) -> Iterator[Finding]:
