@@ -15,7 +15,7 @@ Trigger = Literal["real-time", "micro-batch"]
 @dataclass(frozen=True)
 class Windows:
     """
-    Correlation windows in milliseconds; each window includes its start and its end.
+    Correlation windows in milliseconds, and the maximum number of events; a window includes its start and its end.
 
     The defaults are common values in ad measurement. Demonstrations and tests shorten all windows with `scaled`.
     """
@@ -43,9 +43,17 @@ class Windows:
     Maximum creative length. Longer creatives are rejected as `bad_number`, because they would delay state expiry.
     """
 
+    max_events: int = 500
+    """
+    Maximum number of events of a transaction that are correlated. All later events get `too_many_events`.
+
+    The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events.
+    """
+
     def scaled(self, time_scale: int) -> "Windows":
         """Return the windows divided by `time_scale`; with a time scale of 60, minutes become seconds."""
-        return replace(self, **{field.name: getattr(self, field.name) // time_scale for field in fields(self)})
+        times = [field.name for field in fields(self) if field.name.endswith("_ms")]
+        return replace(self, **{name: getattr(self, name) // time_scale for name in times})
 
     @property
     def horizon_ms(self) -> int:

@@ -35,16 +35,24 @@ class ReplayedOrder:
 
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
-    """Return the correlation results after all windows have ended, keyed by result id; all versions are 0."""
+    """
+    Return the correlation results after all windows have ended, keyed by result id; all versions are 0.
+
+    The order of the records in `events` decides which records are beyond the maximum number of events.
+    """
     transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] != "conversion":
             event = _event(src, record, fields, windows)
             transactions[event.transaction_id, event.request_ts].append(event)
+    # All events of a transaction are in one partition of `events`, which the log contains in order.
+    order = {src: position for position, src in enumerate(log.events)}
     return {
         result.result_id: replace(result, version=0)
         for events in transactions.values()
-        for result in correlate(events, windows, AFTER_ALL_WINDOWS_MS)
+        for result in correlate(
+            sorted(events, key=lambda event: order.get(event.src, len(order))), windows, AFTER_ALL_WINDOWS_MS
+        )
     }
 
 

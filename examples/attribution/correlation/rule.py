@@ -1,8 +1,8 @@
 """
 The correlation rule in plain Python: match the impressions, clicks and playback steps of a transaction to its request.
 
-Results depend only on the set of events, not on their order of arrival. Tests verify that `correlation/sql.py` returns
-the same results.
+Up to the maximum number of events, results depend only on the set of events, not on their order of arrival. Tests
+verify that `correlation/sql.py` returns the same results.
 """
 
 from collections import Counter
@@ -85,11 +85,15 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     """
     Return the results of one transaction; all events must have the same `transaction_id` and `request_ts`.
 
+    The first `windows.max_events` distinct records, in the order of `events`, are correlated. Each further record gets
+    a result of its own with the code `too_many_events`, and changes no other result.
+
     If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`.
     Such a timeout has a higher version than the pending result that it replaces, and a lower version than any result
     computed after another record of the transaction has arrived.
     """
-    records = _first_per(sorted(events, key=_order), lambda event: event.src)
+    arrived = distinct(events)
+    records = sorted(arrived[: windows.max_events], key=_order)
     firsts = _first_per(records, lambda event: (event.kind, event.event_id))
     requests = [event for event in firsts if event.kind == "request"]
     # Use the ad slots of all requests, including repeated requests with different ad slots. Otherwise a new request
@@ -107,11 +111,24 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
         *(_result(event, f"{event.kind}/{event.event_id}", event.kind, match) for event, match in matches),
         *_match_slots(requests, slots, impressions, windows),
         *_duplicates(records),
+        *too_many_events(arrived[windows.max_events :], windows),
     ]
     version = 2 * len(records)
     if now is not None:
         results = [_timed_out(result, now) for result in results]
         version += 1
+    return [replace(result, version=version) for result in results]
+
+
+def distinct(events: Iterable[Event]) -> list[Event]:
+    """Return the first copy of each record, in the given order."""
+    return _first_per(events, lambda event: event.src)
+
+
+def too_many_events(excess: Iterable[Event], windows: Windows) -> list[Result]:
+    """Return the results of records beyond the maximum number of events; these results never change."""
+    match, version = Match("too_many_events"), 2 * windows.max_events
+    results = [_result(event, f"too_many_events/{event.src}", event.kind, match) for event in excess]
     return [replace(result, version=version) for result in results]
 
 

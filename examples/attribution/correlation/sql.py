@@ -18,24 +18,50 @@ from examples.attribution.settings import Windows
 
 def results_of(history: Column, windows: Windows) -> Column:
     """Convert a history (array<HISTORY>) into the same results (array<ATTRIBUTED>) that `rule.correlate` returns."""
-    return _stamped(_results(history, windows), history)
+
+    def of_arrived(arrived: Column) -> Column:
+        kept = F.slice(arrived, 1, windows.max_events)
+        excess = F.slice(arrived, F.lit(windows.max_events + 1), F.size(arrived))
+        return F.concat(_stamped(_results(kept, windows), kept), _too_many_events(excess, windows))
+
+    return _let(_first_per(history, lambda event: event["src"]), of_arrived)
 
 
 def changes_of(history: Column, windows: Windows) -> Column:
-    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changes."""
+    """
+    Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changes.
+
+    A new record beyond the maximum number of events changes only its own result, so no other result is computed.
+    """
     before = F.slice(history, F.lit(1), F.size(history) - 1)
+    is_full = (F.size(history) > windows.max_events) & (_records(history) > windows.max_events)
+    is_new = _records(history) > _records(before)
+    last = F.filter(F.slice(history, -1, 1), lambda _: is_new)
     # One expression evaluates the history with and without its last event, because two expressions would double the
     # planning time of every batch.
     both = F.transform(F.array(history, before), lambda events: _results(events, windows))
-    return _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
+    changes = _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
+    return F.when(is_full, _too_many_events(last, windows)).otherwise(changes)
 
 
 def _stamped(results: Column, history: Column) -> Column:
-    records = F.size(F.array_distinct(F.transform(history, lambda event: event["src"])))
     return _let(
-        (2 * records).cast("long"),
+        (2 * _records(history)).cast("long"),
         lambda version: F.transform(results, lambda result: result.withField("version", version)),
     )
+
+
+def _records(history: Column) -> Column:
+    return F.size(F.array_distinct(F.transform(history, lambda event: event["src"])))
+
+
+def _too_many_events(excess: Column, windows: Windows) -> Column:
+    def result(event: Column) -> Column:
+        match = _match(event, F.lit("too_many_events"), F.lit(False), F.lit(None).cast("long"))
+        id_tail = F.concat_ws("/", F.lit("too_many_events"), event["src"])
+        return _result(match, event["kind"], id_tail).withField("version", F.lit(2 * windows.max_events).cast("long"))
+
+    return F.transform(excess, result)
 
 
 def _results(history: Column, windows: Windows) -> Column:

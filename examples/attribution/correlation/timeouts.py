@@ -8,7 +8,7 @@ version than any result computed after another record of the transaction has arr
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.correlation.rule import Event, Result, correlate, distinct, too_many_events
 from examples.attribution.settings import Windows
 
 
@@ -17,7 +17,7 @@ class Transaction:
     """The state of one transaction; times are processing times in UTC milliseconds, and 0 means never."""
 
     history: tuple[Event, ...] = ()
-    """All distinct records, in order of arrival."""
+    """The distinct records in order of arrival, up to the maximum number of events."""
     evaluated_at: int = 0
     """Time of the last evaluation."""
     last_record_at: int = 0
@@ -50,16 +50,16 @@ def advance(
 
     If `timeouts_only` is true, the changed results contain only timeouts. A timeout counts as changed whenever a new
     record increases its version. Another query may already have emitted a pending result with the same new record, and
-    the timeout must replace this pending result.
+    the timeout must replace this pending result. The state does not keep records beyond the maximum number of events.
     """
-    known_records = {event.src for event in before.history}
-    new_events = {event.src: event for event in reversed(list(arrived)) if event.src not in known_records}
+    records = distinct((*before.history, *arrived))
+    has_new_records = len(records) > len(before.history)
     after = Transaction(
-        (*before.history, *reversed(new_events.values())),
+        tuple(records[: windows.max_events]),
         max(before.evaluated_at, now),
-        max(before.last_record_at, now) if new_events else before.last_record_at,
+        max(before.last_record_at, now) if has_new_records else before.last_record_at,
     )
-    current = results(after, windows)
+    current = [*results(after, windows), *too_many_events(records[windows.max_events :], windows)]
     candidates = [result for result in current if is_timeout(result) or not timeouts_only]
     # The previous results are needed only if there are candidates. With `timeouts_only`, most records cause none.
     previous = {result.result_id: result for result in results(before, windows)} if candidates else {}

@@ -364,3 +364,19 @@ def test_over_delivery_is_counted_per_campaign() -> None:
     outcomes = campaign_outcomes([*filled, *below], [Goal("c", 1, T, T + 10), Goal("below", 5, T, T + 10)], SETTINGS)
 
     assert [(3, 0, 2), (1, 0, 0)] == [(x.pacing.delivered, x.pacing.reserved, x.over_delivered) for x in outcomes]
+
+
+def test_replay_correlates_the_first_events_of_the_topic() -> None:
+    """If a transaction has too many events, the order in `events` decides, and each event has one outcome."""
+    limit = WINDOWS.max_events
+    log, sent = RunLog(), {f"ad-callbacks:0:{n:012d}": f"k{n}" for n in range(limit + 2)}
+    for src, event_id in sent.items():
+        log.record_source(src, SourceRecord(value("click", event_id, impression_id="x"), "normal", T, T + 1))
+    for src in reversed(sent):
+        log.record_event({"src": src, "kind": "click"}, 0, T + 2)
+
+    results = replay_results(log, WINDOWS)
+
+    excess = [f"t/{T}/too_many_events/ad-callbacks:0:{n:012d}" for n in (1, 0)]
+    assert excess == [name for name, result in results.items() if result.code == "too_many_events"]
+    assert limit + 2 == len(results)

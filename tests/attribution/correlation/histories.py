@@ -14,6 +14,9 @@ from examples.attribution.settings import Windows
 WINDOWS = Windows().scaled(1000)
 """Small windows, so generated times are on both sides of their ends."""
 
+LIMITED = replace(WINDOWS, max_events=4)
+"""Windows with a maximum number of events that about half of the generated histories exceed."""
+
 T = 10_000
 EDGES_MS = (300, 900, 330, -2, -300)
 TIMES = st.one_of(

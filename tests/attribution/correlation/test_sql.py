@@ -1,5 +1,6 @@
 """The SQL form of the rule equals the plain Python form for generated histories in any order of arrival."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from examples.attribution.correlation.rule import HISTORY, Event, Result, correl
 from examples.attribution.correlation.sql import changes_of, results_of
 from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import WINDOWS, drawn, histories, history_row
+from tests.attribution.correlation.histories import LIMITED, WINDOWS, T, drawn, histories, history_row
 
 pytestmark = pytest.mark.spark
 
@@ -24,6 +25,7 @@ ROWS = StructType(
     ]
 )
 HISTORIES = 500
+MAX_SECONDS = 30
 ALL_CODES = {
     *("accepted", "duplicate_request", "duplicate_event", "filled", "pending", "matched", "matched_late_request"),
     *("duplicate_impression", "late_impression", "orphan_impression", "invalid_slot", "partial_quartiles"),
@@ -34,14 +36,16 @@ ALL_CODES = {
 Results = dict[str, Result]
 
 
-def evaluated(spark: SparkSession, many: list[list[Event]]) -> dict[tuple[int, int], tuple[Results, Results]]:
+def evaluated(
+    spark: SparkSession, many: list[list[Event]], windows: Windows
+) -> dict[tuple[int, int], tuple[Results, Results]]:
     """Return all results and the changes of every prefix of every history, by history and length of prefix."""
     rows = [(n, length, history_row(h[:length])) for n, h in enumerate(many) for length in range(1, len(h) + 1)]
     frame = spark.createDataFrame(rows, ROWS).select(
         "id",
         "prefix",
-        results_of(F.col("history"), WINDOWS).alias("results"),
-        changes_of(F.col("history"), WINDOWS).alias("changes"),
+        results_of(F.col("history"), windows).alias("results"),
+        changes_of(F.col("history"), windows).alias("changes"),
     )
     assert ATTRIBUTED.names == frame.schema["results"].dataType.elementType.names  # type: ignore[attr-defined]
     return {(row.id, row.prefix): (by_id(row.results), by_id(row.changes)) for row in frame.collect()}
@@ -55,7 +59,7 @@ def by_id(rows: list[Any]) -> Results:
 
 
 def differences(
-    many: list[list[Event]], sql_results: dict[tuple[int, int], tuple[Results, Results]], windows: Windows = WINDOWS
+    many: list[list[Event]], sql_results: dict[tuple[int, int], tuple[Results, Results]], windows: Windows
 ) -> list[str]:
     """Compare with the plain rule: all results of each prefix, and the changes of its last event."""
     problems = []
@@ -74,16 +78,47 @@ def differences(
     return problems
 
 
-def test_sql_equals_rule_for_histories_and_their_prefixes(spark: SparkSession) -> None:
+def repeats(kind: str) -> list[Event]:
+    """Return a request, its impression and two callbacks of the same kind, which few generated histories contain."""
+    request = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
+    impression = replace(request, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a")
+    impression = replace(impression, impression_id="x", creative_length_ms=30)
+    callback = replace(impression, kind=kind, slot_id=None, creative_length_ms=None)
+    return [request, impression, *(replace(callback, event_id=n, src=f"src:0:{n}") for n in "12")]
+
+
+@pytest.mark.parametrize(
+    ("windows", "codes"),
+    [
+        pytest.param(WINDOWS, ALL_CODES, id="below-the-maximum-number"),
+        pytest.param(LIMITED, ALL_CODES | {"too_many_events"}, id="above-the-maximum-number"),
+    ],
+)
+def test_sql_equals_rule_for_histories_and_their_prefixes(
+    spark: SparkSession, windows: Windows, codes: set[str]
+) -> None:
     """The SQL form returns the results of the rule, and as changes exactly the results that an event changed."""
     # All histories run in one Spark job, because planning takes seconds.
-    many = drawn(histories(), HISTORIES)
+    many = [*drawn(histories(), HISTORIES), *(repeats(kind) for kind in ("click", "start"))]
 
-    sql_results = evaluated(spark, many)
+    sql_results = evaluated(spark, many, windows)
 
-    assert [] == differences(many, sql_results)
-    codes = {result.code for results, _ in sql_results.values() for result in results.values()}
-    assert ALL_CODES == codes
+    assert [] == differences(many, sql_results, windows)
+    assert codes == {result.code for results, _ in sql_results.values() for result in results.values()}
     # The comparison can fail: a rule with a window that is one millisecond longer differs.
-    longer = replace(WINDOWS, request_to_impression_ms=WINDOWS.request_to_impression_ms + 1)
+    longer = replace(windows, request_to_impression_ms=windows.request_to_impression_ms + 1)
     assert [] != differences(many, sql_results, longer)
+
+
+def test_event_beyond_the_maximum_number_costs_little(spark: SparkSession) -> None:
+    """A click behind 5,000 others of its transaction is evaluated without correlating them again."""
+    click = repeats("click")[-1]
+    row = history_row([replace(click, event_id=f"k{n}", src=f"src:0:{n}") for n in range(5_000)])
+    frame = spark.createDataFrame([(n, 0, row) for n in range(100)], ROWS).repartition(1).cache()
+    assert 100 == frame.count()
+    started_at = time.monotonic()
+
+    rows = frame.select(changes_of(F.col("history"), Windows()).alias("changes")).collect()
+
+    assert [["t/10000/too_many_events/src:0:4999"]] * 100 == [[r.result_id for r in row.changes] for row in rows]
+    assert time.monotonic() - started_at < MAX_SECONDS

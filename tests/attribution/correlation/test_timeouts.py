@@ -1,0 +1,112 @@
+"""A transaction with more events than the maximum: later events get a code of their own, and the state stays small."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.correlation.timeouts import Transaction, advance
+from examples.attribution.settings import Windows
+from tests.attribution.correlation.histories import LIMITED, T, histories
+
+MAX_SECONDS = 60
+BEFORE, AFTER = 1, 10 * T
+REQUEST = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
+IMPRESSION = replace(REQUEST, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a", impression_id="x")
+IMPRESSION = replace(IMPRESSION, creative_length_ms=30)
+CLICK = replace(IMPRESSION, event_id="k", src="src:0:k", kind="click", slot_id=None, creative_length_ms=None)
+
+Results = dict[str, Result]
+
+
+def clicks(count: int) -> list[Event]:
+    """Return different clicks of one impression."""
+    return [replace(CLICK, event_id=f"k{n}", src=f"src:0:{n}") for n in range(count)]
+
+
+def contents(results: Iterable[Result]) -> Results:
+    """Return results by id with all versions set to 0."""
+    return {result.result_id: replace(result, version=0) for result in results}
+
+
+def fold(newest: Results, emitted: Iterable[Result]) -> None:
+    """Keep the highest version, as the sink does; equal versions must have equal contents."""
+    for result in emitted:
+        known = newest.get(result.result_id)
+        assert known is None or known.version != result.version or known == result
+        if known is None or result.version > known.version:
+            newest[result.result_id] = result
+
+
+def test_events_beyond_the_maximum_change_no_other_result() -> None:
+    """The first 500 events keep their results; each further event, whatever its kind, gets one result."""
+    first, further = [REQUEST, IMPRESSION, *clicks(498)], [replace(REQUEST, src="src:1:0"), *clicks(502)[498:]]
+
+    results = correlate([*first, *further, *further], Windows())
+
+    assert correlate(first, Windows()) == [result for result in results if result.code != "too_many_events"]
+    assert [f"t/{T}/too_many_events/{event.src}" for event in further] == [
+        result.result_id for result in results if result.code == "too_many_events"
+    ]
+    assert {1_000} == {result.version for result in results}
+
+
+def test_time_scale_does_not_change_the_maximum() -> None:
+    """A demonstration with short windows correlates as many events as production."""
+    assert Windows().max_events == Windows().scaled(60).max_events
+
+
+def test_state_keeps_at_most_the_maximum_number_of_records() -> None:
+    """Thousands of clicks of one transaction take seconds, and each further click is emitted once."""
+    state, emitted, events = Transaction(), list[Result](), [REQUEST, IMPRESSION, *clicks(4_998)]
+    started_at = time.monotonic()
+
+    for start in range(0, len(events), 100):
+        outcome = advance(state, events[start : start + 100], Windows(), 0, T)
+        assert outcome.transaction is not None
+        state, emitted = outcome.transaction, [*emitted, *outcome.changed]
+
+    assert 500 == len(state.history)
+    assert 4_500 == sum(result.code == "too_many_events" for result in emitted)
+    assert contents(correlate(events, Windows())) == contents(emitted)
+    assert time.monotonic() - started_at < MAX_SECONDS
+
+
+@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@given(data=st.data(), history=histories())
+def test_any_split_above_the_maximum_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event]) -> None:
+    """The processor's state has at most the maximum number of records, and its results equal those of the rule."""
+    newest: Results = {}
+    state, rest = Transaction(), history
+    while rest:
+        count = data.draw(st.integers(1, len(rest)))
+        outcome = advance(state, rest[:count], LIMITED, 0, BEFORE)
+        fold(newest, outcome.changed)
+        assert outcome.transaction is not None
+        state, rest = outcome.transaction, rest[count:]
+
+    assert contents(correlate(history, LIMITED)) == contents(newest.values())
+    assert len(state.history) <= LIMITED.max_events
+
+
+@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@given(data=st.data(), history=histories())
+def test_timeouts_above_the_maximum_equal_the_rule(data: st.DataObject, history: list[Event]) -> None:
+    """A real-time query and the query for timeouts together emit the results of the rule, in any interleaving."""
+    newest: Results = {}
+    state, now = Transaction(), BEFORE
+    for count in range(1, len(history) + 1):
+        now = max(now, data.draw(st.integers(T - 500, T + LIMITED.horizon_ms)))
+        outcome = advance(state, [history[count - 1]], LIMITED, AFTER, now, timeouts_only=True)
+        state = outcome.transaction or Transaction()
+        before = contents(correlate(history[: count - 1], LIMITED))
+        changes = [r for r in correlate(history[:count], LIMITED) if before.get(r.result_id) != replace(r, version=0)]
+        for emitted in data.draw(st.permutations([changes, outcome.changed])):
+            fold(newest, emitted)
+    fold(newest, advance(state, [], LIMITED, 0, AFTER, timeouts_only=True).changed)
+
+    assert contents(correlate(history, LIMITED, AFTER)) == contents(newest.values())
