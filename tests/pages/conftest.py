@@ -16,7 +16,7 @@ from tests.pages.samples import create_page_topics
 
 @pytest.fixture(scope="session")
 def environment(spark: SparkSession, kafka: str, workplace: Path) -> Iterator[PageEnvironment]:
-    """Yield a session, a broker with the pages' topics, and a folder; environment variables hold the addresses and paths."""
+    """Yield a session, a broker with the pages' topics, and a folder; environment variables hold their addresses."""
     create_page_topics(kafka)
     with postgres_server() as dsn:
         addresses = {"KAFKA_BOOTSTRAP_SERVERS": kafka, "POSTGRES_DSN": dsn, "CHECKPOINTS": "checkpoints"}
