@@ -33,7 +33,7 @@ create table if not exists {schema}.{table} ({columns}, primary key (result_id))
     with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 alter table {schema}.{table} alter version set not null;
 create table if not exists {schema}.{table}_offsets
-    (topic text, partition int, next_offset bigint not null, primary key (topic, partition));
+    (topic text, topic_id text, partition int, next_offset bigint not null, primary key (topic, partition));
 """
 
 

@@ -27,8 +27,7 @@ from examples.kafka.records import json_object
 from examples.sinks import PostgresUpsertSink
 
 LOG = logging.getLogger(__name__)
-OFFSET_COLUMNS = {"topic": "text", "partition": "int", "next_offset": "bigint", "topic_id": "text"}
-ADD_TOPIC_ID = "alter table {table} add column if not exists topic_id text"
+OFFSET_COLUMNS = {"topic": "text", "topic_id": "text", "partition": "int", "next_offset": "bigint"}
 FIELDS = {name: field_type | None for name, field_type in get_type_hints(Result).items()}
 FIELDS |= {"result_id": str, "version": int}
 SAVE_INTERVAL_SECONDS = 1.0
@@ -65,7 +64,6 @@ class ResultsConsumer:
         self._admin = admin_client(bootstrap_servers)
         self._state = topic_state(self._admin, topic)
         with psycopg.connect(dsn) as connection:
-            connection.execute(ADD_TOPIC_ID.format(table=".".join(offsets_table)).encode())
             query = f"select partition, next_offset, topic_id from {'.'.join(offsets_table)} where topic = %s"
             stored = connection.execute(query.encode(), [topic]).fetchall()
         self._state.require_id({topic_id for _, _, topic_id in stored if topic_id})

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from examples.attribution.correlation.rule import Result
 from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import run
@@ -151,16 +152,16 @@ def test_invented_result_fails_an_otherwise_correct_run(
     spark: SparkSession, kafka: str, dsn: str, settings: Settings
 ) -> None:
     """A result that does not follow from the rule is reported by id, and the exit status is 1."""
-    invented = {"result_id": "invented", "version": 2, "kind": "slot", "code": "filled", "src": "nowhere"}
-    invented |= {"transaction_id": "invented", "campaign_id": "c", "request_ts": 1_000_000 * int(time.time() // 1_000)}
-    produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(invented).encode())])
+    at = 1_000_000 * int(time.time() // 1_000)
+    invented = Result("invented", 2, "slot", "filled", "invented", at, "c", at, "nowhere", at, clock_skew=False)
+    produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(asdict(invented)).encode())])
     short = replace(settings, trigger="micro-batch", duration=3, warm_up_seconds=1, rate=100, time_scale=SHORT_WINDOWS)
 
     report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event())
 
     slots = report.reconciliation.counts["slots"]["in"]
     assert slots > 10
-    count = next(iter(report.log.counts.keys() & {f"c/{invented['request_ts']}/{shard}" for shard in range(4)}))
+    count = next(iter(report.log.counts.keys() & {f"c/{at}/{shard}" for shard in range(4)}))
     assert {
         "result invented is not in the replay",
         "row invented is not in the replay",
