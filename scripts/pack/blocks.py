@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.lint.engine import RULES
-from scripts.pack import files
+from scripts.pack import files, verification
 from scripts.pack.tables import demo, latency, other_engines, postgres_sink
 from scripts.pack.tables.format import table
 from scripts.text import markdown
@@ -18,12 +18,12 @@ Maker = Callable[[Path, str], str]
 
 
 def router(root: Path, _: str) -> str:
-    """Return a table that links each page and states when to read it."""
-    rows = []
+    """Return a list that links each page and states when to read it."""
+    lines = []
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")
-        rows.append((f"[{files.title(text)}]({files.relative(root, path)})", files.read_when(text) or ""))
-    return table(("page", "read when"), rows)
+        lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}\n")
+    return "".join(lines)
 
 
 def settings(root: Path, class_name: str) -> str:
@@ -64,15 +64,16 @@ def lint_rules(_: Path, __: str) -> str:
 
 
 BLOCKS: dict[str, Maker] = {
-    "demo-sentence": demo.sentence,
     "measured-demo": demo.comparison,
     "router": router,
     "settings": settings,
     "conditions": conditions,
     "lint-rules": lint_rules,
+    "verification": verification.verification,
     "measured-postgres-sink": postgres_sink.sink,
     "measured-modes": latency.modes,
     "measured-overview": latency.overview,
+    "measured-speed-up": latency.speed_up,
     "measured-boundaries": latency.boundaries,
     "measured-costs": latency.costs,
     "measured-two-copies": latency.two_copies,

@@ -11,7 +11,7 @@ from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_orphans
-from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from scripts.pack.checks.wording import check_wording
 from scripts.text.finding import Finding
 
@@ -20,6 +20,7 @@ CHECKS = (
     check_manifest,
     check_frontmatter,
     check_budgets,
+    check_rule_engines,
     check_links,
     check_orphans,
     check_fences,

@@ -40,7 +40,7 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
 
     generate.write_all(copied)
 
-    assert "| [New page](references/new_page.md) | it is new |" in (copied / "SKILL.md").read_text()
+    assert "- [New page](references/new_page.md): it is new\n" in (copied / "SKILL.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_orphans
-from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from scripts.pack.checks.wording import check_wording
 from scripts.pack.validate import CHECKS, validate
 from scripts.text.finding import Finding
@@ -224,6 +224,24 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         ),
         "examples/attribution/settings.py",
         "True",
+    ),
+    "rule-engine": (
+        check_rule_engines,
+        _replace("SKILL.md", "| OSS | no stream-stream join |", "| all | no stream-stream join |"),
+        "SKILL.md",
+        "the rule 'all' does not begin with its engine",
+    ),
+    "rule-column": (
+        check_rule_engines,
+        _replace("SKILL.md", "| engine | rule |", "| where | rule |"),
+        "SKILL.md",
+        "the rule 'both' does not begin with its engine",
+    ),
+    "no-rules": (
+        check_rule_engines,
+        _replace("SKILL.md", "| engine | rule |", "| engine | law |"),
+        "SKILL.md",
+        "has no table with a column 'rule'",
     ),
     "wording": (
         check_wording,

@@ -70,6 +70,20 @@ def overview(root: Path, _: str) -> str:
     return f"{_conditions(content, 'bench-latency', LATENCY)}\n{WORKLOADS}\n{table(header, rows)}"
 
 
+def speed_up(root: Path, _: str) -> str:
+    """Return a sentence for each workload that compares single queries in both modes, for the top of the README."""
+    cases = {(case["workload"], case["engine"]): case for case in _content(root, "latency")["cases"]}
+    sentences = []
+    for workload, name in (("stateless", "without state"), ("stateful", "with state")):
+        fast, slow = cases[workload, "real-time"], cases[workload, "micro-batch"]
+        ratio = factor(fast["speedup_over_micro_batch"]).removesuffix("x")
+        sentences.append(
+            f"On OSS 4.3.0, the median latency of a query {name} is {milliseconds(fast['p50_ms'])} ms in real-time "
+            f"mode and {milliseconds(slow['p50_ms'])} ms in tuned micro-batch mode, {ratio} times as long."
+        )
+    return "\n".join(sentences) + "\n"
+
+
 def boundaries(root: Path, _: str) -> str:
     """Return a table of batch boundary durations by phase, for each real-time query of `make bench-latency`."""
     content = _content(root, "latency")

@@ -87,6 +87,20 @@ def test_overview_shows_all_workloads_and_a_dash_without_ratio(tmp_path: Path) -
     assert expected == rows(latency.overview(tmp_path, ""))
 
 
+def test_speed_up_sentence_compares_single_queries(tmp_path: Path) -> None:
+    """Each sentence names the engine, both medians and their factor."""
+    fast = [case(name, "real-time", 2, speedup_over_micro_batch=54.7) for name in ("stateless", "stateful")]
+    slow = [case(name, "micro-batch", 99) for name in ("stateless", "stateful")]
+    write(tmp_path, "latency", cases=[*fast, *slow])
+
+    text = latency.speed_up(tmp_path, "")
+
+    expected = (
+        "the median latency of a query with state is 2.5 ms in real-time mode and 125 ms in tuned micro-batch mode"
+    )
+    assert f"On OSS 4.3.0, {expected}, 55 times as long." in text
+
+
 def test_boundaries_table_shows_time_by_phase(tmp_path: Path) -> None:
     """The table shows how long each phase of a batch boundary takes."""
     fast = case("stateful", "real-time", 2, boundaries=12, pause_median_ms=180.4, pause_max_ms=1250.0)

@@ -1,0 +1,58 @@
+"""The hard rules of SKILL.md neither forbid legal Databricks code nor allow code that OSS refuses."""
+
+import pytest
+
+from scripts.lint.engine import lint_text
+from scripts.pack import files
+from scripts.text import markdown
+from scripts.text.finding import DATABRICKS, OSS
+
+KAFKA = 'spark.readStream.format("kafka").load()'
+WRITE = '.writeStream.format("kafka").option("checkpointLocation", c).outputMode("update")'
+WRITE += '.trigger(realTime="5 minutes").start()\n'
+OSS_REFUSES = {
+    "Kinesis": f'spark.readStream.format("kinesis").load(){WRITE}',
+    "`rate`": f'spark.readStream.format("rate").load(){WRITE}',
+    "Lakebase": f"{KAFKA}{WRITE}".replace('writeStream.format("kafka")', 'writeStream.format("postgresql")'),
+    "udf": f'from pyspark.sql.functions import udf\n{KAFKA}.select(udf(len)("value")){WRITE}',
+    "transformWithState": f'{KAFKA}.groupBy("key").transformWithState(p, "k int", "update", "ProcessingTime"){WRITE}',
+    "stream-stream": f'{KAFKA}.join({KAFKA}, "key"){WRITE}',
+}
+BOTH_REFUSE = {
+    "foreachBatch": f"{KAFKA}{WRITE}".replace('format("kafka").option', "foreachBatch(f).option"),
+    "Delta": f'spark.readStream.format("delta").load(){WRITE}',
+    "update": f"{KAFKA}{WRITE}".replace("update", "append"),
+    "union": f'{KAFKA}.dropDuplicates(["key"]).union({KAFKA}){WRITE}',
+    "broadcast": f'{KAFKA}.join(spark.read.parquet("/users"), "key"){WRITE}',
+}
+
+
+def rules(engine: str) -> str:
+    """Return the rules of SKILL.md for an engine, without the reasons."""
+    text = (files.ROOT / files.SKILL).read_text(encoding="utf-8")
+    [table] = [table for table in markdown.tables(text) if "rule" in table.header]
+    return "\n".join(cells[1] for _, cells in table.rows if cells[0] == engine)
+
+
+def is_refused(code: str, engine: str) -> bool:
+    """Return whether the linter reports an error on the engine."""
+    return any(finding.severity == "error" for finding in lint_text(code, "job.py", engine))
+
+
+@pytest.mark.parametrize("feature", OSS_REFUSES)
+def test_skill_allows_on_databricks_what_only_oss_refuses(feature: str) -> None:
+    """A feature that only OSS refuses has a rule for Databricks, and no rule for both engines."""
+    assert is_refused(OSS_REFUSES[feature], OSS)
+    assert not is_refused(OSS_REFUSES[feature], DATABRICKS)
+
+    assert feature in rules("Databricks")
+    assert feature not in rules("both")
+
+
+@pytest.mark.parametrize("feature", BOTH_REFUSE)
+def test_skill_has_one_rule_for_what_both_engines_refuse(feature: str) -> None:
+    """A feature that both engines refuse is in a rule for both."""
+    assert is_refused(BOTH_REFUSE[feature], OSS)
+    assert is_refused(BOTH_REFUSE[feature], DATABRICKS)
+
+    assert feature in rules("both")
