@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scripts.pack import files
 from scripts.pack.tables.other_engines import OTHER_ENGINES, other_engines
 
 CONDITIONS = {
@@ -91,3 +92,13 @@ def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None
     """Without the JSON file the error names the command that writes it."""
     with pytest.raises(ValueError, match=r"other_engines\.json does not exist; create it with `make bench-"):
         other_engines(tmp_path, "stateful")
+
+
+def test_page_compares_the_published_medians_correctly() -> None:
+    """With state, OSS has the highest p50, and only Quix Streams is more than twice as fast, as the page says."""
+    cases = json.loads((files.ROOT / OTHER_ENGINES).read_text(encoding="utf-8"))["cases"]
+    medians = {case["engine"]: case["p50_ms"] for case in cases if case["workload"] == "stateful"}
+    ours = medians.pop("real-time")
+
+    assert ours > max(medians.values())
+    assert ["Quix Streams"] == [engine for engine, median in medians.items() if ours > 2 * median]

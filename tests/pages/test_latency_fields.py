@@ -1,0 +1,39 @@
+"""The function of the latency page reads both forms in which Databricks documents its latencies."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scripts.pack import files
+from scripts.text import markdown
+
+PAGE = files.ROOT / "references/latency.md"
+
+
+def latencies_of(event: dict[str, Any]) -> dict[str, Any]:
+    """Run the page's function on a progress event."""
+    [code] = [f.code for f in markdown.fences(PAGE.read_text(encoding="utf-8")) if "def latencies_of" in f.code]
+    names: dict[str, Any] = {}
+    exec(compile(code, str(PAGE), "exec"), names)
+    found: dict[str, Any] = names["latencies_of"](SimpleNamespace(json=json.dumps(event)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"rtmMetrics": {"e2eLatencyMs": {"P0": 1, "P50": 5, "P99": 9}}},
+        {"rtmMetrics": None, "latencies": {"e2eLatencyMs": {"p0": 1, "p50": 5, "p99": 9}}},
+    ],
+)
+def test_both_documented_forms_have_the_same_keys(event: dict[str, Any]) -> None:
+    """A caller reads `p50`, whichever field and whichever case the runtime uses."""
+    assert {"e2eLatencyMs": {"p0": 1, "p50": 5, "p99": 9}} == latencies_of(event)
+
+
+@pytest.mark.parametrize("event", [{}, {"rtmMetrics": None}])
+def test_event_without_latencies_gives_no_latencies(event: dict[str, Any]) -> None:
+    """An event of OSS 4.3.0, and one of a micro-batch query on Databricks, has no latencies."""
+    assert {} == latencies_of(event)
