@@ -56,11 +56,10 @@ def conditions(root: Path, _: str) -> str:
 
 
 def lint_rules(_: Path, __: str) -> str:
-    """Return links to all lint rules, a section for each rule, built from its docstring, and the cited sources."""
-    contents = " · ".join(f"[{rule.id}](#{rule.id})" for rule in RULES)
+    """Return a section for each lint rule, built from its docstring, and the cited sources."""
     sections = "\n".join(rule.section() for rule in RULES)
     definitions = sorted({definition for rule in RULES for definition in rule.definitions})
-    return "\n".join([contents, "", sections, *definitions])
+    return "\n".join([sections, *definitions])
 
 
 BLOCKS: dict[str, Maker] = {

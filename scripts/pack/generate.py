@@ -18,6 +18,7 @@ _BLOCK = re.compile(
     r"(?P<opening><!-- generated: (?P<name>[\w-]+)(?: (?P<argument>[^\n]+?))? -->\n).*?(?P<closing><!-- end -->)",
     re.DOTALL,
 )
+_CONDITIONS = re.compile(r"Measured with `(?P<command>[^`]+)` on .* Machine: ")
 
 
 def render_all(root: Path) -> dict[Path, str]:
@@ -51,13 +52,27 @@ def write_all(root: Path) -> list[Path]:
 
 
 def _with_blocks(root: Path, text: str) -> str:
+    conditions: list[str] = []
+
     def fill(match: re.Match[str]) -> str:
         maker = blocks.BLOCKS.get(match["name"])
         if maker is None:
             raise ValueError(f"unknown generated part {match['name']!r}; use one of {', '.join(sorted(blocks.BLOCKS))}")
-        return f"{match['opening']}{maker(root, match['argument'] or '').strip()}\n{match['closing']}"
+        content = _without_repeated_conditions(maker(root, match["argument"] or "").strip(), conditions)
+        return f"{match['opening']}{content}\n{match['closing']}"
 
     return _BLOCK.sub(fill, text)
+
+
+def _without_repeated_conditions(content: str, earlier: list[str]) -> str:
+    """Replace the conditions of a measurement by a reference if the page has stated them; `earlier` lists these."""
+    first, *rest = content.split("\n")
+    command = _CONDITIONS.match(first)
+    if command and any(stated.startswith(first) for stated in earlier):
+        first = f"Measured in the runs of `{command['command']}` above."
+    elif command:
+        earlier.append(first)
+    return "\n".join([first, *rest])
 
 
 def _with_excerpts(root: Path, text: str) -> str:

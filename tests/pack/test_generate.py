@@ -61,3 +61,16 @@ def test_request_for_missing_part_names_the_page(copied: Path, text: str, proble
 
     with pytest.raises(ValueError, match=problem):
         generate.write_all(copied)
+
+
+def test_conditions_of_a_measurement_are_stated_once_per_page(copied: Path) -> None:
+    """The second table from the same runs refers to the conditions above the first one."""
+    page = copied / "references/new_page.md"
+    part = "<!-- generated: measured-other-engines {} -->\n<!-- end -->\n"
+    page.write_text("# New page\n\n" + part.format("stateless") + part.format("stateful") + part.format("stateful"))
+
+    text = generate.render_page(copied, page)
+
+    assert 1 == text.count("Machine: ")
+    assert 2 == text.count("Measured in the runs of `make bench-other-engines PUBLISH=1` above.")
+    assert 2 == text.count("| stateful: engine |")
