@@ -50,7 +50,7 @@ def _measure(options: Options) -> int:
         for case in variants(options.interval_seconds, quick=options.quick)
         if options.is_selected(case.workload, case.engine)
     ]
-    results = run_plan(alternate(cases, traffics, options.repeats), options.partitions, console)
+    results = run_plan(alternate(cases, traffics, options.repeats), options.partitions, options.max_late_runs, console)
     content = {"conditions": conditions(options), **summarize(results)}
     print_cases(content, console)
     return write_results(content, results, "latency", console, publish=options.publish)

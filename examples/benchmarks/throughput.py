@@ -58,7 +58,7 @@ def _measure(options: Options) -> int:
             steps += tried
             rates = [limit * percent / 100 for percent in LOAD_PERCENTS] if limit else []
             plan += alternate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
-        results = run_on_broker(bootstrap_servers, plan, options.partitions, console)
+        results = run_on_broker(bootstrap_servers, plan, options.partitions, options.max_late_runs, console)
     described = {**conditions(options), "load_percents": LOAD_PERCENTS}
     content = {"conditions": described, "limits": limits, "steps": steps, **summarize(results)}
     print_cases(content, console)

@@ -44,7 +44,7 @@ def _measure(options: Options) -> int:
     console, base = plain_console(), recommended(options.interval_seconds, quick=options.quick)
     cases = [case for case in setting_variants(base) if options.is_selected(case.workload, case.engine)]
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
-    results = run_plan(alternate(cases, [traffic], options.repeats), options.partitions, console)
+    results = run_plan(alternate(cases, [traffic], options.repeats), options.partitions, options.max_late_runs, console)
     content = {"conditions": conditions(options), **summarize(results)}
     print_cases(content, console)
     return write_results(content, results, "tuning", console, publish=options.publish)

@@ -21,7 +21,17 @@ def test_only_valid_results_are_written_to_the_published_folder(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The exit status shows whether all runs are valid, and invalid results are written to the build folder."""
-    options = ["--quick", "--filter", "baseline", "--warm-up-seconds", "1", "--duration", "2", "--publish"]
+    options = [
+        "--quick",
+        "--filter",
+        "baseline",
+        "--warm-up-seconds",
+        "1",
+        "--duration",
+        "2",
+        "--publish",
+        "--max-late-runs=0",
+    ]
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
     with contextlib.chdir(tmp_path):
         status = main([*options, "--arrivals", "constant", "poisson"])

@@ -56,6 +56,12 @@ class RunOptions(BenchmarkOptions):
     """Number of runs of each case. Every second repeat runs the cases in reverse order."""
     partitions: int = 2
     """Number of partitions of each topic."""
+    max_late_runs: int = 2
+    """
+    Maximum number of times that a run is repeated because its records were sent late.
+
+    If all repetitions are late, the engine leaves the load generator no CPU time, and the result is invalid.
+    """
 
 
 Options = TypeVar("Options", bound=BenchmarkOptions)

@@ -24,12 +24,6 @@ from examples.services import kafka_broker
 START_AND_END_SECONDS = 30.0
 """Minimum time of a run without its traffic: engine start with empty batches, last outputs and verification."""
 WIDTH = 160
-MAX_LATE_RUNS = 2
-"""
-Maximum number of retries after records were sent late.
-
-If all retries are late, the engine leaves the load generator no CPU time.
-"""
 
 T = TypeVar("T")
 
@@ -118,12 +112,12 @@ class PlanProgress:
         return run.traffic.seconds + max(START_AND_END_SECONDS, mean(self.overheads or [0]))
 
 
-def run_plan(plan: Sequence[PlannedRun], partitions: int, console: Console) -> list[RunResult]:
+def run_plan(plan: Sequence[PlannedRun], partitions: int, max_late_runs: int, console: Console) -> list[RunResult]:
     """Execute all runs in order on a separate broker; raise RuntimeError if an engine fails."""
     if not plan:
         return []
     with warm_broker(plan[0].traffic, partitions, console) as bootstrap_servers:
-        return run_on_broker(bootstrap_servers, plan, partitions, console)
+        return run_on_broker(bootstrap_servers, plan, partitions, max_late_runs, console)
 
 
 @contextmanager
@@ -138,20 +132,22 @@ def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator
 
 
 def run_on_broker(
-    bootstrap_servers: str, plan: Sequence[PlannedRun], partitions: int, console: Console
+    bootstrap_servers: str, plan: Sequence[PlannedRun], partitions: int, max_late_runs: int, console: Console
 ) -> list[RunResult]:
-    """Execute all runs in order, and repeat a run if its records were sent late."""
+    """Execute all runs in order, and repeat a run up to `max_late_runs` times if its records were sent late."""
     progress = PlanProgress(plan, console)
     with progress.shown():
-        return [_run(bootstrap_servers, run, partitions, progress) for run in plan]
+        return [_run(bootstrap_servers, run, partitions, max_late_runs, progress) for run in plan]
 
 
-def _run(bootstrap_servers: str, run: PlannedRun, partitions: int, progress: PlanProgress) -> RunResult:
+def _run(
+    bootstrap_servers: str, run: PlannedRun, partitions: int, max_late_runs: int, progress: PlanProgress
+) -> RunResult:
     late_runs = list[dict[str, Any]]()
     while True:
         progress.begin()
         result = run_case(bootstrap_servers, run.case, run.traffic, partitions, progress.tick)
-        is_repeated = result.is_only_late() and len(late_runs) < MAX_LATE_RUNS
+        is_repeated = result.is_only_late() and len(late_runs) < max_late_runs
         progress.end(result, is_repeated=is_repeated)
         if not is_repeated:
             return replace(result, late_runs=tuple(late_runs))

@@ -60,7 +60,7 @@ def _measure(options: Options, engines: Sequence[OtherEngine]) -> int:
         if options.is_selected(case.workload, case.engine)
     ]
     traffics = [Traffic(rate, options.warm_up_seconds, options.duration) for rate in options.rate]
-    results = run_plan(alternate(cases, traffics, options.repeats), options.partitions, console)
+    results = run_plan(alternate(cases, traffics, options.repeats), options.partitions, options.max_late_runs, console)
     described = describe(engines, missing)
     content = {"conditions": conditions(options), "other_engines": described, **summarize(results)}
     print_cases(content, console)

@@ -144,7 +144,14 @@ def test_benchmark_continues_without_a_missing_engine(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
     impossible = replace(QUIX, packages=(IMPOSSIBLE,), prepare=partial(python_with, (IMPOSSIBLE,)))
-    options = ["--interval-seconds=1", "--warm-up-seconds=1", "--duration=2", "--repeats=1", "--rate=500"]
+    options = [
+        "--interval-seconds=1",
+        "--warm-up-seconds=1",
+        "--duration=2",
+        "--repeats=1",
+        "--rate=500",
+        "--max-late-runs=0",
+    ]
 
     status = main([*options, "--filter", "echo", "Streams"], [KAFKA_STREAMS, impossible])
 

@@ -100,10 +100,10 @@ def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
 def test_second_copy_starts_between_boundaries_of_the_first(kafka: str) -> None:
     """Copies that start at the same time would pause at the same time."""
     # A cold process drifts by seconds in each batch, so the position of its boundaries is arbitrary.
-    options = SparkOptions("real-time", interval_seconds=5, copies=2, warm_up_batches=12)
+    options = SparkOptions("real-time", interval_seconds=5, copies=2, warm_up_batches=8)
     case = spark_case("real-time, two copies", "stateful", options)
 
-    result = run_case(kafka, case, Traffic(200, warm_up_seconds=6, duration_seconds=14, drain_seconds=60))
+    result = run_case(kafka, case, Traffic(200, warm_up_seconds=4, duration_seconds=11, drain_seconds=60))
 
     assert_all_answered(result)
     due_at = {name: [one.due_at for one in result.boundaries if one.query == name] for name in ("copy_0", "copy_1")}
@@ -129,7 +129,7 @@ def test_one_copy_answers_everything_after_the_other_is_killed(kafka: str) -> No
         if sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions)) > 1000:
             engine.children[0].kill()
 
-    traffic = Traffic(200, warm_up_seconds=5, duration_seconds=10, drain_seconds=60)
+    traffic = Traffic(200, warm_up_seconds=3, duration_seconds=8, drain_seconds=60)
     result = run_case(kafka, Case("real-time, two copies", "stateful", losing_a_copy), traffic, on_tick=kill_first)
 
     assert_all_answered(result)
