@@ -22,7 +22,7 @@ BENCH ?=
 TESTS ?=
 # The number of processes that run tests side by side. Each of them starts its own Spark session and servers. Many tests
 # wait, so there are more processes than cores. Use 2 on a machine with less than 12 GB.
-WORKERS ?= 2
+WORKERS ?= 3
 # A worker runs whole files, in the order of tests/conftest.py, because fixtures are shared within a file.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
