@@ -67,7 +67,7 @@ def longest_files_first(items: list[pytest.Item]) -> list[pytest.Item]:
     """Sort test files by their ring and their longest timeout, so no worker begins a long file when others are done."""
     rank: dict[Path, tuple[int, float]] = {}
     for item in items:
-        ring = list(RINGS).index(ring_of(item.keywords))
+        ring = list(RINGS).index(ring_of(item))
         timeout = max((marker.args[0] for marker in item.iter_markers("timeout")), default=0)
         rank[item.path] = max(rank.get(item.path, (0, 0)), (ring, timeout))
     return sorted(items, key=lambda item: (*(-part for part in rank[item.path]), str(item.path)))

@@ -3,13 +3,14 @@
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Container
 from pathlib import Path
 
 import pytest
 
 MAX_SLOWEST = 50
 RINGS = {"unit": "plain Python", "spark": "Spark in process", "services": "Kafka, PostgreSQL or clusters"}
+RING = "ring"
+"""Name of the user property with the ring of a test."""
 PROVED = "proved"
 """Name of the user property with what a test proves, such as `{"code blocks run": 1}`; the marker `proves` sets it."""
 
@@ -26,8 +27,9 @@ class DurationsPlugin:
         self.started_at = time.monotonic()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Translate the marker `proves` into a user property, which also reaches this process from a worker."""
+        """Translate markers into user properties, which also reach this process from a worker."""
         for item in items:
+            item.user_properties.append((RING, ring_of(item)))
             for marker in item.iter_markers("proves"):
                 what, count = (*marker.args, 1)[:2]
                 item.user_properties.append((PROVED, {what: count}))
@@ -35,9 +37,10 @@ class DurationsPlugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one phase of a test, and count what the test proved if it passed."""
         self.seconds[report.nodeid] += report.duration
-        self.rings[report.nodeid] = ring_of(report.keywords)
+        properties = list(report.user_properties)
+        self.rings[report.nodeid] = next((str(value) for name, value in properties if name == RING), "unit")
         if report.when == "call" and report.passed:
-            for name, counts in report.user_properties:
+            for name, counts in properties:
                 if name == PROVED and isinstance(counts, dict):
                     self.proved.update(counts)
 
@@ -82,6 +85,7 @@ class DurationsPlugin:
         return path
 
 
-def ring_of(keywords: Container[str]) -> str:
-    """Return the outermost ring among the markers of a test."""
-    return "services" if "services" in keywords else "spark" if "spark" in keywords else "unit"
+def ring_of(item: pytest.Item) -> str:
+    """Return the outermost ring among the markers of a test; a folder may have the name of a ring."""
+    markers = {marker.name for marker in item.iter_markers()}
+    return next((ring for ring in ("services", "spark") if ring in markers), "unit")

@@ -35,7 +35,7 @@ def test_report_counts_rings_and_what_passed_tests_proved(
 ) -> None:
     """The counts are the same with worker processes, and a failed test proves nothing."""
     monkeypatch.setenv("PYTHONPATH", str(files.ROOT))
-    pytester.makepyfile(test_module=MODULE)
+    pytester.makepyfile(**{"services/test_module": MODULE})
     pytester.makeini(MARKERS)
     pytester.makeconftest(
         "from tests.durations import DurationsPlugin\n"
@@ -49,7 +49,7 @@ def test_report_counts_rings_and_what_passed_tests_proved(
     report = json.loads((tmp_path / "test-durations.json").read_text())
     assert {"unit": 2, "spark": 1, "services": 1} == {ring: sums["tests"] for ring, sums in report["rings"].items()}
     assert {"chaos rounds": 5, "operators tried": 2} == report["proved"]
-    assert {"test_module.py"} == report["files"].keys()
+    assert {"services/test_module.py"} == report["files"].keys()
     result.stdout.fnmatch_lines(["proved: 5 chaos rounds, 2 operators tried"])
 
 
