@@ -25,6 +25,7 @@ from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, records_of_run, sending
 from examples.measure.cpu import Cpu, CpuMeter
 from examples.realtime.proof import assert_real_time
+from examples.services import run_folder
 
 
 def run(
@@ -37,7 +38,7 @@ def run(
         stack.callback(reader.close)
         results = stack.enter_context(attributed_to_postgres(bootstrap_servers, dsn, settings))
         checkpoint_dir = settings.checkpoint_dir or stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="checkpoints-")
+            tempfile.TemporaryDirectory(prefix="checkpoints-", dir=run_folder())
         )
         view.print_line("starting the queries")
         queries = start_queries(settings, spark, bootstrap_servers, partitions, checkpoint_dir)

@@ -28,7 +28,7 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, create_topics
 from examples.measure.percentiles import percentiles
 from examples.realtime.queries import wait_until
-from examples.services import LocalPostgres
+from examples.services import LocalPostgres, run_folder
 
 WARM_UP_SECONDS = 10
 INTERVAL_SECONDS = 15
@@ -54,7 +54,10 @@ def measure_path(
     settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
     create_topics(kafka, settings.topic_prefix, settings.partitions)
     create_tables(server.dsn, settings)
-    with TemporaryDirectory(prefix="checkpoint-") as folder, PATHS[path](spark, kafka, server.dsn, settings, folder):
+    with (
+        TemporaryDirectory(prefix="checkpoint-", dir=run_folder()) as folder,
+        PATHS[path](spark, kafka, server.dsn, settings, folder),
+    ):
         appended_ms = send(kafka, settings, rate, WARM_UP_SECONDS + seconds)
         wait_until(partial(_has_all, server.dsn, settings, len(appended_ms)), DRAIN_SECONDS, "the last rows")
     measured_from_ms = min(appended_ms.values()) + 1000 * WARM_UP_SECONDS
