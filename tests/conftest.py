@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.path in heavy:
             item.add_marker(pytest.mark.spark)
     if config.getoption("--unit"):
-        outer = [item for item in items if {"spark", "services"} & {marker.name for marker in item.iter_markers()}]
+        outer = [item for item in items if ring_of(item) != "unit"]
         config.hook.pytest_deselected(items=outer)
         items[:] = [item for item in items if item not in outer]
     items[:] = longest_files_first(items)

@@ -26,6 +26,7 @@ class DurationsPlugin:
         self.proved: Counter[str] = Counter()
         self.started_at = time.monotonic()
 
+    @pytest.hookimpl(trylast=True)  # tests/conftest.py adds markers first
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Translate markers into user properties, which also reach this process from a worker."""
         for item in items:

@@ -21,7 +21,6 @@ def test_operator(n):
 def test_chaos():
     pass
 
-@pytest.mark.spark
 @pytest.mark.proves("operators tried")
 def test_failure():
     assert False
@@ -40,6 +39,9 @@ def test_report_counts_rings_and_what_passed_tests_proved(
     pytester.makeconftest(
         "from tests.durations import DurationsPlugin\n"
         "from pathlib import Path\n"
+        "import pytest\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    [item.add_marker(pytest.mark.spark) for item in items if item.name == 'test_failure']\n"
         "def pytest_configure(config):\n"
         f"    config.pluginmanager.register(DurationsPlugin(Path({str(tmp_path)!r})))\n"
     )

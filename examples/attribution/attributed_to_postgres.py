@@ -17,7 +17,14 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from psycopg.conninfo import conninfo_to_dict
 
-from examples.attribution.attributed_table import COLUMNS, SCHEMA, create_tables, results_sink, results_table
+from examples.attribution.attributed_table import (
+    COLUMNS,
+    OFFSETS_SUFFIX,
+    SCHEMA,
+    create_tables,
+    results_sink,
+    results_table,
+)
 from examples.attribution.correlation.rule import Result
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
@@ -52,7 +59,7 @@ class ResultsConsumer:
         """
         create_tables(dsn, settings)
         connect: dict[str, Any] = dict(conninfo_to_dict(dsn))
-        offsets_table = (SCHEMA, f"{results_table(settings)}_offsets")
+        offsets_table = (SCHEMA, results_table(settings) + OFFSETS_SUFFIX)
         self._results = results_sink(connect, settings)
         self._offsets = PostgresUpsertSink(
             connect, offsets_table, ("topic", "partition"), OFFSET_COLUMNS, "next_offset"

@@ -13,7 +13,7 @@ EXPONENTIAL = re.compile("(?:a|a)*b")
 
 
 def test_time_limit_stops_a_long_regular_expression() -> None:
-    """The limit also ends a search that would take years, and the limit of the next file starts anew."""
+    """The limit also ends a search that would take years. The next file has its own limit."""
     for _ in range(2):
         with pytest.raises(OutOfTimeError), time_limit(0.1):
             EXPONENTIAL.search("a" * 60)

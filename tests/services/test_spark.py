@@ -85,7 +85,7 @@ def test_stopped_session_deletes_its_own_files(tmp_path: Path, temporary: Path) 
     session.stop()
 
     assert [] == sorted(path.name for path in _files_of_spark(temporary))
-    # A session that uses the fallback says so at every start.
+    # A session that uses the fallback prints this line at every start.
     is_fallback = connector().version != pyspark.__version__
     assert is_fallback == (f"uses the tested Kafka connector {connector().version}" in session.log_path.read_text())
 

@@ -15,7 +15,7 @@ PERSON = "alice@example.org"
 
 
 def test_keys_that_only_postgresql_finds_equal_keep_the_newest_version(table: Table) -> None:
-    """Keys that are equal only in PostgreSQL do not fail the task for ever, and the newest version wins."""
+    """Keys that are equal only in PostgreSQL do not fail the task again after each restart; the newest version wins."""
     do(table.dsn, f"alter table {table.name} alter key type char(4)")  # ignores spaces at the end of a value
     sink = sink_of(table, columns=COLUMNS | {"key": "char(4)"}, linger_ms=60_000)
 

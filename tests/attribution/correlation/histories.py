@@ -1,5 +1,6 @@
 """Generated histories of one transaction, for tests that compare the forms of the rule."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -7,9 +8,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from examples.attribution.correlation.rule import HISTORY, Event
+from examples.attribution.correlation.rule import HISTORY, Event, Result
 from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
+
+Results = dict[str, Result]
+"""Results by id."""
 
 WINDOWS = Windows().scaled(1000)
 """Small windows, so generated times are on both sides of their ends."""
@@ -86,3 +90,12 @@ def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
 
     draw()
     return values
+
+
+def fold(newest: Results, emitted: Iterable[Result]) -> None:
+    """Keep the highest version, as the sink does; equal versions must have equal contents."""
+    for result in emitted:
+        known = newest.get(result.result_id)
+        assert known is None or known.version != result.version or known == result
+        if known is None or result.version > known.version:
+            newest[result.result_id] = result

@@ -16,7 +16,7 @@ from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.rule import HISTORY, Event, Result, correlate
 from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Settings
-from tests.attribution.correlation.histories import WINDOWS, T, histories
+from tests.attribution.correlation.histories import WINDOWS, Results, T, fold, histories
 
 SETTINGS = replace(Settings(), time_scale=1_000, watermark_slack_ms=500)
 """The windows of the generated histories."""
@@ -28,8 +28,6 @@ REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("a",))
 IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="a", impression_id="x")
 IMPRESSION = replace(IMPRESSION, creative_length_ms=30, effective_ts=T + 1)
 CLICK = replace(IMPRESSION, event_id="k", src="src:0:3", kind="click", slot_id=None, creative_length_ms=None)
-
-Results = dict[str, Result]
 
 
 class Run:
@@ -64,15 +62,6 @@ class Run:
 def input_row(event: Event) -> Row:
     """Return an event as an input row of the processor."""
     return Row(**{name: value for name, value in asdict(event).items() if name in HISTORY} | {"slots": [*event.slots]})
-
-
-def fold(newest: Results, emitted: Iterable[Result]) -> None:
-    """Keep the highest version, as the sink does; equal versions must have equal contents."""
-    for result in emitted:
-        known = newest.get(result.result_id)
-        assert known is None or known.version != result.version or known == result
-        if known is None or result.version > known.version:
-            newest[result.result_id] = result
 
 
 def by_id(results: Iterable[Result], *, versions: bool = True) -> Results:

@@ -13,7 +13,7 @@ from examples.attribution.correlation.rule import HISTORY, Event, Result, correl
 from examples.attribution.correlation.sql import changes_of, results_of
 from examples.attribution.schemas import ATTRIBUTED, EVENTS
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import LIMITED, WINDOWS, T, drawn, histories, history_row
+from tests.attribution.correlation.histories import LIMITED, WINDOWS, Results, T, drawn, histories, history_row
 
 pytestmark = pytest.mark.spark
 
@@ -32,8 +32,6 @@ ALL_CODES = {
     *("late_click", "orphan_click", "repeat_click", "late_step", "orphan_step", "repeat_step"),
 }
 """Every code except those of timeouts."""
-
-Results = dict[str, Result]
 
 
 def evaluated(

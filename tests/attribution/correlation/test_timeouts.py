@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import LIMITED, T, histories
+from tests.attribution.correlation.histories import LIMITED, Results, T, fold, histories
 
 MAX_SECONDS = 60
 BEFORE, AFTER = 1, 10 * T
@@ -19,8 +19,6 @@ REQUEST = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
 IMPRESSION = replace(REQUEST, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a", impression_id="x")
 IMPRESSION = replace(IMPRESSION, creative_length_ms=30)
 CLICK = replace(IMPRESSION, event_id="k", src="src:0:k", kind="click", slot_id=None, creative_length_ms=None)
-
-Results = dict[str, Result]
 
 
 def clicks(count: int) -> list[Event]:
@@ -31,15 +29,6 @@ def clicks(count: int) -> list[Event]:
 def contents(results: Iterable[Result]) -> Results:
     """Return results by id with all versions set to 0."""
     return {result.result_id: replace(result, version=0) for result in results}
-
-
-def fold(newest: Results, emitted: Iterable[Result]) -> None:
-    """Keep the highest version, as the sink does; equal versions must have equal contents."""
-    for result in emitted:
-        known = newest.get(result.result_id)
-        assert known is None or known.version != result.version or known == result
-        if known is None or result.version > known.version:
-            newest[result.result_id] = result
 
 
 def test_events_beyond_the_maximum_change_no_other_result() -> None:

@@ -59,7 +59,7 @@ def test_table_shows_both_modes_and_their_ratios(root: Path) -> None:
 
 
 def test_load_of_the_micro_batch_run_is_stated_beside_the_speed_up(root: Path) -> None:
-    """A speed-up over a run that used all cores contains the waiting for a core, and the README says so."""
+    """The README says that a speed-up over a run that used all cores includes the wait for a core."""
     loaded = {**CONTENT, "cpu": {"real_time": 1.44, "micro_batch": 1.84}}
     assert "also waited for a free core" not in comparison(root, "")
 
