@@ -1,4 +1,4 @@
-"""Run a Kafka broker and a PostgreSQL server until Ctrl-C, fetch the Kafka packages, or find Java."""
+"""Run a Kafka broker and a PostgreSQL server until Ctrl-C, or prepare what they need: packages, Java, archives."""
 
 import argparse
 import shlex
@@ -12,8 +12,10 @@ from types import FrameType
 
 from examples.services.java import java_home, system_java_home
 from examples.services.kafka import kafka_broker
+from examples.services.kafka import record_classes as record_broker_classes
 from examples.services.packages import broker_jars, broker_version, connector, downloaded_checksums
 from examples.services.postgres import postgres_server, without_password
+from examples.services.spark import record_classes as record_spark_classes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "packages":
             return _fetch_packages()
+        if options.command == "archives":
+            return _record_classes()
         if options.command == "java":
             return _print_java_home(system_only=options.system_only)
         if options.command == "checksums":
@@ -51,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     packages = "download the Kafka broker and Spark's Kafka connector into the cache, unless the cache contains them"
     commands.add_parser("packages", help=packages, description=packages)
+    archives = "record which classes a broker and a Spark session load, so that later ones start in half the time"
+    commands.add_parser("archives", help=archives, description=archives)
     checksums = "download the jars that an Ivy file pins, and print their SHA-256 checksums"
     checksums_parser = commands.add_parser("checksums", help=checksums, description=checksums)
     checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")
@@ -84,6 +90,12 @@ def _fetch_packages() -> int:
     print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
     jars = broker_jars()
     print(f"Kafka broker {broker_version()}: {len(jars)} jars in {jars[0].parent}")
+    return 0
+
+
+def _record_classes() -> int:
+    print(f"Classes of the Kafka broker: {record_broker_classes()}")
+    print(f"Classes of Spark: {record_spark_classes()}")
     return 0
 
 

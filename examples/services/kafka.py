@@ -20,7 +20,9 @@ from typing import ClassVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from examples.services.cache import cache_root, cached_folder
 from examples.services.child import free_ports, log_tail, open_log, start_child, wait_until_ready
+from examples.services.files import class_archive
 from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
 from examples.services.local_server import LocalServer, running
@@ -31,6 +33,20 @@ PROBE_TIMEOUT_SECONDS = 1.0
 EXTERNAL_PROBE_TIMEOUT_SECONDS = 10.0
 HEAP_SIZE = "512m"
 BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
+
+
+def _archive_folder() -> Path:
+    return class_archive.archive_folder(cache_root(), "broker", java_home(), broker_jars())
+
+
+def record_classes() -> Path:
+    """Return the folder with the archive of the broker's classes; if there is none, start a broker to record it."""
+
+    def record(folder: Path) -> None:
+        with running(LocalKafka(archive_options=class_archive.recording(folder))):
+            pass
+
+    return cached_folder(_archive_folder().relative_to(cache_root()).as_posix(), record)
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
@@ -44,9 +60,9 @@ def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
         return False
 
 
-def _java_command(main_class: str, *arguments: str) -> list[str]:
+def _java_command(main_class: str, *arguments: str, archive_options: list[str]) -> list[str]:
     class_path = os.pathsep.join(str(jar) for jar in broker_jars())
-    options = [f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
+    options = [*archive_options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
     logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     options.append(f"-Djava.io.tmpdir={jvm_folder()}")
     return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]
@@ -59,6 +75,7 @@ class LocalKafka(LocalServer):
     log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
+    archive_options: list[str] = field(default_factory=lambda: class_archive.using(_archive_folder()))
 
     @property
     def bootstrap_servers(self) -> str:
@@ -70,7 +87,8 @@ class LocalKafka(LocalServer):
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
-        self.child = start_child("Kafka broker", _java_command("kafka.Kafka", str(properties)), log_path=self.log_path)
+        command = _java_command("kafka.Kafka", str(properties), archive_options=self.archive_options)
+        self.child = start_child("Kafka broker", command, log_path=self.log_path)
         wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
 
     def _is_ready(self) -> bool:
@@ -82,7 +100,9 @@ class LocalKafka(LocalServer):
         template = BROKER_PROPERTIES.read_text()
         draft.write_text(template.format(port=port, controller=controller, data=self.folder / "data"))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = _java_command("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(draft))
+        arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
+        options = class_archive.using(_archive_folder())
+        command = _java_command("kafka.tools.StorageTool", *arguments, archive_options=options)
         with open_log(self.log_path) as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:

@@ -8,7 +8,7 @@ import atexit
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +16,8 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from examples.services.cache import cache_root, cached_folder
+from examples.services.files import class_archive
 from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
 from examples.services.packages import connector
@@ -60,7 +62,9 @@ FALLBACK_NOTICE = (
 )
 DEFAULT_SLOTS = 8
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-JVM_END_SECONDS = 10.0
+# A JVM that records its classes needs seconds to write them.
+JVM_END_SECONDS = 60.0
+QUERY_SECONDS = 60
 
 
 def build_session(
@@ -70,11 +74,13 @@ def build_session(
     slots: int = DEFAULT_SLOTS,
     shuffle_partitions: int = 2,
     confs: Mapping[str, str] | None = None,
+    archive_options: Sequence[str] = (),
 ) -> SparkSession:
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings.
+    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings. A local
+    session loads its classes from the archive that `record_classes` wrote, unless there are `archive_options`.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     # Without these two variables, Spark workers run the first Python on the PATH.
@@ -93,11 +99,32 @@ def build_session(
         **(confs or {}),
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
+    if not master:
+        session_confs[JAVA_OPTIONS] += f" {' '.join(archive_options or class_archive.using(_archive_folder()))}"
     for key, value in session_confs.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     atexit.register(_end_jvm, os.getpid())
     return session
+
+
+def _archive_folder() -> Path:
+    jars = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
+    return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
+
+
+def record_classes() -> Path:
+    """Return the folder with the archive of Spark's classes; if there is none, run a query to record it."""
+
+    def record(folder: Path) -> None:
+        session = build_session("record classes", archive_options=class_archive.recording(folder))
+        rows = session.readStream.format("rate").load().groupBy("value").count()
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(new_folder("checkpoint")))
+        writer.outputMode("update").trigger(availableNow=True).start().awaitTermination(QUERY_SECONDS)
+        session.stop()
+        _end_jvm(os.getpid())
+
+    return cached_folder(_archive_folder().relative_to(cache_root()).as_posix(), record)
 
 
 def _private(url: str) -> dict[str, str]:

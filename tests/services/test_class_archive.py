@@ -1,0 +1,58 @@
+"""A broker and a session load their classes from an archive, and start without one that matches."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.services import LocalKafka, running
+from examples.services.cache import cache_root
+from examples.services.files import class_archive
+from examples.services.java import java_home
+from examples.services.kafka import record_classes as record_broker_classes
+from examples.services.spark import record_classes as record_spark_classes
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+
+def is_mapped(archive: Path, pid: int) -> bool:
+    """Return whether a process has an archive in its memory."""
+    return str(archive) in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_session_loads_its_classes_from_the_archive(spark: SparkSession) -> None:
+    """The JVM has mapped the archive that `make setup` recorded."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001 - no public API
+
+    assert is_mapped(record_spark_classes() / class_archive.ARCHIVE, pid)
+
+
+def test_broker_loads_its_classes_from_the_archive() -> None:
+    """The JVM has mapped the archive, and a JVM without the option has not."""
+    archive = record_broker_classes() / class_archive.ARCHIVE
+    with running(LocalKafka()) as broker, running(LocalKafka(archive_options=[])) as other:
+        assert broker.child is not None
+        assert other.child is not None
+        assert is_mapped(archive, broker.child.pid)
+        assert not is_mapped(archive, other.child.pid)
+
+
+def test_broker_starts_with_a_foreign_archive(tmp_path: Path) -> None:
+    """A JVM that cannot use an archive starts normally and prints no warning."""
+    (tmp_path / class_archive.ARCHIVE).write_bytes(b"not an archive")
+    tmp_path.parent.chmod(0o755)
+
+    with running(LocalKafka(archive_options=class_archive.using(tmp_path))) as broker:
+        assert "classes.jsa" not in broker.log_path.read_text()
+
+
+def test_changed_jar_has_another_archive(tmp_path: Path) -> None:
+    """The folder of the archive depends on the size and the time of each jar, so an update records a new archive."""
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"old")
+    before = class_archive.archive_folder(cache_root(), "spark", java_home(), [jar])
+    shutil.copy(__file__, jar)
+
+    assert before != class_archive.archive_folder(cache_root(), "spark", java_home(), [jar])
+    assert [] == class_archive.using(before)
