@@ -15,7 +15,6 @@ from examples.services.kafka import kafka_broker
 from examples.services.kafka import record_classes as record_broker_classes
 from examples.services.packages import broker_jars, broker_version, connector, downloaded_checksums
 from examples.services.postgres import postgres_server, without_password
-from examples.services.spark import record_classes as record_spark_classes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,6 +93,9 @@ def _fetch_packages() -> int:
 
 
 def _record_classes() -> int:
+    # The other commands do not need PySpark.
+    from examples.services.spark import record_classes as record_spark_classes  # noqa: PLC0415
+
     print(f"Classes of the Kafka broker: {record_broker_classes()}")
     print(f"Classes of Spark: {record_spark_classes()}")
     return 0

@@ -24,7 +24,7 @@ def archive_folder(cache: Path, kind: str, java_home: Path, jars: Iterable[Path]
         status = jar.stat()
         parts.append(f"{jar} {status.st_size} {status.st_mtime_ns}")
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return cache / "classes" / f"{kind}-{digest}"
+    return cache / "archives" / f"{kind}-{digest}"
 
 
 def using(folder: Path) -> list[str]:
