@@ -20,7 +20,7 @@ from examples.attribution.settings import Settings
 from tests.durations import RINGS, DurationsPlugin, ring_of
 from tests.imports import imports_pyspark
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.unit_ring"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,32 +34,17 @@ SLOTS = Settings().slots
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of the innermost ring."""
-    parser.addoption("--unit", action="store_true", help="run only tests that need neither Spark nor servers")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Report how long each ring took."""
     config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--unit`, leave out test modules that import PySpark: collecting them alone takes seconds."""
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if is_test and config.getoption("--unit") and imports_pyspark(collection_path) else None
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests in modules that import PySpark as `spark`, leave out outer rings with `--unit`, sort the files."""
+    """Mark tests in modules that import PySpark as `spark`, and sort the files."""
     heavy = {path for path in {item.path for item in items} if imports_pyspark(path)}
     for item in items:
         if item.path in heavy:
             item.add_marker(pytest.mark.spark)
-    if config.getoption("--unit"):
-        outer = [item for item in items if ring_of(item) != "unit"]
-        config.hook.pytest_deselected(items=outer)
-        items[:] = [item for item in items if item not in outer]
     items[:] = longest_files_first(items)
 
 
@@ -71,12 +56,6 @@ def longest_files_first(items: list[pytest.Item]) -> list[pytest.Item]:
         timeout = max((marker.args[0] for marker in item.iter_markers("timeout")), default=0)
         rank[item.path] = max(rank.get(item.path, (0, 0)), (ring, timeout))
     return sorted(items, key=lambda item: (*(-part for part in rank[item.path]), str(item.path)))
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a `--unit` run that has imported PySpark after all."""
-    if session.config.getoption("--unit") and "pyspark" in sys.modules:
-        raise pytest.UsageError("a test of the unit ring imported PySpark; mark it `spark` or import it in a fixture")
 
 
 @pytest.fixture(scope="session")
