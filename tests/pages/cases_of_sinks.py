@@ -1,10 +1,12 @@
 """Cases for the table of sinks and output modes: their outcome in real-time mode on OSS 4.3.0."""
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -17,7 +19,7 @@ from tests.pages.outcomes import DEADLINE_SECONDS, Case, refused, together, writ
 
 NO_UPDATE = "at start: `STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE`"
 NO_MODE = "at start: `OUTPUT_MODE_NOT_SUPPORTED`"
-FOREACH_SECONDS = 4
+INTERVAL, LATE_SECONDS = "4 seconds", 2
 
 
 class _DiscardingWriter(DataSourceStreamWriter):
@@ -66,19 +68,42 @@ def _no_mode(probe: OperatorProbe) -> StreamingQuery:
     return query
 
 
-def _run_until_committed(query: StreamingQuery) -> None:
-    def has_all() -> bool:
-        return len(INPUT) == sum(progress.numInputRows for progress in query.recentProgress)
+def _timed_rows(probe: OperatorProbe) -> DataFrame:
+    """Return the rows with the time at which the JVM reads each row."""
+    return probe.rows().selectExpr("k", "n", "reflect('java.lang.System', 'currentTimeMillis') as read_ms")
 
+
+def _longest_delay(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]]) -> tuple[float, tuple[str, ...]]:
+    """Wait for all rows, and return the longest delay in seconds and the rows; `read` returns write times and rows."""
     try:
-        wait_until(has_all, DEADLINE_SECONDS, "the commit of all rows", [query])
+        wait_until(lambda: len(read()) >= len(INPUT), DEADLINE_SECONDS, "all rows", [query])
     finally:
         query.stop()
+    split = [(written, *row.rsplit(" ", 1)) for written, row in read()]
+    return max(written - int(read_ms) / 1000 for written, _, read_ms in split), tuple(row for _, row, _ in split)
 
 
 def _observe_console(probe: OperatorProbe) -> str:
-    _run_until_committed(in_real_time(probe.rows().writeStream.format("console"), "1 second").start())
-    return "runs"
+    log = Path(probe.new_folder())
+    jvm: Any = probe.spark._jvm  # noqa: SLF001 - the console sink prints to Scala's console
+    console = getattr(getattr(jvm.scala, "Console$"), "MODULE$")
+    before = console.out()
+    # The thread of a query inherits the console of the thread that starts the query.
+    console.setOutDirect(jvm.java.io.PrintStream(str(log)))
+    try:
+        writer = in_real_time(_timed_rows(probe).writeStream.format("console").option("truncate", "false"), INTERVAL)
+        query = writer.start()
+    finally:
+        console.setOutDirect(before)
+    seen: dict[str, float] = {}
+
+    def read() -> list[tuple[float, str]]:
+        found = re.findall(r"^\|(\w+)\s*\|(\d+)\s*\|(\d+)\s*\|$", log.read_text(), re.MULTILINE)
+        return [(seen.setdefault(str(number), time.time()), " ".join(row)) for number, row in enumerate(found)]
+
+    delay, rows = _longest_delay(query, read)
+    late = "but prints all rows of a batch at its end" if delay >= LATE_SECONDS else "each row is printed immediately"
+    return f"runs, {late}" if rows == ALL else f"wrote {rows}"
 
 
 def _observe_foreach(probe: OperatorProbe) -> str:
@@ -86,21 +111,24 @@ def _observe_foreach(probe: OperatorProbe) -> str:
 
     def write(row: Row) -> None:
         with log.open("a") as lines:
-            lines.write(f"{time.time()} {row.k} {row.n}\n")
+            lines.write(f"{time.time()} {row.k} {row.n} {row.read_ms}\n")
 
-    writer = in_real_time(probe.rows().writeStream.foreach(write), f"{FOREACH_SECONDS} seconds")
-    started = time.time()
-    _run_until_committed(writer.start())
-    times, rows = zip(*(line.split(" ", 1) for line in log.read_text().splitlines()), strict=True)
-    is_late = min(map(float, times)) - started >= FOREACH_SECONDS / 2
-    delay = "a few rows wait for the end of the batch" if is_late else "each row is written immediately"
-    return f"runs, {delay}" if rows == ALL else f"wrote {rows}"
+    def read() -> list[tuple[float, str]]:
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [(float(written), row) for written, row in (line.split(" ", 1) for line in lines)]
+
+    query = in_real_time(_timed_rows(probe).writeStream.foreach(write), INTERVAL).start()
+    delay, rows = _longest_delay(query, read)
+    late = (
+        "but small rows wait for the end of the batch" if delay >= LATE_SECONDS else "each row is written immediately"
+    )
+    return f"runs, {late}" if rows == ALL else f"wrote {rows}"
 
 
 SINKS = (
     writes('`format("kafka")`', lambda probe: probe.write(probe.rows()).start(), *ALL),
-    Case('`format("console")`', "runs", _observe_console),
-    Case("`foreach(function)` in Python", "runs, a few rows wait for the end of the batch", _observe_foreach),
+    Case('`format("console")`', "runs, but prints all rows of a batch at its end", _observe_console),
+    Case("`foreach(function)` in Python", "runs, but small rows wait for the end of the batch", _observe_foreach),
     refused(
         "`foreachBatch(function)`",
         "at start: not in allowlist: `ForeachBatchSink`",

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,12 +15,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.audit.latency import boundary_pauses_ms
 from examples.realtime.queries import raise_if_failed, wait_until
+from scripts.pack import files
+from scripts.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, records_of
 from tests.pages.jobs import ModeJob, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
+PAGE = files.ROOT / "references" / "latency.md"
 INTERVAL_SECONDS = 2
+ROW_CLOCK = "reflect('java.lang.System', 'currentTimeMillis')"
 UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 
@@ -66,15 +71,14 @@ def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None
 
 
 def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
-    """Two rows of one batch have the same current_timestamp while the machine's clock advances."""
-    clocks = (
-        "concat_ws(' ', unix_millis(current_timestamp()), reflect('java.lang.System', 'currentTimeMillis')) as value"
-    )
+    """Two rows of one batch have the same current_timestamp, but `reflect` returns the time of each row as text."""
+    clocks = f"concat_ws(' ', unix_millis(current_timestamp()), {ROW_CLOCK}) as value"
     query = start_values(job, records(job).selectExpr(clocks), "1 hour")
     for count in (1, 2):
         send(job, "a")
         wait_until(partial(has_written, job, count), 60, f"{count} records", [query])
 
+    assert [("clock", "string")] == job.spark.range(1).selectExpr(f"{ROW_CLOCK} as clock").dtypes
     (batch, first), (same_batch, second) = (value.split() for value in written(job))
 
     assert batch == same_batch
@@ -82,6 +86,24 @@ def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
 
 
 @pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])
+def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It matches records by key, takes the first result of each key, and counts missing results."""
+    source, target = Producer({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
+    for key, sent_ms in (("a", 1_000), ("b", 2_000), ("lost", 3_000)):
+        source.produce(job.source, b"", key, timestamp=sent_ms)
+    for key, received_ms in (("a", 1_007), ("b", 2_030), ("b", 2_500)):
+        target.produce(job.target, b"", key, timestamp=received_ms)
+    assert 0 == source.flush(30) + target.flush(30)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", job.kafka)
+    text = PAGE.read_text(encoding="utf-8")
+    code = next(fence.code for fence in markdown.fences(text) if "as missing" in fence.code)
+    names = {"spark": job.spark}
+
+    exec(code.replace('"clicks"', repr(job.source)).replace('"copy"', repr(job.target)), names)
+
+    assert {"records": 3, "missing": 1, "p99": 30} == names["row"].asDict()
+
+
 def test_timestamp_type_names_the_clock_of_a_record(
     spark: SparkSession, kafka: str, tmp_path: Path, clock: str, kind: int
 ) -> None:
