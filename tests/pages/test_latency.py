@@ -85,7 +85,6 @@ def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
     assert int(batch) <= int(first) < int(second)
 
 
-@pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])
 def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     """It matches records by key, takes the first result of each key, and counts missing results."""
     source, target = Producer({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
@@ -104,6 +103,7 @@ def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch
     assert {"records": 3, "missing": 1, "p99": 30} == names["row"].asDict()
 
 
+@pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])
 def test_timestamp_type_names_the_clock_of_a_record(
     spark: SparkSession, kafka: str, tmp_path: Path, clock: str, kind: int
 ) -> None:
