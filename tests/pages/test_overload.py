@@ -75,13 +75,14 @@ def test_backlog_of_query_with_shuffle_lengthens_the_batch(spark: SparkSession, 
     assert 0 == batches[-1].lag
 
 
-def test_memory_of_the_shuffle_has_settings(spark: SparkSession) -> None:
-    """Spark limits the rows between two stages, per task."""
-    config: Any = spark._jvm.org.apache.spark.internal.config.package  # type: ignore[union-attr]  # noqa: SLF001 - not public
+def test_memory_between_two_stages_is_limited_to_32_mb(spark: SparkSession) -> None:
+    """Spark limits the rows that wait in each task that writes to a shuffle or reads from it."""
+    config: Any = getattr(spark._jvm.org.apache.spark.internal.config, "package$")  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    entries: Any = getattr(config, "MODULE$")
 
-    limits = [config.STREAMING_SHUFFLE_WRITER_MAX_MEMORY(), config.STREAMING_SHUFFLE_READER_MAX_MEMORY()]
+    limits = [entries.STREAMING_SHUFFLE_WRITER_MAX_MEMORY(), entries.STREAMING_SHUFFLE_READER_MAX_MEMORY()]
 
     assert [
-        ("spark.shuffle.streaming.writerMaxMemory", "128.0 MiB"),
-        ("spark.shuffle.streaming.readerMaxMemory", "128.0 MiB"),
-    ] == [(limit.key(), limit.defaultValueString()) for limit in limits]
+        ("spark.shuffle.streaming.writerMaxMemory", 32 * 1024**2),
+        ("spark.shuffle.streaming.readerMaxMemory", 32 * 1024**2),
+    ] == [(limit.key(), int(limit.defaultValueString())) for limit in limits]
