@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -87,18 +88,28 @@ def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
 
 def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     """It matches records by key, takes the first result of each key, and counts missing results."""
-    source, target = Producer({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
-    for key, sent_ms in (("a", 1_000), ("b", 2_000), ("lost", 3_000)):
-        source.produce(job.source, b"", key, timestamp=sent_ms)
-    for key, received_ms in (("a", 1_007), ("b", 2_030), ("b", 2_500)):
-        target.produce(job.target, b"", key, timestamp=received_ms)
-    assert 0 == source.flush(30) + target.flush(30)
+    config = {"message.timestamp.type": "CreateTime"}
+    admin, producer = AdminClient({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
+    source, target = f"{job.source}-sent", f"{job.source}-received"
+    for created in admin.create_topics([NewTopic(name, 1, config=config) for name in (source, target)]).values():
+        created.result(30)
+    now_ms = int(time.time() * 1000)
+    for topic, key, after_ms in (
+        (source, "a", 0),
+        (source, "b", 1_000),
+        (source, "lost", 2_000),
+        (target, "a", 7),
+        (target, "b", 1_030),
+        (target, "b", 1_500),
+    ):
+        producer.produce(topic, b"", key, timestamp=now_ms + after_ms)
+    assert 0 == producer.flush(30)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", job.kafka)
     text = PAGE.read_text(encoding="utf-8")
     code = next(fence.code for fence in markdown.fences(text) if "as missing" in fence.code)
     names = {"spark": job.spark}
 
-    exec(code.replace('"clicks"', repr(job.source)).replace('"copy"', repr(job.target)), names)
+    exec(code.replace('"clicks"', repr(source)).replace('"copy"', repr(target)), names)
 
     assert {"records": 3, "missing": 1, "p99": 30} == names["row"].asDict()
 
