@@ -14,7 +14,7 @@ from tests.helpers import end_offset, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-SHORT_TIMEOUTS = {"kafka.delivery.timeout.ms": "5000", "kafka.request.timeout.ms": "2000"}
+SHORT_TIMEOUTS = {"kafka.delivery.timeout.ms": "3000", "kafka.request.timeout.ms": "1000"}
 
 
 @pytest.fixture(scope="module")

@@ -37,10 +37,10 @@ class Way:
     read: Callable[[], list[tuple[float, str]]]
 
 
-def started(writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
+def started(writer: DataStreamWriter, checkpoint: Path, seconds: int = INTERVAL_SECONDS) -> StreamingQuery:
     """Start a query in real-time mode."""
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
-    query: StreamingQuery = writer.trigger(realTime=f"{INTERVAL_SECONDS} seconds").start()  # type: ignore[call-overload]
+    query: StreamingQuery = writer.trigger(realTime=f"{seconds} seconds").start()  # type: ignore[call-overload]
     return query
 
 
@@ -143,7 +143,7 @@ def test_writer_of_the_page_stores_each_record_once_over_a_restart(
     produce(kafka, source, [(0, b"a"), (0, b"b")])
 
     for runs in (1, 2):
-        query = started(rows.writeStream.foreach(writer(str(store))), tmp_path / "state")
+        query = started(rows.writeStream.foreach(writer(str(store))), tmp_path / "state", 2)
         wait_until(lambda: end_offset(kafka, source) == len(stored(store)), 60, "the rows", [query])
         stop_completely(spark, query)
         assert ([("0", "a"), ("1", "b"), ("2", "c")][: runs + 1]) == stored(store)
