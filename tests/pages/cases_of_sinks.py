@@ -79,8 +79,9 @@ def _longest_delay(query: StreamingQuery, read: Callable[[], list[tuple[float, s
         wait_until(lambda: len(read()) >= len(INPUT), DEADLINE_SECONDS, "all rows", [query])
     finally:
         query.stop()
-    split = [(written, *row.rsplit(" ", 1)) for written, row in read()]
-    return max(written - int(read_ms) / 1000 for written, _, read_ms in split), tuple(row for _, row, _ in split)
+    found = [(written, row.rsplit(" ", 1)) for written, row in read()]
+    delays = [written - int(read_ms) / 1000 for written, (_, read_ms) in found]
+    return max(delays), tuple(row for _, (row, _) in found)
 
 
 def _observe_console(probe: OperatorProbe) -> str:

@@ -65,7 +65,7 @@ def definition_of(path: Path, name: str) -> Any:
     for fence in markdown.fences(path.read_text(encoding="utf-8")):
         if fence.language == "python" and re.search(rf"^(?:def|class) {name}\b", fence.code, re.MULTILINE):
             wanted = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-            body = [node for node in ast.parse(fence.code).body if isinstance(node, wanted)]
+            body: list[ast.stmt] = [node for node in ast.parse(fence.code).body if isinstance(node, wanted)]
             names: dict[str, Any] = {}
             exec(compile(ast.Module(body, []), str(path), "exec"), names)
             return names[name]

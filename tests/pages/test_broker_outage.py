@@ -32,7 +32,7 @@ def copy(
     values = stream.option("startingOffsets", "earliest").load().select("value")
     writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
     writer = writer.options(**options, topic=target, checkpointLocation=str(folder)).queryName("copied")
-    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()
     return query
 
 

@@ -6,6 +6,7 @@ import time
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -107,7 +108,7 @@ def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", job.kafka)
     text = PAGE.read_text(encoding="utf-8")
     code = next(fence.code for fence in markdown.fences(text) if "as missing" in fence.code)
-    names = {"spark": job.spark}
+    names: dict[str, Any] = {"spark": job.spark}
 
     exec(code.replace('"clicks"', repr(source)).replace('"copy"', repr(target)), names)
 
