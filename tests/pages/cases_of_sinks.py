@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -14,12 +14,14 @@ from pyspark.sql.types import StructType
 
 from examples.realtime.queries import wait_until
 from tests.pages.cases_of_sources import ALL, NOT_FOUND
+from tests.pages.jobs import end_of_first_batch
 from tests.pages.operator_probe import INPUT, OperatorProbe, in_real_time
 from tests.pages.outcomes import DEADLINE_SECONDS, Case, refused, together, writes
 
 NO_UPDATE = "at start: `STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE`"
 NO_MODE = "at start: `OUTPUT_MODE_NOT_SUPPORTED`"
-INTERVAL, LATE_SECONDS = "4 seconds", 2
+INTERVAL_SECONDS, TOLERANCE_SECONDS = 4, 0.1
+INTERVAL = f"{INTERVAL_SECONDS} seconds"
 
 
 class _DiscardingWriter(DataSourceStreamWriter):
@@ -68,20 +70,17 @@ def _no_mode(probe: OperatorProbe) -> StreamingQuery:
     return query
 
 
-def _timed_rows(probe: OperatorProbe) -> DataFrame:
-    """Return the rows with the time at which the JVM reads each row."""
-    return probe.rows().selectExpr("k", "n", "reflect('java.lang.System', 'currentTimeMillis') as read_ms")
-
-
-def _longest_delay(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]]) -> tuple[float, tuple[str, ...]]:
-    """Wait for all rows, and return the longest delay in seconds and the rows; `read` returns write times and rows."""
+def _outcome(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]], late: str) -> str:
+    """Wait for all rows, and compare their times with the end of the batch; `read` returns write times and rows."""
     try:
         wait_until(lambda: len(read()) >= len(INPUT), DEADLINE_SECONDS, "all rows", [query])
+        end = end_of_first_batch(query, INTERVAL_SECONDS)
     finally:
         query.stop()
-    found = [(written, row.rsplit(" ", 1)) for written, row in read()]
-    delays = [written - int(read_ms) / 1000 for written, (_, read_ms) in found]
-    return max(delays), tuple(row for _, (row, _) in found)
+    times, rows = zip(*read(), strict=True)
+    if rows != ALL:
+        return f"wrote {rows}"
+    return f"runs, but {late}" if min(times) > end - TOLERANCE_SECONDS else "runs, each row is written immediately"
 
 
 def _observe_console(probe: OperatorProbe) -> str:
@@ -92,19 +91,16 @@ def _observe_console(probe: OperatorProbe) -> str:
     # The thread of a query inherits the console of the thread that starts the query.
     console.setOutDirect(jvm.java.io.PrintStream(str(log)))
     try:
-        writer = in_real_time(_timed_rows(probe).writeStream.format("console").option("truncate", "false"), INTERVAL)
-        query = writer.start()
+        query = in_real_time(probe.rows().writeStream.format("console"), INTERVAL).start()
     finally:
         console.setOutDirect(before)
-    seen: dict[str, float] = {}
+    seen: dict[int, float] = {}
 
     def read() -> list[tuple[float, str]]:
-        found = re.findall(r"^\|(\w+)\s*\|(\d+)\s*\|(\d+)\s*\|$", log.read_text(), re.MULTILINE)
-        return [(seen.setdefault(str(number), time.time()), " ".join(row)) for number, row in enumerate(found)]
+        found = re.findall(r"^\|\s*(\w+)\|\s*(\d+)\|$", log.read_text(), re.MULTILINE)
+        return [(seen.setdefault(number, time.time()), " ".join(row)) for number, row in enumerate(found)]
 
-    delay, rows = _longest_delay(query, read)
-    late = "but prints all rows of a batch at its end" if delay >= LATE_SECONDS else "each row is printed immediately"
-    return f"runs, {late}" if rows == ALL else f"wrote {rows}"
+    return _outcome(query, read, "prints all rows of a batch at its end")
 
 
 def _observe_foreach(probe: OperatorProbe) -> str:
@@ -112,18 +108,14 @@ def _observe_foreach(probe: OperatorProbe) -> str:
 
     def write(row: Row) -> None:
         with log.open("a") as lines:
-            lines.write(f"{time.time()} {row.k} {row.n} {row.read_ms}\n")
+            lines.write(f"{time.time()} {row.k} {row.n}\n")
 
     def read() -> list[tuple[float, str]]:
         lines = log.read_text().splitlines() if log.exists() else []
         return [(float(written), row) for written, row in (line.split(" ", 1) for line in lines)]
 
-    query = in_real_time(_timed_rows(probe).writeStream.foreach(write), INTERVAL).start()
-    delay, rows = _longest_delay(query, read)
-    late = (
-        "but small rows wait for the end of the batch" if delay >= LATE_SECONDS else "each row is written immediately"
-    )
-    return f"runs, {late}" if rows == ALL else f"wrote {rows}"
+    query = in_real_time(probe.rows().writeStream.foreach(write), INTERVAL).start()
+    return _outcome(query, read, "small rows wait for the end of the batch")
 
 
 SINKS = (

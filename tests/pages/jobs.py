@@ -1,6 +1,7 @@
 """Start the same query in each execution mode, and read what it has written and committed."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -104,3 +105,10 @@ def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds")
 def newest_entry(log: Path) -> int:
     """Return the number of the newest entry of an offset or commit log, or -1 if it is empty."""
     return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)
+
+
+def end_of_first_batch(query: StreamingQuery, interval_seconds: int) -> float:
+    """Wait for the commit of the first batch with rows, and return when its interval ended, in seconds of the epoch."""
+    wait_until(lambda: any(progress.numInputRows for progress in query.recentProgress), 60, "a commit", [query])
+    batch = next(progress for progress in query.recentProgress if progress.numInputRows)
+    return datetime.fromisoformat(batch.timestamp).timestamp() + interval_seconds

@@ -32,7 +32,7 @@ def copy(
     values = stream.option("startingOffsets", "earliest").load().select("value")
     writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
     writer = writer.options(**options, topic=target, checkpointLocation=str(folder)).queryName("copied")
-    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()
+    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
     return query
 
 
@@ -49,7 +49,7 @@ def test_outage_beyond_the_delivery_timeout_ends_the_query(
     produce(kafka, source, [(0, b"during")])
     with pytest.raises(QueryFailedError, match="TimeoutException"):
         # The producer reports its error when the next row arrives.
-        wait_until(lambda: produce(kafka, source, [(0, b"later")]), 60, "the failure", [query])  # type: ignore[func-returns-value]
+        wait_until(lambda: produce(kafka, source, [(0, b"later")]), 60, "the failure", [query])
     broker.start()
 
     restarted = copy(spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
