@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from examples.realtime.queries import wait_until
 from tests.pages.cases_of_sources import ALL, NOT_FOUND
-from tests.pages.jobs import end_of_first_batch
+from tests.pages.jobs import ends_of_batches
 from tests.pages.operator_probe import INPUT, OperatorProbe, in_real_time
 from tests.pages.outcomes import DEADLINE_SECONDS, Case, refused, together, writes
 
@@ -74,7 +74,7 @@ def _outcome(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]],
     """Wait for all rows, and compare their times with the end of the batch; `read` returns write times and rows."""
     try:
         wait_until(lambda: len(read()) >= len(INPUT), DEADLINE_SECONDS, "all rows", [query])
-        end = end_of_first_batch(query, INTERVAL_SECONDS)
+        end, *_ = ends_of_batches(query, len(INPUT), INTERVAL_SECONDS)
     finally:
         query.stop()
     times, rows = zip(*read(), strict=True)

@@ -107,8 +107,8 @@ def newest_entry(log: Path) -> int:
     return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)
 
 
-def end_of_first_batch(query: StreamingQuery, interval_seconds: int) -> float:
-    """Wait for the commit of the first batch with rows, and return when its interval ended, in seconds of the epoch."""
-    wait_until(lambda: any(progress.numInputRows for progress in query.recentProgress), 60, "a commit", [query])
-    batch = next(progress for progress in query.recentProgress if progress.numInputRows)
-    return datetime.fromisoformat(batch.timestamp).timestamp() + interval_seconds
+def ends_of_batches(query: StreamingQuery, rows: int, interval_seconds: int) -> list[float]:
+    """Wait for the commit of `rows` rows, and return when each batch with rows reached its interval, in epoch seconds."""
+    wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) >= rows, 60, "the commit of all rows", [query])
+    starts = [progress.timestamp for progress in query.recentProgress if progress.numInputRows]
+    return [datetime.fromisoformat(start).timestamp() + interval_seconds for start in starts]
