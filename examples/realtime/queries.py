@@ -79,6 +79,30 @@ def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seco
     wait_until(lambda: not any(_active_tasks(spark, query) for query in queries), deadline_seconds, "tasks to end")
 
 
+def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -> None:
+    """
+    Stop a query without duplicates after a restart. Call this function after the input has ended.
+
+    The function waits until the batch that was open at the call has been committed, and after it a batch without rows.
+    This takes up to two trigger intervals, or three if records are still unread.
+    Raises `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query then still runs.
+    """
+    last = query.lastProgress
+    open_batch = last.batchId + 1 if last else None
+
+    def is_drained() -> bool:
+        nonlocal open_batch
+        progress = query.lastProgress
+        if progress is None:
+            return False
+        if open_batch is None:  # A restarted query begins with a later batch than batch 0.
+            open_batch = progress.batchId
+        return progress.batchId > open_batch and progress.numInputRows == 0
+
+    wait_until(is_drained, deadline_seconds, f"a batch of query {query.name!r} without input rows", [query])
+    stop_completely(spark, query)
+
+
 def stop_on_interrupt(stop: threading.Event) -> None:
     """
     Set `stop` on the first Ctrl-C or SIGTERM, and raise KeyboardInterrupt on the second.

@@ -57,10 +57,10 @@ def slots_needed(stream: DataFrame, source_partitions: int) -> int:
 
 
 def slots_total(spark: SparkSession) -> int:
-    """Return the number of tasks that the session can run at the same time."""
-    local = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", _master(spark))
-    cores = int(local[1]) if local else spark.sparkContext.defaultParallelism
-    return cores // int(spark.conf.get("spark.task.cpus", "1") or 1)
+    """Return the number of tasks that the session can run at the same time, the number that Spark itself checks."""
+    # `defaultParallelism` is another number if `spark.default.parallelism` is set.
+    context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public API for the number of slots
+    return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def slots_free(spark: SparkSession) -> int:

@@ -34,8 +34,8 @@ LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 CONFS = {
-    # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, the latency of
-    # every stateful query is at least 50 ms. Spark reads the value when the context starts.
+    # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, a row
+    # of a stateful query waits up to 50 ms at each shuffle. Spark reads the value when the context starts.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
     # This setting halves the pause between batches on a local disk. On HDFS or an object store, omit it and measure the
     # pause.

@@ -4,13 +4,19 @@ Cases for the tables of operators and joins: their outcome in real-time mode on 
 The allowlist applies to the physical plan, so refusals name the nodes of the plan.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from examples.services.scala import scala_object
 from tests.pages.cases_of_sources import ALL
 from tests.pages.operator_probe import OperatorProbe
 from tests.pages.outcomes import fails, runs, together
 
+FUNCTIONS = Path(__file__).with_name("functions.scala")
 # The condition of most refusals that concern all streaming queries; only the message tells them apart.
 LEGACY = "at start: `_LEGACY_ERROR_TEMP_3102`"
 BEFORE_UNION = "at start: `STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED`"
@@ -36,6 +42,13 @@ def _joined_streams(probe: OperatorProbe, how: str) -> DataFrame:
     return left.join(right, F.expr("l.k = r.k and l.at = r.at"), how).select("l.k")
 
 
+def _above_the_threshold(probe: OperatorProbe) -> DataFrame:
+    session = probe.spark.newSession()
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    own = replace(probe, spark=session)
+    return own.rows().join(F.broadcast(own.names()), "k")
+
+
 def _one_name(probe: OperatorProbe) -> DataFrame:
     return probe.names().where("k = 'a'")
 
@@ -45,10 +58,27 @@ def _windows(probe: OperatorProbe, length: str, step: str) -> DataFrame:
     return counted.selectExpr("k", "minute(window.start)", "count")
 
 
+def _scala(name: str) -> Callable[[OperatorProbe], DataFrame]:
+    """Return a function that applies a method of `functions.scala` to the rows."""
+
+    def build(probe: OperatorProbe) -> DataFrame:
+        method = getattr(scala_object(probe.spark, FUNCTIONS, "row_functions.Functions"), name)
+        return DataFrame(method(probe.rows()._jdf), probe.spark)  # noqa: SLF001 - for Scala
+
+    return build
+
+
+def _java_udf(probe: OperatorProbe) -> DataFrame:
+    scala_object(probe.spark, FUNCTIONS, "row_functions.Functions")
+    probe.spark.udf.registerJavaFunction("java_marked", "row_functions.Marked", "string")
+    return probe.rows().selectExpr("java_marked(k)")
+
+
 def _aggregates(probe: OperatorProbe, *expressions: str) -> DataFrame:
     return probe.rows().groupBy("k").agg(*map(F.expr, expressions))
 
 
+MARKED = ("a!", "a!", "a!", "b!", "z!")
 STATELESS = (
     together(
         runs("`select`, `where`, `withColumn`", lambda b: b.rows().where("n > 4").withColumn("m", F.col("n")), "z 9 9"),
@@ -61,6 +91,14 @@ STATELESS = (
         runs("`unpivot`", lambda b: b.rows().where("n > 4").unpivot("k", ["n"], "what", "m"), "z n 9"),
     ),
     runs("`observe`", lambda b: b.rows().observe("seen", F.count("*").alias("rows")), *ALL),
+    runs("Scala UDF", _scala("scalaUdf"), *MARKED),
+    together(
+        runs("Java UDF", _java_udf, *MARKED),
+        runs("typed `map`", _scala("typedMap"), *MARKED),
+        runs("typed `flatMap`", _scala("typedFlatMap"), *MARKED, "a", "a", "a", "b", "z"),
+        runs("typed `filter`", _scala("typedFilter"), "a", "a", "a", "z"),
+    ),
+    runs("`mapPartitions` in Scala", _scala("mapPartitions"), *MARKED),
     runs("`union` of two sources", lambda b: b.rows().union(b.rows()), *ALL, *ALL),
     runs("`repartition(n)`, `repartition(n, column)`", lambda b: b.rows().repartition(2).repartition(1, "k"), *ALL),
     fails("`union` of a stream with itself", "while running: `IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED`", _with_itself),
@@ -84,7 +122,10 @@ STATELESS = (
 )
 
 JOINS = (
-    runs("`join(broadcast(static))`", lambda b: b.rows().join(F.broadcast(b.names()), "k"), *NAMED),
+    together(
+        runs("`join(broadcast(static))`", lambda b: b.rows().join(F.broadcast(b.names()), "k"), *NAMED),
+        runs("the same with `spark.sql.autoBroadcastJoinThreshold=-1`", _above_the_threshold, *NAMED),
+    ),
     together(
         runs("broadcast join, `left`", lambda b: b.rows().join(F.broadcast(b.names()), "k", "left"), *NAMED, "b 2 -"),
         runs(

@@ -1,8 +1,10 @@
 """Cases for the table of sinks and output modes: their outcome in real-time mode on OSS 4.3.0."""
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
@@ -12,12 +14,14 @@ from pyspark.sql.types import StructType
 
 from examples.realtime.queries import wait_until
 from tests.pages.cases_of_sources import ALL, NOT_FOUND
+from tests.pages.jobs import ends_of_batches
 from tests.pages.operator_probe import INPUT, OperatorProbe, in_real_time
 from tests.pages.outcomes import DEADLINE_SECONDS, Case, refused, together, writes
 
 NO_UPDATE = "at start: `STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE`"
 NO_MODE = "at start: `OUTPUT_MODE_NOT_SUPPORTED`"
-FOREACH_SECONDS = 4
+INTERVAL_SECONDS, TOLERANCE_SECONDS = 4, 0.1
+INTERVAL = f"{INTERVAL_SECONDS} seconds"
 
 
 class _DiscardingWriter(DataSourceStreamWriter):
@@ -66,19 +70,37 @@ def _no_mode(probe: OperatorProbe) -> StreamingQuery:
     return query
 
 
-def _run_until_committed(query: StreamingQuery) -> None:
-    def has_all() -> bool:
-        return len(INPUT) == sum(progress.numInputRows for progress in query.recentProgress)
-
+def _outcome(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]], late: str) -> str:
+    """Wait for all rows, and compare their times with the end of the batch; `read` returns write times and rows."""
     try:
-        wait_until(has_all, DEADLINE_SECONDS, "the commit of all rows", [query])
+        wait_until(lambda: len(read()) >= len(INPUT), DEADLINE_SECONDS, "all rows", [query])
+        end, *_ = ends_of_batches(query, len(INPUT), INTERVAL_SECONDS)
     finally:
         query.stop()
+    times, rows = zip(*read(), strict=True)
+    if rows != ALL:
+        return f"wrote {rows}"
+    return f"runs, but {late}" if min(times) > end - TOLERANCE_SECONDS else "runs, each row is written immediately"
 
 
 def _observe_console(probe: OperatorProbe) -> str:
-    _run_until_committed(in_real_time(probe.rows().writeStream.format("console"), "1 second").start())
-    return "runs"
+    log = Path(probe.new_folder())
+    jvm: Any = probe.spark._jvm  # noqa: SLF001 - the console sink prints to Scala's console
+    console = getattr(getattr(jvm.scala, "Console$"), "MODULE$")
+    before = console.out()
+    # The thread of a query inherits the console of the thread that starts the query.
+    console.setOutDirect(jvm.java.io.PrintStream(str(log)))
+    try:
+        query = in_real_time(probe.rows().writeStream.format("console"), INTERVAL).start()
+    finally:
+        console.setOutDirect(before)
+    seen: dict[int, float] = {}
+
+    def read() -> list[tuple[float, str]]:
+        found = re.findall(r"^\|\s*(\w+)\|\s*(\d+)\|$", log.read_text(), re.MULTILINE)
+        return [(seen.setdefault(number, time.time()), " ".join(row)) for number, row in enumerate(found)]
+
+    return _outcome(query, read, "prints all rows of a batch at its end")
 
 
 def _observe_foreach(probe: OperatorProbe) -> str:
@@ -88,19 +110,18 @@ def _observe_foreach(probe: OperatorProbe) -> str:
         with log.open("a") as lines:
             lines.write(f"{time.time()} {row.k} {row.n}\n")
 
-    writer = in_real_time(probe.rows().writeStream.foreach(write), f"{FOREACH_SECONDS} seconds")
-    started = time.time()
-    _run_until_committed(writer.start())
-    times, rows = zip(*(line.split(" ", 1) for line in log.read_text().splitlines()), strict=True)
-    is_late = min(map(float, times)) - started >= FOREACH_SECONDS / 2
-    delay = "a few rows wait for the end of the batch" if is_late else "each row is written immediately"
-    return f"runs, {delay}" if rows == ALL else f"wrote {rows}"
+    def read() -> list[tuple[float, str]]:
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [(float(written), row) for written, row in (line.split(" ", 1) for line in lines)]
+
+    query = in_real_time(probe.rows().writeStream.foreach(write), INTERVAL).start()
+    return _outcome(query, read, "small rows wait for the end of the batch")
 
 
 SINKS = (
     writes('`format("kafka")`', lambda probe: probe.write(probe.rows()).start(), *ALL),
-    Case('`format("console")`', "runs", _observe_console),
-    Case("`foreach(function)` in Python", "runs, a few rows wait for the end of the batch", _observe_foreach),
+    Case('`format("console")`', "runs, but prints all rows of a batch at its end", _observe_console),
+    Case("`foreach(function)` in Python", "runs, but small rows wait for the end of the batch", _observe_foreach),
     refused(
         "`foreachBatch(function)`",
         "at start: not in allowlist: `ForeachBatchSink`",

@@ -1,8 +1,10 @@
 """Find the code blocks of all pages, each with its page, line and fate: what the tests must do with it."""
 
+import ast
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_examples import CodeExample
 
@@ -56,6 +58,18 @@ def examples_of(path: Path, root: Path = files.ROOT) -> list[Example]:
     """Return the code blocks of a page in order."""
     name = files.relative(root, path)
     return [Example(name, fence) for fence in markdown.fences(path.read_text(encoding="utf-8"))]
+
+
+def definition_of(path: Path, name: str) -> Any:
+    """Return a function or class that a code block of a page defines, without running the rest of the block."""
+    for fence in markdown.fences(path.read_text(encoding="utf-8")):
+        if fence.language == "python" and re.search(rf"^(?:def|class) {name}\b", fence.code, re.MULTILINE):
+            wanted = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+            body: list[ast.stmt] = [node for node in ast.parse(fence.code).body if isinstance(node, wanted)]
+            names: dict[str, Any] = {}
+            exec(compile(ast.Module(body, []), str(path), "exec"), names)
+            return names[name]
+    raise ValueError(f"{path.name} defines no {name!r}")
 
 
 EXAMPLES = [example for path in files.pages(files.ROOT) for example in examples_of(path)]

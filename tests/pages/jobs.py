@@ -1,6 +1,7 @@
 """Start the same query in each execution mode, and read what it has written and committed."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -104,3 +105,10 @@ def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds")
 def newest_entry(log: Path) -> int:
     """Return the number of the newest entry of an offset or commit log, or -1 if it is empty."""
     return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)
+
+
+def ends_of_batches(query: StreamingQuery, rows: int, interval_seconds: int) -> list[float]:
+    """Wait for the commit of `rows` rows, and return the ends of the batches with rows, in seconds of the epoch."""
+    wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) >= rows, 60, "the commit of all rows", [query])
+    starts = [progress.timestamp for progress in query.recentProgress if progress.numInputRows]
+    return [datetime.fromisoformat(start).timestamp() + interval_seconds for start in starts]

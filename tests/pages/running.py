@@ -1,7 +1,8 @@
 """
 Run a code block of a page and check that it does what its options declare.
 
-Each started query must show its execution mode in its plan and write at least one record to a topic.
+Each started query must show its execution mode in its plan and write at least one record to a topic. A query with
+`foreach` must commit at least one record instead.
 """
 
 import contextlib
@@ -117,8 +118,13 @@ def _prove(example: Example, queries: list[StreamingQuery], environment: PageEnv
     )
     for query in queries if example.mode == "real-time" else []:
         assert_real_time(query, environment.deadline_seconds)
-    _wait(lambda: _written(environment) > before, example, queries, environment)
+    has_written = _has_committed if ".foreach(" in example.fence.code else lambda _: _written(environment) > before
+    _wait(lambda: has_written(queries), example, queries, environment)
     raise_if_failed(queries)
+
+
+def _has_committed(queries: list[StreamingQuery]) -> bool:
+    return all(any(progress.numInputRows for progress in query.recentProgress) for query in queries)
 
 
 def _wait(

@@ -1,16 +1,11 @@
-"""Claims of the page on clusters and slots: slot counts, starved partitions, rows per second of a task."""
+"""Claims of the page on clusters and slots: slot counts and starved partitions."""
 
 import json
-import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import QueryFailedError, wait_until
@@ -19,11 +14,10 @@ from scripts.pack import files
 from scripts.text import markdown
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.pages.examples import definition_of
 
 PAGE = files.ROOT / "references" / "cluster_and_slots.md"
 NO_BROKER = "127.0.0.1:1"
-# Records per second and source task that the sizing table of the page assumes.
-STATELESS_RATE, STATEFUL_RATE = 1_000, 250
 
 
 @dataclass(frozen=True)
@@ -81,17 +75,6 @@ def rows(title: str) -> list[tuple[str, ...]]:
     line = next(heading.line for heading in markdown.headings(text) if heading.title == title)
     table = next(table for table in markdown.tables(text) if table.line > line)
     return [cells for _, cells in table.rows]
-
-
-def function_of_page(name: str) -> Callable[..., Any]:
-    """Return a function that is defined in a code block of the page."""
-    code = next(
-        fence.code for fence in markdown.fences(PAGE.read_text(encoding="utf-8")) if f"def {name}(" in fence.code
-    )
-    names: dict[str, Any] = {}
-    exec(code, names)
-    function: Callable[..., Any] = names[name]
-    return function
 
 
 def test_slot_table_equals_the_case_file() -> None:
@@ -166,39 +149,6 @@ def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, 
     newest = json.dumps({source: dict.fromkeys(map(str, range(partitions)), 2)})
     silent = [f"{source}-{partition}" for partition, end in json.loads(after)[source].items() if end == 0]
     assert 2 == len(silent)
-    assert sorted(silent) == sorted(function_of_page("starved")(before, after, newest))
+    assert sorted(silent) == sorted(definition_of(PAGE, "starved")(before, after, newest))
     assert query.isActive
     assert query.exception() is None
-
-
-@pytest.mark.spark
-@pytest.mark.services
-@pytest.mark.parametrize(
-    ("stateful", "rate"), [(False, STATELESS_RATE), (True, STATEFUL_RATE)], ids=["stateless", "stateful"]
-)
-def test_source_task_handles_the_rate_of_the_sizing_table(
-    spark: SparkSession, kafka: str, tmp_path: Path, stateful: bool, rate: int
-) -> None:
-    """Two tasks process a backlog faster than the sizing table assumes."""
-    count, tasks = 16_000, 2
-    source, target = new_topic(kafka, tasks), new_topic(kafka, 1)
-    stream = read(spark, kafka, source).select("value")
-    counted = stream.groupBy("value").count().select(F.col("count").cast("string").alias("value"))
-    query = start(counted if stateful else stream, kafka, target, tmp_path / "loaded", "5 minutes")
-    produce(kafka, source, [(partition, b"warm") for partition in range(tasks)])
-    wait_until(lambda: end_offset(kafka, target) == tasks, 60, "the first records", [query])
-
-    began = time.monotonic()
-    produce(kafka, source, [(number % tasks, f"value {number % 100}".encode()) for number in range(count)])
-    wait_until(lambda: end_offset(kafka, target) == tasks + count, 60, "the backlog", [query])
-
-    assert rate <= count / tasks / (time.monotonic() - began)
-
-
-def test_sizing_table_follows_from_its_rates() -> None:
-    """The number of tasks is the rate divided by the rate per task; state partitions double the slots."""
-    for rate, *cells, _ in rows("Cluster size for a record rate"):
-        records = int(rate.replace(",", ""))
-        stateless, tasks = math.ceil(records / STATELESS_RATE), math.ceil(records / STATEFUL_RATE)
-
-        assert [stateless, tasks, 2 * tasks, math.ceil(2 * tasks / 16)] == [int(cell) for cell in cells]

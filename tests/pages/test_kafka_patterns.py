@@ -22,7 +22,8 @@ from tests.helpers import end_offset, eventually, new_topic, produce, records_of
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 SOURCE = "array(struct('src' as key, cast(concat_ws(':', topic, partition, offset) as binary) as value)) as headers"
-NULL_STRUCT = "select to_json(if(id = 0, null, struct(id))), to_json(struct(if(id = 0, null, id) as id)) from range(1)"
+NULL_STRUCT = """select to_json(if(id = 0, null, struct(id))), to_json(struct(if(id = 0, null, id) as id)),
+to_json(struct(if(id = 0, null, id) as id), map('ignoreNullFields', 'false')) from range(1)"""
 Record = tuple[str, dict[str, str]]
 
 
@@ -198,6 +199,27 @@ def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: 
     assert OFFSET_INVALID == committed.offset
 
 
+def test_newer_record_of_another_partition_overtakes_older_records(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """A partition with a backlog is read later than a newer record of another partition."""
+    source, target, count = new_topic(kafka, 2), new_topic(kafka, 1), 100
+    produce(kafka, source, numbered_records(0, count))
+    produce(kafka, source, [(1, b"newest")])
+    slow = "if(partition = 0, reflect('java.lang.Thread', 'sleep', 10L), 'not slow') as slept"
+    rows = read(spark, kafka, subscribe=source).selectExpr("partition", slow).where("slept is not null")
+    arrived = rows.groupBy().agg(F.to_json(F.collect_list("partition")).alias("value"))
+
+    query = start(arrived.withColumn("topic", F.lit(target)), kafka, tmp_path / "overtaken")
+    eventually(lambda: end_offset(kafka, target) == count + 1, 60, "all rows")
+    query.stop()
+
+    [newest] = records_of(kafka, target, first=count)
+    order = json.loads(newest.value() or b"")
+    assert count + 1 == len(order)
+    assert order.index(1) < count
+
+
 def test_new_checkpoint_starts_at_the_end_of_the_topic(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Without `startingOffsets` earlier records are skipped, and a checkpoint with offsets ignores the option."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
@@ -236,9 +258,9 @@ def test_compacted_topic_refuses_records_without_a_key(spark: SparkSession, kafk
     assert [(b"a", None)] == [(message.key(), message.value()) for message in records_of(kafka, target)]
 
 
-def test_null_struct_becomes_a_null_value(spark: SparkSession) -> None:
-    """`to_json` returns null for a null struct, which would delete a key of a compacted topic."""
-    assert [(None, "{}")] == [tuple(row) for row in spark.sql(NULL_STRUCT).collect()]
+def test_json_of_null_structs_and_null_fields(spark: SparkSession) -> None:
+    """`to_json` of a null struct is null, which deletes a key of a compacted topic; an option keeps null fields."""
+    assert [(None, "{}", '{"id":null}')] == [tuple(row) for row in spark.sql(NULL_STRUCT).collect()]
 
 
 def test_login_classes_of_oss_are_not_renamed(spark: SparkSession) -> None:

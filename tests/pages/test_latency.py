@@ -2,11 +2,14 @@
 
 import itertools
 import json
+import time
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,12 +17,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.audit.latency import boundary_pauses_ms
 from examples.realtime.queries import raise_if_failed, wait_until
+from scripts.pack import files
+from scripts.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, records_of
 from tests.pages.jobs import ModeJob, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
+PAGE = files.ROOT / "references" / "latency.md"
 INTERVAL_SECONDS = 2
+ROW_CLOCK = "reflect('java.lang.System', 'currentTimeMillis')"
 UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 
@@ -66,19 +73,46 @@ def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None
 
 
 def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
-    """Two rows of one batch have the same current_timestamp while the machine's clock advances."""
-    clocks = (
-        "concat_ws(' ', unix_millis(current_timestamp()), reflect('java.lang.System', 'currentTimeMillis')) as value"
-    )
+    """Two rows of one batch have the same current_timestamp, but `reflect` returns the time of each row as text."""
+    clocks = f"concat_ws(' ', unix_millis(current_timestamp()), {ROW_CLOCK}) as value"
     query = start_values(job, records(job).selectExpr(clocks), "1 hour")
     for count in (1, 2):
         send(job, "a")
         wait_until(partial(has_written, job, count), 60, f"{count} records", [query])
 
+    assert [("clock", "string")] == job.spark.range(1).selectExpr(f"{ROW_CLOCK} as clock").dtypes
     (batch, first), (same_batch, second) = (value.split() for value in written(job))
 
     assert batch == same_batch
     assert int(batch) <= int(first) < int(second)
+
+
+def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It matches records by key, takes the first result of each key, and counts missing results."""
+    config = {"message.timestamp.type": "CreateTime"}
+    admin, producer = AdminClient({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
+    source, target = f"{job.source}-sent", f"{job.source}-received"
+    for created in admin.create_topics([NewTopic(name, 1, config=config) for name in (source, target)]).values():
+        created.result(30)
+    now_ms = int(time.time() * 1000)
+    for topic, key, after_ms in (
+        (source, "a", 0),
+        (source, "b", 1_000),
+        (source, "lost", 2_000),
+        (target, "a", 7),
+        (target, "b", 1_030),
+        (target, "b", 1_500),
+    ):
+        producer.produce(topic, b"", key, timestamp=now_ms + after_ms)
+    assert 0 == producer.flush(30)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", job.kafka)
+    text = PAGE.read_text(encoding="utf-8")
+    code = next(fence.code for fence in markdown.fences(text) if "as missing" in fence.code)
+    names: dict[str, Any] = {"spark": job.spark}
+
+    exec(code.replace('"clicks"', repr(source)).replace('"copy"', repr(target)), names)
+
+    assert {"records": 3, "missing": 1, "p99": 30} == names["row"].asDict()
 
 
 @pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])

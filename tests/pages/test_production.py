@@ -1,14 +1,18 @@
 """The production page: its job, its command, and its statements about restarts and progress events."""
 
+import functools
+import operator
 import os
 import re
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from databricks.sdk.service.jobs import JobAccessControlRequest, JobRunAs, JobSettings
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -84,6 +88,45 @@ def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
     assert {"on_failure", "on_streaming_backlog_exceeded"} == set(job["email_notifications"])
     assert ["STREAMING_BACKLOG_SECONDS"] == [rule["metric"] for rule in job["health"]["rules"]]
     assert set(re.findall(r"environ\[\"(\w+)\"\]", first_fence("python"))) == set(cluster["spark_env_vars"])
+
+
+def job_after_models(job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job as the models of the Jobs API keep it; they drop unknown fields and unknown values."""
+    kept: dict[str, Any] = JobSettings.from_dict(job).as_dict()
+    return kept
+
+
+def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
+    """The models of the public `databricks-sdk` keep the whole job, and those of permissions keep each permission."""
+    bundle = yaml.safe_load(first_fence("yaml"))
+    job = bundle["resources"]["jobs"]["real_time_attribution"]
+    target = bundle["targets"]["prod"]
+
+    assert job == job_after_models(job)
+    assert target["run_as"] == JobRunAs.from_dict(target["run_as"]).as_dict()
+    for permission in target["permissions"]:
+        # Bundles have their own three levels, which they translate for each kind of resource.
+        assert permission.pop("level") in {"CAN_VIEW", "CAN_RUN", "CAN_MANAGE"}
+        assert permission == JobAccessControlRequest.from_dict(permission).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("max_retry", ), 3),
+        (("job_clusters", 0, "new_cluster", "runtime_engine"), "PHOTONIC"),
+        (("tasks", 0, "spark_python_task", "file"), "job.py"),
+        (("health", "rules", 0, "metric"), "STREAMING_BACKLOG"),
+    ],
+    ids=["field of the job", "value of the cluster", "field of the task", "metric"],
+)  # fmt: skip
+def test_unknown_field_or_value_of_the_bundle_is_found(path: tuple[str | int, ...], value: object) -> None:
+    """A misspelled field or value does not survive the models."""
+    job = yaml.safe_load(first_fence("yaml"))["resources"]["jobs"]["real_time_attribution"]
+    *parents, last = path
+    functools.reduce(operator.getitem, parents, job)[last] = value
+
+    assert job != job_after_models(job)
 
 
 def test_bundle_installs_exactly_the_packages_of_its_job() -> None:

@@ -29,6 +29,40 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     "Which runtime for Python stateful?": ("cluster_and_slots", "which-databricks-runtime-do-i-need", r"17\.3 LTS"),
     "Where is p99?": ("latency", "where-is-p99", r"batch boundary|boundary"),
     "How do I write to Lakebase?": ("postgres_sink", "which-sink", r"format\(\"postgresql\"\)|PostgresUpsertSink"),
+    "Can each id be written once over a restart?": (
+        "kafka_patterns",
+        "duplicates",
+        r"no query .* can promise that each",
+    ),
+    "Why does my JSON lack fields?": ("kafka_patterns", "keys-headers-and-formats", r"omits fields that are null"),
+    "May a result topic be compacted?": (
+        "kafka_patterns",
+        "keys-headers-and-formats",
+        r"compacted result topic refuses",
+    ),
+    "In which order do rows of two topics arrive?": ("kafka_patterns", "keys-headers-and-formats", r"overtake older"),
+    "Which schema decodes registry Avro?": ("kafka_patterns", "keys-headers-and-formats", r"\*\*writer's\*\* schema"),
+    "Where does a new checkpoint start?": (
+        "kafka_patterns",
+        "client-options",
+        r"`startingOffsets` \| source \| `latest`",
+    ),
+    "Does a hint win over the threshold?": ("sources_sinks_operators", "joins", r"autoBroadcastJoinThreshold=-1"),
+    "What is the longest interval?": ("real_time_mode", "trigger-interval", r"106751991 days"),
+    "What does Trigger.RealTime() mean in Scala?": ("real_time_mode", "trigger-interval", r"RealTime\(\)` means 5 min"),
+    "How do I parse ISO-8601 times?": ("errors_in_rows", "expressions-that-cannot-fail", r"accepts ISO-8601 times"),
+    "How do I measure without touching the query?": ("latency", "measure-from-outside", r"as missing"),
+    "What time is it for a row?": ("latency", "how-to-measure", r"currentTimeMillis'\)` returns .* as a string"),
+    "How late are Python foreach and the console?": ("foreach", "how-late-is-a-row", r"until the batch ends"),
+    "How slow is a Python UDF without the allowlist?": (
+        "foreach",
+        "how-late-is-a-row",
+        r"`udf` .* until the batch ends",
+    ),
+    "What is the smallest foreach writer?": ("foreach", "the-smallest-writer", r"def process\(self, row\)"),
+    "How late may a row be and still count?": ("state", "watermark", r"up to 15 minutes older"),
+    "How many slots for 10,000 records/s?": ("throughput", "cluster-size-for-a-record-rate", r"10,000 \| stateful \|"),
+    "What grows under overload?": ("throughput", "what-happens-under-overload", r"source topic"),
 }
 
 

@@ -15,7 +15,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode is only for latencies below 800 ms.
 
-    Why: No source states a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
+    Why: We found no source for a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
 
     Example:
         Use real-time mode only when you need latency below 800 ms.

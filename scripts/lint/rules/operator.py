@@ -115,8 +115,8 @@ def sort_or_coalesce(module: Module) -> Iterator[Problem]:
     Why: Sorts and limits require finite input, so no streaming query in update mode can use them.
 
     Both engines: `orderBy`, `sort`, `limit`.
-    OSS: `coalesce` and `repartitionByRange`, which are not on the allowlist of OSS; use `repartition`. No source states
-    whether Databricks accepts them.
+    OSS: `coalesce` and `repartitionByRange`, which are not on the allowlist of OSS; use `repartition`. We found no
+    source that says whether Databricks accepts them.
 
     Example:
         events.orderBy("key")

@@ -1,0 +1,78 @@
+"""What a query does while the broker of its target topic does not respond."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.realtime.queries import QueryFailedError, wait_until
+from examples.services.kafka import LocalKafka
+from examples.services.local_server import running
+from tests.helpers import end_offset, new_topic, produce, texts_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+SHORT_TIMEOUTS = {"kafka.delivery.timeout.ms": "3000", "kafka.request.timeout.ms": "1000"}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[LocalKafka]:
+    """Yield a broker for target topics; the tests kill it."""
+    with running(LocalKafka()) as local:
+        yield local
+
+
+def copy(
+    spark: SparkSession, kafka: str, source: str, broker: LocalKafka, target: str, folder: Path, **options: str
+) -> StreamingQuery:
+    """Start a query from a topic of one broker to a topic of the other."""
+    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
+    values = stream.option("startingOffsets", "earliest").load().select("value")
+    writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+    writer = writer.options(**options, topic=target, checkpointLocation=str(folder)).queryName("copied")
+    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    return query
+
+
+def test_outage_beyond_the_delivery_timeout_ends_the_query(
+    spark: SparkSession, kafka: str, broker: LocalKafka, tmp_path: Path
+) -> None:
+    """The query fails, a restart loses no row, and it writes the rows of the open batch again."""
+    source, target = new_topic(kafka, 1), new_topic(broker.bootstrap_servers, 1)
+    query = copy(spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
+    produce(kafka, source, [(0, b"before")])
+    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == 1, 60, "the first row", [query])
+
+    broker.kill()
+    produce(kafka, source, [(0, b"during")])
+    with pytest.raises(QueryFailedError, match="TimeoutException"):
+        # The producer reports its error when the next row arrives.
+        wait_until(lambda: produce(kafka, source, [(0, b"later")]), 60, "the failure", [query])
+    broker.start()
+
+    restarted = copy(spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
+    rows = 1 + end_offset(kafka, source)
+    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == rows, 60, "all rows", [restarted])
+    written = texts_of(broker.bootstrap_servers, target)
+    assert ["before", "before", "during"] == written[:3]
+    assert {"later"} == set(written[3:])
+
+
+def test_outage_within_the_delivery_timeout_causes_no_duplicates(
+    spark: SparkSession, kafka: str, broker: LocalKafka, tmp_path: Path
+) -> None:
+    """With the default timeout of two minutes, the query continues, and each row is written once."""
+    source, target = new_topic(kafka, 1), new_topic(broker.bootstrap_servers, 1)
+    query = copy(spark, kafka, source, broker, target, tmp_path)
+    produce(kafka, source, [(0, b"before")])
+    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == 1, 60, "the first row", [query])
+
+    broker.kill()
+    produce(kafka, source, [(0, b"during")])
+    broker.start()
+    produce(kafka, source, [(0, b"after")])
+
+    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == 3, 60, "all rows", [query])
+    assert ["before", "during", "after"] == texts_of(broker.bootstrap_servers, target)

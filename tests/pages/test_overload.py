@@ -1,0 +1,90 @@
+"""What a query does when records arrive faster than it can process them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from examples.realtime.queries import wait_until
+from tests.helpers import end_offset, new_topic, produce, texts_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+ROW_MS, INTERVAL_MS, COUNT = 10, 2_000, 400
+# A busy machine needs more time for a batch boundary.
+SLACK_MS = 3_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a progress event says about a batch."""
+
+    rows: int
+    milliseconds: int
+    lag: int
+
+
+def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: bool) -> list[Batch]:
+    """Send a burst to a query that needs 10 ms for each row; check its output, and return its batches."""
+    source, target, session = new_topic(kafka, 1), new_topic(kafka, 1), spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    stream = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
+    rows: DataFrame = stream.option("startingOffsets", "earliest").load().select("value")
+    rows = rows.groupBy("value").count() if shuffled else rows
+    slow = rows.selectExpr("value", f"reflect('java.lang.Thread', 'sleep', {ROW_MS}L) as slept")
+    writer = slow.where("slept is not null").select("value").writeStream.format("kafka").queryName("overloaded")
+    writer = writer.option("kafka.bootstrap.servers", kafka).option("topic", target).outputMode("update")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(realTime=f"{INTERVAL_MS // 1000} seconds").start()  # type: ignore[call-overload]
+    produce(kafka, source, [(0, b"warm")])
+    wait_until(lambda: end_offset(kafka, target) and query.lastProgress, 60, "the first batch", [query])
+
+    produce(kafka, source, [(0, str(number).encode()) for number in range(COUNT)])
+    wait_until(lambda: sum(batch.numInputRows for batch in query.recentProgress) > COUNT, 60, "the commits", [query])
+    query.stop()
+
+    assert [str(number) for number in range(COUNT)] == texts_of(kafka, target)[1:]
+    return [
+        Batch(
+            progress.numInputRows,
+            progress.durationMs["triggerExecution"],
+            int(progress.sources[0].metrics["maxOffsetsBehindLatest"]),
+        )
+        for progress in query.recentProgress[1:]
+    ]
+
+
+def test_backlog_of_query_without_shuffle_stays_in_the_topic(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Each batch ends at its interval, the lag falls from batch to batch, and no row is lost or repeated."""
+    batches = overload(spark, kafka, tmp_path, shuffled=False)
+
+    lags = [batch.lag for batch in batches]
+    assert len([lag for lag in lags if lag]) >= 1
+    assert sorted(lags[lags.index(max(lags)) :], reverse=True) == lags[lags.index(max(lags)) :]
+    assert max(batch.rows for batch in batches) * ROW_MS <= 1.25 * INTERVAL_MS
+    assert max(batch.milliseconds for batch in batches) < INTERVAL_MS + SLACK_MS
+
+
+def test_backlog_of_query_with_shuffle_lengthens_the_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The source stage reads ahead of the slow stage; the batch ends when all these rows are written, without a lag."""
+    batches = overload(spark, kafka, tmp_path, shuffled=True)
+
+    longest = max(batches, key=lambda batch: batch.rows)
+    assert longest.rows * ROW_MS > 1.25 * INTERVAL_MS
+    assert longest.milliseconds >= longest.rows * ROW_MS
+    assert 0 == batches[-1].lag
+
+
+def test_memory_between_two_stages_is_limited_to_32_mb(spark: SparkSession) -> None:
+    """Spark limits the rows that wait in each task that writes to a shuffle or reads from it."""
+    config: Any = getattr(spark._jvm.org.apache.spark.internal.config, "package$")  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    entries: Any = getattr(config, "MODULE$")
+
+    limits = [entries.STREAMING_SHUFFLE_WRITER_MAX_MEMORY(), entries.STREAMING_SHUFFLE_READER_MAX_MEMORY()]
+
+    assert [
+        ("spark.shuffle.streaming.writerMaxMemory", 32 * 1024**2),
+        ("spark.shuffle.streaming.readerMaxMemory", 32 * 1024**2),
+    ] == [(limit.key(), int(limit.defaultValueString())) for limit in limits]
