@@ -55,7 +55,8 @@ SCRIPTS = {
     "scripts/lint/files": "lint/prose lint/python lint/rules lint/spark text",
     "scripts/lint": "lint/files lint/prose lint/python lint/rules lint/spark text",
     # The command `inspect`: it imports nothing else, because it runs on a bare Python.
-    "scripts/checkpoint": "",
+    "scripts/checkpoint/files": "",
+    "scripts/checkpoint": "checkpoint/files",
     # The pack as files: what is generated and installed, then the checks, then all of them.
     "scripts/pack/tables": "",
     "scripts/pack": "lint pack/tables text",

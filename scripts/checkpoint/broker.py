@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scripts.checkpoint.folder import UnreadableError
+from scripts.checkpoint.files.folder import UnreadableError
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition

@@ -6,7 +6,7 @@ import sys
 import time
 
 from scripts.checkpoint import text
-from scripts.checkpoint.folder import UnreadableError
+from scripts.checkpoint.files.folder import UnreadableError
 from scripts.checkpoint.inspection import inspect, starting_offsets
 
 

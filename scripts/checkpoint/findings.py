@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from scripts.checkpoint.content import Checkpoint
+from scripts.checkpoint.files.content import Checkpoint
 from scripts.checkpoint.mode import Span
 from scripts.checkpoint.moves import NEW_CHECKPOINT, Move
 from scripts.checkpoint.report import NOTE, PROBLEM, Finding, Pace, PartitionState

@@ -4,8 +4,8 @@ import json
 import time
 
 from scripts.checkpoint import broker, findings, mode, moves
-from scripts.checkpoint.content import Checkpoint, read_checkpoint
-from scripts.checkpoint.folder import UnreadableError, open_folder
+from scripts.checkpoint.files.content import Checkpoint, read_checkpoint
+from scripts.checkpoint.files.folder import UnreadableError, open_folder
 from scripts.checkpoint.positions import Broker, Offsets, kafka_offsets, replay_of, sources_of
 from scripts.checkpoint.report import LogSize, Pace, Report, pace_of
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from scripts.checkpoint.logs import Committed, Planned
+from scripts.checkpoint.files.logs import Committed, Planned
 
 REAL_TIME, MICRO_BATCH, CONTINUOUS = "real-time", "micro-batch", "continuous"
 ASYNC = "async progress tracking"

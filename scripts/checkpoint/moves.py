@@ -7,7 +7,7 @@ Tell which execution modes of OSS 4.3.0 may continue a checkpoint.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scripts.checkpoint.logs import Committed, Planned
+from scripts.checkpoint.files.logs import Committed, Planned
 
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 REFUSED_SOURCE = "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"

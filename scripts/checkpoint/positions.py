@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from scripts.checkpoint.broker import Partition
-from scripts.checkpoint.content import Checkpoint
-from scripts.checkpoint.logs import Planned
+from scripts.checkpoint.files.content import Checkpoint
+from scripts.checkpoint.files.logs import Planned
 from scripts.checkpoint.mode import MICRO_BATCH
 from scripts.checkpoint.report import PartitionState, Replay, Source
 

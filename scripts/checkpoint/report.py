@@ -5,9 +5,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from scripts.checkpoint.files.state import Operator
 from scripts.checkpoint.mode import Span
 from scripts.checkpoint.moves import Move
-from scripts.checkpoint.state import Operator
 
 PROBLEM, NOTE = "problem", "note"
 

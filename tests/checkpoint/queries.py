@@ -40,13 +40,11 @@ class Writer:
         self.spark, self.kafka, self.folder = spark, kafka, folder
         self.topics: dict[str, list[str]] = {}
 
-    def job(self, name: str, shape: str = "stateless", partitions: int = 1, **confs: str) -> ModeJob:
+    def job(self, name: str, shape: str = "stateless", partitions: int = 1) -> ModeJob:
         """Return a job whose checkpoint is the subfolder `name`."""
         session = self.spark.newSession()
         for key in STATE_SETTINGS:
             session.conf.unset(key)
-        for key, value in confs.items():
-            session.conf.set(key, value)
         source = new_topic(self.kafka, partitions)
         self.topics[name] = [source]
         return ModeJob(session, self.kafka, source, new_topic(self.kafka, 1), self.folder / name, shape)
@@ -108,7 +106,9 @@ def add_partition(writer: Writer, topic: str) -> None:
 def write_one_after_the_other(writer: Writer) -> None:
     """Run queries that move, end by themselves or read several topics."""
     rocksdb = {FORMAT: "2", PROVIDER: CONFS[PROVIDER]}
-    moved = writer.job("moved", "counted", **rocksdb)
+    moved = writer.job("moved", "counted")
+    for key, value in rocksdb.items():
+        moved.spark.conf.set(key, value)
     send(moved, "a")
     run_until(moved, "micro-batch", 1)
     send(moved, "b")
@@ -132,7 +132,7 @@ def damage(writer: Writer) -> dict[str, str]:
     job, failures = writer.job("damaged"), {}
     send(job, "a")
     run_until(job, "micro-batch", 1)
-    for count, log in enumerate(("commits", "offsets"), start=2):
+    for count, log in enumerate(("commits", "offsets"), start=3):
         newest = newest_entry(job.checkpoint / log) + (log == "offsets")
         path = job.checkpoint / log / str(newest)
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
@@ -145,17 +145,24 @@ def damage(writer: Writer) -> dict[str, str]:
         path.unlink()
         send(job, "b")
         run_until(job, "micro-batch", count)
-    # The last batch was written in real-time mode, so its state has ids.
-    lost = writer.job("lost", "counted")
-    send(lost, "a")
-    run_until(lost, "real-time", 1, INTERVAL)
-    version = newest_entry(lost.checkpoint / "commits") + 1
-    for file in lost.checkpoint.glob(f"state/0/0/{version}_*"):
-        file.unlink()
-    try:
-        run_until(lost, "real-time", 2, INTERVAL)
-    except QueryFailedError as error:
-        failures["state"] = str(error)
+    return failures
+
+
+def lose_files(writer: Writer) -> dict[str, str]:
+    """Delete the newest files of the state or of the offset log, start the query again, and return the failures."""
+    failures = {}
+    modes: dict[str, tuple[str, Mode]] = {"offsets": ("stateless", "micro-batch"), "state": ("counted", "real-time")}
+    for lost, (shape, mode) in modes.items():
+        job = writer.job(f"lost-{lost}", shape)
+        send(job, "a")
+        run_until(job, mode, 1, INTERVAL)
+        batch = newest_entry(job.checkpoint / "commits")
+        for file in job.checkpoint.glob(f"state/0/0/{batch + 1}_*" if lost == "state" else f"offsets/{batch}"):
+            file.unlink()
+        try:
+            run_until(job, mode, 2, INTERVAL)
+        except QueryFailedError as error:
+            failures[f"lost {lost}"] = str(error)
     return failures
 
 
@@ -180,7 +187,7 @@ def main(kafka: str, folder: Path) -> None:
     writer = Writer(spark, kafka, folder)
     write_side_by_side(writer)
     write_one_after_the_other(writer)
-    failures = damage(writer)
+    failures = damage(writer) | lose_files(writer)
     write_until_killed(writer)
     partial = folder / f"{READY}.partial"
     partial.write_text(json.dumps({"topics": writer.topics, "failures": failures}))

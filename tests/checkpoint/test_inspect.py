@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from examples.services.child import start_child, wait_until_ready
 from scripts import skills
-from scripts.checkpoint.folder import UnreadableError
+from scripts.checkpoint.files.folder import UnreadableError
 from scripts.checkpoint.inspection import inspect, starting_offsets
 from scripts.checkpoint.report import Report
 from scripts.pack import files
@@ -75,7 +75,7 @@ EXPECTED: dict[str, tuple[str, int, str | None, bool, bool]] = {
 
 def test_every_checkpoint_is_expected(written: Written) -> None:
     """The table of this file covers each query."""
-    assert EXPECTED.keys() | {"damaged", "lost"} == written.topics.keys()
+    assert EXPECTED.keys() | {"damaged", "lost-offsets", "lost-state"} == written.topics.keys()
 
 
 @pytest.mark.parametrize(("name", "expected"), EXPECTED.items(), ids=EXPECTED)
@@ -203,10 +203,10 @@ def test_damaged_entry_fails_until_it_is_deleted(written: Written, log: str, rem
 
 def test_missing_state_fails_as_foreseen(written: Written) -> None:
     """Without the state of the last committed batch, the query fails on restart."""
-    [finding] = [each for each in written.report("lost").findings if each.level == "problem"]
+    [finding] = [each for each in written.report("lost-state").findings if each.level == "problem"]
 
     assert "is missing in state/0/0, so a restart fails" in finding.text
-    assert "CANNOT_LOAD_STATE_STORE" in written.failures["state"]
+    assert "CANNOT_LOAD_STATE_STORE" in written.failures["lost state"]
 
 
 def _general(text: str, topic: str, folder: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scripts.checkpoint.folder import Entry, Folder
+from scripts.checkpoint.files.folder import Entry, Folder
 
 MAX_ENTRIES = 20
 """Number of newest entries of each log that are read."""

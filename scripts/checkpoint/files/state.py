@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scripts.checkpoint.folder import Folder, walk
-from scripts.checkpoint.logs import DamagedError
+from scripts.checkpoint.files.folder import Folder, walk
+from scripts.checkpoint.files.logs import DamagedError
 
 DEFAULT_STORE = "default"
 # Format 1 names a file by its version, format 2 by its version and an id.

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from scripts.checkpoint import logs
-from scripts.checkpoint.folder import Folder, UnreadableError
-from scripts.checkpoint.foreign import reason_against
-from scripts.checkpoint.logs import Committed, DamagedError, Log, Planned
-from scripts.checkpoint.state import Operator, read_operators
+from scripts.checkpoint.files import logs
+from scripts.checkpoint.files.folder import Folder, UnreadableError
+from scripts.checkpoint.files.foreign import reason_against
+from scripts.checkpoint.files.logs import Committed, DamagedError, Log, Planned
+from scripts.checkpoint.files.state import Operator, read_operators
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from scripts.checkpoint.folder import Entry, Folder
+from scripts.checkpoint.files.folder import Entry, Folder
 
 MAX_NAMES = 5
 """Number of names that a message lists."""
