@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scripts.checkpoint.files.folder import UnreadableError
@@ -25,8 +26,26 @@ class Partition:
     """Offset of the first record that is newer than the requested time; the end if there is none."""
 
 
+@dataclass(frozen=True)
+class Connection:
+    """How to connect to Kafka."""
+
+    bootstrap_servers: str
+    config: Path | None = None
+    """File with properties of the client: TLS, login."""
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties of the client. Raise `UnreadableError` if the file cannot be read."""
+        try:
+            lines = self.config.read_text(encoding="utf-8").splitlines() if self.config else []
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableError(f"cannot read --command-config {self.config}: {error}; check the path") from None
+        pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        return {key.strip(): value.strip() for key, _, value in pairs} | {"bootstrap.servers": self.bootstrap_servers}
+
+
 def partitions_of(
-    bootstrap_servers: str, topics: Iterable[str], since_ms: int | None
+    connection: Connection, topics: Iterable[str], since_ms: int | None
 ) -> dict[str, dict[int, Partition]]:
     """
     Return the partitions of each topic that exists; `since_ms` is the time for `Partition.newer`.
@@ -41,11 +60,11 @@ def partitions_of(
             "--bootstrap-servers needs the package confluent-kafka; run `pip install confluent-kafka`, "
             "or omit the option to inspect only the files"
         ) from None
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     specs: list[OffsetSpec] = [OffsetSpec.earliest(), OffsetSpec.latest()]  # type: ignore[no-untyped-call]
     if since_ms is not None:
         specs.append(OffsetSpec.for_timestamp(since_ms))
     try:
+        admin = AdminClient({**connection.properties(), "log_level": "0"})
         # Metadata of all topics: a request for one topic could create it.
         known = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
         wanted = [
@@ -54,8 +73,8 @@ def partitions_of(
         answers = [_offsets(admin, wanted, spec) for spec in specs]
     except KafkaException as error:
         raise UnreadableError(
-            f"Kafka at {bootstrap_servers} did not answer within {TIMEOUT_SECONDS} s ({error}); check "
-            "--bootstrap-servers, or omit it to inspect only the files"
+            f"Kafka at {connection.bootstrap_servers} gave no answer within {TIMEOUT_SECONDS} s ({error}); check "
+            "--bootstrap-servers, and --command-config for TLS and login, or omit both to inspect only the files"
         ) from None
     found: dict[str, dict[int, Partition]] = {}
     for topic, number in sorted((at.topic, at.partition) for at in wanted):

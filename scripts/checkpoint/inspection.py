@@ -3,7 +3,8 @@
 import json
 import time
 
-from scripts.checkpoint import broker, findings, mode, moves
+from scripts.checkpoint import findings, mode, moves
+from scripts.checkpoint.broker import Connection, partitions_of
 from scripts.checkpoint.files.content import Checkpoint, read_checkpoint
 from scripts.checkpoint.files.folder import UnreadableError, open_folder
 from scripts.checkpoint.positions import Broker, Offsets, kafka_offsets, replay_of, sources_of
@@ -15,10 +16,10 @@ EARLIEST = -2
 """Stands for the first record of a partition in `startingOffsets`."""
 
 
-def inspect(target: str, bootstrap_servers: str | None = None) -> Report:
+def inspect(target: str, kafka: Connection | None = None) -> Report:
     """Inspect a checkpoint. Raise `UnreadableError` if it cannot be inspected."""
     checkpoint = read_checkpoint(open_folder(target), target)
-    known = ask_broker(checkpoint, bootstrap_servers) if bootstrap_servers else None
+    known = ask_broker(checkpoint, kafka) if kafka else None
     sources = sources_of(checkpoint, known)
     names = [operator.name for operator in checkpoint.operators]
     other = [source.name for source in sources if not source.is_kafka]
@@ -57,7 +58,7 @@ def inspect(target: str, bootstrap_servers: str | None = None) -> Report:
     )
 
 
-def starting_offsets(target: str, bootstrap_servers: str | None = None) -> list[str]:
+def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
     """
     Return `startingOffsets` for each Kafka source of a new query that continues where this checkpoint ends.
 
@@ -67,22 +68,22 @@ def starting_offsets(target: str, bootstrap_servers: str | None = None) -> list[
     checkpoint = read_checkpoint(open_folder(target), target)
     position = checkpoint.position
     found = position.sources if position else checkpoint.first_offsets
-    kafka = [offsets for value in found.values() if (offsets := kafka_offsets(value)) is not None]
-    if not kafka:
+    positions = [offsets for value in found.values() if (offsets := kafka_offsets(value)) is not None]
+    if not positions:
         raise UnreadableError(
             f"{target} contains no committed offsets of Kafka, so there is no position to continue from; "
             "choose startingOffsets yourself"
         )
-    known = ask_broker(checkpoint, bootstrap_servers) if bootstrap_servers else {}
-    return [json.dumps(_with_new_partitions(offsets, known)) for offsets in kafka]
+    known = ask_broker(checkpoint, kafka) if kafka else {}
+    return [json.dumps(_with_new_partitions(offsets, known)) for offsets in positions]
 
 
-def ask_broker(checkpoint: Checkpoint, bootstrap_servers: str) -> Broker:
+def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
     """Return the partitions of all topics of a checkpoint."""
     position = checkpoint.position
     newest = checkpoint.last_planned.sources if checkpoint.last_planned else {}
     topics = {topic for offsets in newest.values() for topic in kafka_offsets(offsets) or ()}
-    return broker.partitions_of(bootstrap_servers, sorted(topics), position.started_ms if position else None)
+    return partitions_of(kafka, sorted(topics), position.started_ms if position else None)
 
 
 def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str, int]]:

@@ -1,6 +1,7 @@
 """The options of the command `inspect`."""
 
 import argparse
+from pathlib import Path
 
 DESCRIPTION = """Read the checkpoint of a streaming query and explain it. Nothing is changed.
 
@@ -20,6 +21,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--bootstrap-servers",
         metavar="HOST:PORT",
         help="Kafka brokers to compare with: lag, partitions that do not move, what a restart repeats",
+    )
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="properties of the Kafka client (librdkafka) for TLS and login, one key=value per line",
     )
     parser.add_argument(
         "--as-starting-offsets",

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from examples.services.child import start_child, wait_until_ready
 from scripts import skills
+from scripts.checkpoint.broker import Connection
 from scripts.checkpoint.files.folder import UnreadableError
 from scripts.checkpoint.inspection import inspect, starting_offsets
 from scripts.checkpoint.report import Report
@@ -40,7 +41,7 @@ class Written:
 
     def report(self, name: str, *, with_broker: bool = False) -> Report:
         """Inspect one checkpoint."""
-        return inspect(str(self.folder / name), self.kafka if with_broker else None)
+        return inspect(str(self.folder / name), Connection(self.kafka) if with_broker else None)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,8 @@ def test_lag_and_new_partition_come_from_the_broker(written: Written) -> None:
     assert not report.has_problem
     assert any(f"partition 1 of topic {topic} is new" in finding.text for finding in report.findings)
     assert [{topic: {"0": 2, "1": -2}}] == [
-        json.loads(offsets) for offsets in starting_offsets(str(written.folder / "real-time"), written.kafka)
+        json.loads(offsets)
+        for offsets in starting_offsets(str(written.folder / "real-time"), Connection(written.kafka))
     ]
 
 
@@ -175,7 +177,7 @@ def test_position_outside_the_topic_is_a_problem(written: Written, tmp_path: Pat
     write_checkpoint(tmp_path)
     plan(tmp_path, 2, [json.dumps({topic: {"0": end_offset(written.kafka, topic) + offset}})])
 
-    [finding] = inspect(str(tmp_path), written.kafka).findings
+    [finding] = inspect(str(tmp_path), Connection(written.kafka)).findings
 
     assert "problem" == finding.level
     assert text in finding.text
@@ -185,7 +187,7 @@ def test_missing_topic_is_a_problem(written: Written, tmp_path: Path) -> None:
     """A topic that the broker does not have makes a restart fail, and is not created by the question."""
     write_checkpoint(tmp_path)
 
-    [finding] = inspect(str(tmp_path), written.kafka).findings
+    [finding] = inspect(str(tmp_path), Connection(written.kafka)).findings
 
     assert "the broker has no partition 0 of topic clicks, so a restart fails" == finding.text
     assert "clicks" not in AdminClient({"bootstrap.servers": written.kafka}).list_topics(timeout=10).topics

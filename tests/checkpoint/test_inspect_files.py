@@ -434,7 +434,30 @@ def test_unreachable_broker_is_named(
     status, out, err = _inspect(capsys, checkpoint, "--bootstrap-servers", "127.0.0.1:1")
 
     assert (2, "") == (status, out)
-    assert "Kafka at 127.0.0.1:1 did not answer" in err
+    assert "Kafka at 127.0.0.1:1 gave no answer" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        (["--bootstrap-servers", "127.0.0.1:1"], "# login\nsecurity.protocl = SSL\n", 'property: "security.protocl"'),
+        (["--bootstrap-servers", "127.0.0.1:1"], None, "cannot read --command-config"),
+        ([], "", "--command-config has no effect without --bootstrap-servers"),
+    ],
+    ids=["unknown property", "missing file", "no servers"],
+)
+def test_wrong_client_properties_are_named(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], content: str | None, message: str
+) -> None:
+    """A mistake in the properties of the client gives status 2 and no report."""
+    config = checkpoint.with_name("client.properties")
+    if content is not None:
+        config.write_text(content)
+
+    status, out, err = _inspect(capsys, checkpoint, *arguments, "--command-config", config)
+
+    assert (2, "") == (status, out)
+    assert message in err
 
 
 def test_copy_of_a_checkpoint_can_be_inspected(checkpoint: Path, tmp_path: Path) -> None:

@@ -54,13 +54,16 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
         return _read(folder, target)
     except DamagedError as error:
         raise UnreadableError(f"{target} is damaged: {error}; {_remedy(folder, error.path)}") from error
+    except FileNotFoundError as error:
+        raise UnreadableError(f"{target} changed while it was read ({error.filename or error}); run again") from error
     except PermissionError as error:
         raise UnreadableError(f"cannot read {error.filename or target}: permission denied; run as its owner") from error
 
 
 def _read(folder: Folder, target: str) -> Checkpoint:
     query_id = logs.read_query_id(folder)
-    offsets, commits = logs.read_log(folder, "offsets"), logs.read_log(folder, "commits")
+    # A running query writes offsets before commits, so reading them in the other order never misses offsets.
+    commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     planned = _newest(folder, offsets, logs.read_planned)
     committed = _newest(folder, commits, logs.read_committed)
     if not planned:

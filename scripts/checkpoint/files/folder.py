@@ -56,8 +56,10 @@ class LocalFolder:
             return {}
         found = {}
         for child in sorted(folder.iterdir()):
-            status = child.stat() if child.exists() else child.lstat()
-            found[child.name] = Entry(child.is_dir(), status.st_size, status.st_mtime)
+            # A running query deletes files at any time.
+            with contextlib.suppress(FileNotFoundError):
+                status = child.stat()
+                found[child.name] = Entry(child.is_dir(), status.st_size, status.st_mtime)
         return found
 
     def read(self, path: str) -> bytes:
