@@ -30,7 +30,7 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
     pace, last_commit = _pace(checkpoint), committed.written_seconds if committed else None
     partitions = [partition for source in sources for partition in source.partitions]
     confs = planned.confs if planned else {}
-    shuffle_partitions = confs.get(SHUFFLE_PARTITIONS)
+    shuffle_partitions = confs.get(SHUFFLE_PARTITIONS, "")
     return Report(
         checkpoint=target,
         query_id=checkpoint.query_id,
@@ -38,7 +38,7 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
         offset_log_version=planned.version if planned else None,
         commit_log_version=committed.version if committed else None,
         state_store_provider=confs.get(PROVIDER),
-        shuffle_partitions=int(shuffle_partitions) if shuffle_partitions else None,
+        shuffle_partitions=int(shuffle_partitions) if shuffle_partitions.isdecimal() else None,
         real_time=real_time,
         micro_batch=micro_batch,
         last_planned=planned.batch if planned else None,

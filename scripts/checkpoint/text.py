@@ -48,12 +48,10 @@ def _batches(report: Report, now: float) -> Iterator[tuple[str, str]]:
             f"{pace.median_seconds:.1f} s between batches ({pace.min_seconds:.1f} to {pace.max_seconds:.1f} s)",
         )
     if report.last_commit_seconds is not None:
-        moment = datetime.datetime.fromtimestamp(report.last_commit_seconds, datetime.UTC)
         age = max(0, now - report.last_commit_seconds)
-        yield "last commit", f"{moment:%Y-%m-%d %H:%M:%S} UTC, {age:,.0f} s ago"
+        yield "last commit", f"{_moment(report.last_commit_seconds)}, {age:,.0f} s ago"
     if report.watermark_ms:
-        moment = datetime.datetime.fromtimestamp(report.watermark_ms / 1000, datetime.UTC)
-        yield "watermark", f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+        yield "watermark", _moment(report.watermark_ms / 1000)
 
 
 def _offsets(report: Report) -> Iterator[tuple[str, str]]:
@@ -126,6 +124,13 @@ def _size(size: float) -> str:
     while size >= 1000 and unit < len(_UNITS) - 1:
         size, unit = size / 1000, unit + 1
     return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def _moment(seconds: float) -> str:
+    try:
+        return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.0f} s after 1970"
 
 
 def _printable(text: str) -> str:

@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scripts import skills
 from scripts.checkpoint.inspection import inspect
@@ -92,6 +95,11 @@ def test_path_without_folder_is_wrong(
     assert message in err
 
 
+PATHS = ["metadata", "offsets/2", "offsets/1", "commits/2", "sources/0/0", "state/0/_metadata/metadata"]
+KEYS = [
+    "0", "id", "clicks", "batchTimestampMs", "batchWatermarkMs", "conf", "stateUniqueIds", "operatorInfo",
+    "operatorName", "stateStoreInfo", "storeName", "numPartitions", "spark.sql.shuffle.partitions",
+]  # fmt: skip
 DELETE_COMMIT = "delete it, and a restart runs batch 2 again"
 DELETE_OFFSETS = "delete it, and a restart plans batch 3 again"
 RESTORE = "restore it from a copy"
@@ -107,6 +115,12 @@ DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "committed offsets": ("offsets/2", b"", "is empty", RESTORE),
     "old commit": ("commits/0", b"", "is empty", RESTORE),
     "query id": ("metadata", b"{", "is not complete JSON", RESTORE),
+    "partitions": (
+        "state/0/_metadata/metadata",
+        b'v1\n{"operatorInfo":{"operatorName":"x"},"stateStoreInfo":[{"storeName":"x","numPartitions":1000000000000}]}',
+        "states 1000000000000 partitions",
+        RESTORE,
+    ),
     "state": ("state/0/_metadata/metadata", b"v1\n{}", "does not describe a stateful operator", RESTORE),
 }
 
@@ -358,6 +372,51 @@ from scripts import skills
 sys.addaudithook(refuse)
 sys.exit(skills.main(sys.argv[1:]))
 """
+
+
+HOSTILE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda values: st.lists(values, max_size=2) | st.dictionaries(st.sampled_from(KEYS), values, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(path=st.sampled_from(PATHS), values=st.lists(HOSTILE, max_size=2), cut=st.integers(0, 400))
+def test_any_content_gives_a_report_or_a_clear_answer(path: str, values: list[object], cut: int) -> None:
+    """Damaged and hostile files never end in a traceback."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = write_checkpoint(Path(folder))
+        _add_state(checkpoint)
+        text = "\n".join(["v1", *map(json.dumps, values)]) if values else (checkpoint / path).read_text()[:cut]
+        (checkpoint / path).write_text(text)
+
+        assert skills.main(["inspect", folder]) in {0, 1, 2}
+        assert skills.main(["inspect", folder, "--as-starting-offsets"]) in {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "status"),
+    [
+        ("batchTimestampMs", 10**30, 2),
+        ("batchTimestampMs", True, 2),
+        ("batchWatermarkMs", 2**62, 0),
+        ("batchWatermarkMs", "0", 2),
+        ("conf", [], 2),
+        ("conf", {"spark.sql.shuffle.partitions": "many"}, 0),
+    ],
+)
+def test_wrong_types_are_damage(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], field: str, value: object, status: int
+) -> None:
+    """A field of another type, or a number beyond 64 bits, is named; an unknown setting is not needed."""
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": STARTED_MS, "conf": {}, field: value}
+    (checkpoint / "offsets/2").write_text(f'v1\n{json.dumps(metadata)}\n{{"clicks":{{"0":1}}}}')
+
+    done, _, err = _inspect(capsys, checkpoint)
+
+    assert status == done, err
+    assert (status == 2) == (f" as {field}; " in err)
 
 
 @pytest.mark.parametrize("option", ["--format=text", "--format=json", "--as-starting-offsets"])

@@ -56,8 +56,9 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
         raise UnreadableError(f"{target} is damaged: {error}; {_remedy(folder, error.path)}") from error
     except FileNotFoundError as error:
         raise UnreadableError(f"{target} changed while it was read ({error.filename or error}); run again") from error
-    except PermissionError as error:
-        raise UnreadableError(f"cannot read {error.filename or target}: permission denied; run as its owner") from error
+    except OSError as error:
+        problem = error.strerror or error
+        raise UnreadableError(f"cannot read {error.filename or target}: {problem}; check the access rights") from error
 
 
 def _read(folder: Folder, target: str) -> Checkpoint:

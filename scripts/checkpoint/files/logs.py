@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from scripts.checkpoint.files.folder import Entry, Folder
 
+T = TypeVar("T")
+
 MAX_ENTRIES = 20
 """Number of newest entries of each log that are read."""
+MAX_LONG = 2**63 - 1
 VOID = "-"
 """Stands in `offsets/N` for a source without offsets."""
 _VERSION = re.compile(r"v(\d+)")
@@ -108,9 +111,9 @@ def read_planned(folder: Folder, log: Log, batch: int) -> Planned:
         batch,
         version,
         sources,
-        content.get("batchTimestampMs"),
-        content.get("batchWatermarkMs"),
-        content.get("conf", {}),
+        _field(path, content, "batchTimestampMs", int),
+        _field(path, content, "batchWatermarkMs", int),
+        {key: str(value) for key, value in (_field(path, content, "conf", dict) or {}).items()},
         log.entries[batch].modified_seconds,
     )
 
@@ -120,7 +123,7 @@ def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
     path = f"{log.name}/{batch}"
     version, metadata, _ = _head(path, _text(folder, path))
     content = _json_object(path, metadata)
-    return Committed(batch, version, content.get("stateUniqueIds"), log.entries[batch].modified_seconds)
+    return Committed(batch, version, _field(path, content, "stateUniqueIds", dict), log.entries[batch].modified_seconds)
 
 
 def first_offsets(folder: Folder, source: str) -> Any:
@@ -157,8 +160,19 @@ def _head(path: str, text: str) -> tuple[int, str, list[str]]:
 def _json(path: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DamagedError(path, f"contains {text[:60]!r}, which is not complete JSON") from None
+
+
+def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
+    """Return a field, or None if it is absent."""
+    value = content.get(key)
+    is_wrong = (
+        not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and abs(value) > MAX_LONG)
+    )
+    if value is not None and is_wrong:
+        raise DamagedError(path, f"contains {str(value)[:60]!r} as {key}")
+    return value
 
 
 def _json_object(path: str, text: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from scripts.checkpoint.files.folder import Folder, walk
 from scripts.checkpoint.files.logs import DamagedError
 
+MAX_PARTITIONS = 100_000
 DEFAULT_STORE = "default"
 # Format 1 names a file by its version, format 2 by its version and an id.
 _FILE = re.compile(r"(?P<version>\d+)(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
@@ -86,6 +87,9 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
         content = json.loads(folder.read(path).decode().partition("\n")[2])
         stores = content["stateStoreInfo"]
         names = tuple(str(store["storeName"]) for store in stores)
-        return content["operatorInfo"]["operatorName"], names, max(int(store["numPartitions"]) for store in stores)
-    except (ValueError, KeyError, TypeError) as error:
+        partitions = max(int(store["numPartitions"]) for store in stores)
+        if partitions > MAX_PARTITIONS:
+            raise DamagedError(path, f"states {partitions} partitions")
+        return str(content["operatorInfo"]["operatorName"]), names, partitions
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
