@@ -97,7 +97,7 @@ def of_broker(partitions: Sequence[PartitionState], *, asked: bool) -> Iterator[
 def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Finding]:
     name = f"partition {each.partition} of topic {each.topic}"
     if each.committed is None:
-        yield Finding(NOTE, f"{name} is new: no committed batch contains it, and its {end - first:,} records wait")
+        yield Finding(NOTE, f"{name} is new: no committed batch contains it (lag {each.lag})")
     elif each.committed > end:
         yield Finding(
             PROBLEM,
@@ -114,8 +114,8 @@ def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Findin
     elif each.is_stuck:
         yield Finding(
             PROBLEM,
-            f"{name} does not move: its offset {each.committed} is older than the last committed batch, "
-            f"and {end - each.committed:,} records wait",
+            f"{name} does not move: it stays at offset {each.committed}, although records from before the last "
+            f"committed batch wait there (lag {each.lag})",
             "give the query a task slot for each partition (references/cluster_and_slots.md)",
         )
 

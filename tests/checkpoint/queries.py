@@ -24,10 +24,13 @@ from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_
 
 SLOTS = 8
 INTERVAL = "2 seconds"
-# These queries run until they are killed; they hold three task slots.
-STILL_RUNNING = {"continuous", "grown"}
-# The slow micro-batch holds one slot, so one of these partitions gets none.
-STARVED_PARTITIONS = SLOTS - 3
+# The tasks of a continuous query do not end, so its slots are never free. It runs until it is killed.
+STILL_RUNNING = {"continuous"}
+CONTINUOUS_PARTITIONS = 3
+# A micro-batch over these records takes longer than all other work, and holds one slot.
+SLOW_RECORDS = 100
+# One partition more than the remaining slots.
+STARVED_PARTITIONS = SLOTS - CONTINUOUS_PARTITIONS - 1 + 1
 STATE_SETTINGS = [key for key in CONFS if "stateStore" in key]
 READY = "facts.json"
 
@@ -66,7 +69,8 @@ def write_side_by_side(writer: Writer) -> None:
         "real-time": ("real-time", "stateless"),
         "grown": ("real-time", "stateless"),
     }
-    jobs = {name: writer.job(name, shape) for name, (_, shape) in modes.items()}
+    partitions = {"continuous": CONTINUOUS_PARTITIONS}
+    jobs = {name: writer.job(name, shape, partitions.get(name, 1)) for name, (_, shape) in modes.items()}
     for job in jobs.values():
         send(job, "a")
     queries = {name: start(job, modes[name][0], INTERVAL) for name, job in jobs.items()}
@@ -172,7 +176,7 @@ def write_until_killed(writer: Writer) -> None:
     send(slow, "a")
     started = start(slow, "micro-batch")
     wait_for(slow, started, 1, 0)
-    send(slow, *"bbbbbbbb")
+    send(slow, *"b" * SLOW_RECORDS)
     wait_until(lambda: newest_entry(slow.checkpoint / "offsets") == 1, 90, "the second batch", [started])
 
     starved = writer.job("starved", partitions=STARVED_PARTITIONS)
