@@ -1,8 +1,12 @@
-"""Write small checkpoints in the format of OSS 4.3.0, which `queries.py` observes on real queries."""
+"""Write small checkpoints in the format of OSS 4.3.0, which `queries.py` writes with real queries, and inspect them."""
 
 import json
 import os
 from pathlib import Path
+
+import pytest
+
+from scripts import skills
 
 STARTED_MS = 1_795_500_000_000
 INTERVAL_MS = 5_000
@@ -49,3 +53,16 @@ def write(path: Path, text: str, moment_ms: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     os.utime(path, (moment_ms / 1000, moment_ms / 1000))
+
+
+def add_state(checkpoint: Path) -> None:
+    """Add the state of the last of three batches."""
+    write_state(checkpoint, "stateStoreSave", ["0/3_a.zip", "1/3_b.changelog"])
+    commit(checkpoint, 2, 2, {"0": [["a"], ["b"]]})
+
+
+def run_inspect(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    """Run the command; return its exit status and its two outputs."""
+    status = skills.main(["inspect", *map(str, arguments)])
+    output = capsys.readouterr()
+    return status, output.out, output.err

@@ -235,8 +235,10 @@ def test_page_shows_the_output_of_this_run(written: Written, capsys: pytest.Capt
 
     assert 1 == skills.main(["inspect", folder, "--bootstrap-servers", written.kafka])
 
-    output = capsys.readouterr().out
-    print(output)
+    # On a slow machine, the query has been silent for so long that the report adds a note.
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("note")]
+    output = "\n".join(lines)
     assert (
-        _general(output, topic, folder).splitlines() == _general(fence.code, "payments", "/checkpoints/p").splitlines()
+        _general(output, topic, folder).splitlines()
+        == _general(fence.code, "payments", "/checkpoints/payments").splitlines()
     )
