@@ -14,8 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewPartitions
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
 from examples.services.spark import CONFS, build_session
@@ -27,10 +29,10 @@ INTERVAL = "2 seconds"
 # The tasks of a continuous query do not end, so its slots are never free. It runs until it is killed.
 STILL_RUNNING = {"continuous"}
 CONTINUOUS_PARTITIONS = 3
-# A micro-batch over these records takes longer than all other work, and holds one slot.
-SLOW_RECORDS = 100
-# One partition more than the remaining slots.
-STARVED_PARTITIONS = SLOTS - CONTINUOUS_PARTITIONS - 1 + 1
+# A task that reads the value `b` holds its slot for ten minutes.
+SLOW = "if(value = 'b', reflect('java.lang.Thread', 'sleep', 600000L), value)"
+SLOW_PARTITIONS = 1
+STARVED_PARTITIONS = 1 + SLOTS - CONTINUOUS_PARTITIONS - SLOW_PARTITIONS
 STATE_SETTINGS = [key for key in CONFS if "stateStore" in key]
 READY = "facts.json"
 
@@ -51,6 +53,12 @@ class Writer:
         source = new_topic(self.kafka, partitions)
         self.topics[name] = [source]
         return ModeJob(session, self.kafka, source, new_topic(self.kafka, 1), self.folder / name, shape)
+
+
+def sink_of(job: ModeJob, stream: DataFrame) -> DataStreamWriter:
+    """Return the writer of a stream to the target and checkpoint of a job."""
+    options = {"kafka.bootstrap.servers": job.kafka, "topic": job.target, "checkpointLocation": str(job.checkpoint)}
+    return stream.writeStream.format("kafka").outputMode("update").options(**options)
 
 
 def wait_for(job: ModeJob, query: StreamingQuery, records: int, batch: int) -> None:
@@ -123,11 +131,9 @@ def write_one_after_the_other(writer: Writer) -> None:
     first = writer.job("two-sources")
     second = replace(first, source=new_topic(writer.kafka, 2))
     writer.topics["two-sources"].append(second.source)
-    sink = stream_of(first).union(stream_of(second)).writeStream.format("kafka").outputMode("update")
-    sink = sink.options(**{"kafka.bootstrap.servers": writer.kafka, "topic": first.target})
     send(first, "a")
     send(second, "b")
-    query = sink.option("checkpointLocation", str(first.checkpoint)).trigger(availableNow=True).start()
+    query = sink_of(first, stream_of(first).union(stream_of(second))).trigger(availableNow=True).start()
     query.awaitTermination(90)
 
 
@@ -158,26 +164,31 @@ def lose_files(writer: Writer) -> dict[str, str]:
     modes: dict[str, tuple[str, Mode]] = {"offsets": ("stateless", "micro-batch"), "state": ("counted", "real-time")}
     for lost, (shape, mode) in modes.items():
         job = writer.job(f"lost-{lost}", shape)
-        send(job, "a")
-        run_until(job, mode, 1, INTERVAL)
+        for count, value in enumerate("ab", start=1):
+            send(job, value)
+            run_until(job, mode, count, INTERVAL)
         batch = newest_entry(job.checkpoint / "commits")
         for file in job.checkpoint.glob(f"state/0/0/{batch + 1}_*" if lost == "state" else f"offsets/{batch}"):
             file.unlink()
         try:
-            run_until(job, mode, 2, INTERVAL)
+            send(job, "c")
+            run_until(job, mode, 3, INTERVAL)
         except QueryFailedError as error:
             failures[f"lost {lost}"] = str(error)
     return failures
 
 
 def write_until_killed(writer: Writer) -> None:
-    """Start a micro-batch that takes seconds, and a real-time query that lacks a slot; both run until the end."""
-    slow = writer.job("killed", "slow for b")
+    """Start a micro-batch that takes minutes, and a real-time query that lacks a slot; both run until the end."""
+    slow = writer.job("killed", partitions=SLOW_PARTITIONS)
     send(slow, "a")
-    started = start(slow, "micro-batch")
+    sink = sink_of(slow, stream_of(slow).withColumn("value", F.expr(SLOW)))
+    started = sink.trigger(processingTime="0 seconds").start()
     wait_for(slow, started, 1, 0)
-    send(slow, *"b" * SLOW_RECORDS)
+    send(slow, "b")
     wait_until(lambda: newest_entry(slow.checkpoint / "offsets") == 1, 90, "the second batch", [started])
+    tracker = slow.spark.sparkContext.statusTracker()
+    wait_until(lambda: tracker.getJobIdsForGroup(str(started.runId)), 90, "its job", [started])
 
     starved = writer.job("starved", partitions=STARVED_PARTITIONS)
     produce(writer.kafka, starved.source, [(number, b"a") for number in range(STARVED_PARTITIONS)])

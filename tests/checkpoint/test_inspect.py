@@ -20,7 +20,7 @@ from scripts.checkpoint.report import Report
 from scripts.pack import files
 from scripts.text import markdown
 from tests.checkpoint.files import plan, write_checkpoint
-from tests.checkpoint.queries import READY, SLOW_RECORDS, STARVED_PARTITIONS
+from tests.checkpoint.queries import READY, STARVED_PARTITIONS
 from tests.helpers import end_offset
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
@@ -127,8 +127,8 @@ def test_killed_micro_batch_repeats_its_planned_batch(written: Written) -> None:
     report = written.report("killed", with_broker=True)
 
     assert (0, 1) == (report.last_committed, report.last_planned)
-    assert (1, 1 + SLOW_RECORDS) == (report.sources[0].partitions[0].committed, report.sources[0].partitions[0].planned)
-    assert SLOW_RECORDS == report.replay.records
+    assert (1, 2) == (report.sources[0].partitions[0].committed, report.sources[0].partitions[0].planned)
+    assert 1 == report.replay.records
     assert any("batch 1 is planned but not committed" in finding.text for finding in report.findings)
     assert [{written.topics["killed"][0]: {"0": 1}}] == [
         json.loads(offsets) for offsets in starting_offsets(str(written.folder / "killed"))
@@ -211,6 +211,15 @@ def test_missing_state_fails_as_foreseen(written: Written) -> None:
     assert "CANNOT_LOAD_STATE_STORE" in written.failures["lost state"]
 
 
+def test_missing_offsets_fail_as_foreseen(written: Written) -> None:
+    """Without the offsets of the last committed batch, the query fails on restart."""
+    report = written.report("lost-offsets")
+
+    assert report.has_problem
+    assert any("batch 1 is committed, but offsets/1 is missing" in finding.text for finding in report.findings)
+    assert written.failures["lost offsets"]
+
+
 def _general(text: str, topic: str, folder: str) -> str:
     """Replace everything that differs between two runs."""
     for name, pattern in (
@@ -222,6 +231,8 @@ def _general(text: str, topic: str, folder: str) -> str:
         ("SIZE", r"[\d.]+ k?B\b"),
         ("RANGE", r"\([\d.]+ to SECONDS\)"),
         ("BATCHES", r"batches 0 to \d+"),
+        ("TOPIC N", r"TOPIC +\d+"),
+        ("partition N", r"partition \d+"),
         ("N", r"(?<=committed )\d+|(?<=planned )\d+|(?<=commits/)\d+|\d+(?= entries)"),
     ):
         text = re.sub(pattern, name, text)
@@ -236,9 +247,7 @@ def test_page_shows_the_output_of_this_run(written: Written, capsys: pytest.Capt
     assert 1 == skills.main(["inspect", folder, "--bootstrap-servers", written.kafka])
 
     # On a slow machine, the query has been silent for so long that the report adds a note.
-    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("note")]
-    output = "\n".join(lines)
-    assert (
-        _general(output, topic, folder).splitlines()
-        == _general(fence.code, "payments", "/checkpoints/payments").splitlines()
-    )
+    output = re.sub(r"^note.*\n", "", capsys.readouterr().out, flags=re.MULTILINE)
+    # Any partition can be the one that gets no slot, so the lines are compared without their order.
+    expected = sorted(_general(fence.code, "payments", "/checkpoints/payments").splitlines())
+    assert expected == sorted(_general(output, topic, folder).splitlines()), output
