@@ -48,6 +48,14 @@ def test_temporary_files_are_a_note(checkpoint: Path) -> None:
     assert "offsets/ contains 1 temporary files" in text
 
 
+def test_names_that_are_no_batch_numbers_are_ignored(checkpoint: Path) -> None:
+    """A log contains one file per batch; leading zeros and other digits are not numbers of batches."""
+    for name in ("007", "\u0663", "3.compact"):
+        write(checkpoint / "offsets" / name, "x", STARTED_MS)
+
+    assert 2 == inspect(str(checkpoint)).last_planned
+
+
 def test_planned_batch_is_a_note(tmp_path: Path) -> None:
     """A planned batch without commit is normal while a query runs; the report counts its records."""
     report = inspect(str(write_checkpoint(tmp_path, planned=1)))

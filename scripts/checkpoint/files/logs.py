@@ -20,6 +20,7 @@ MAX_ENTRIES = 20
 MAX_LONG = 2**63 - 1
 VOID = "-"
 """Stands in `offsets/N` for a source without offsets."""
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _VERSION = re.compile(r"v(\d+)")
 
 
@@ -82,7 +83,7 @@ class Log:
 def read_log(folder: Folder, name: str) -> Log:
     """List a log."""
     found = folder.entries(name)
-    numbers = sorted(int(entry) for entry in found if entry.isdecimal())
+    numbers = sorted(int(entry) for entry in found if _NUMBER.fullmatch(entry))
     unfinished = tuple(entry for entry in found if entry.endswith(".tmp"))
     return Log(name, {number: found[str(number)] for number in numbers}, unfinished)
 
@@ -148,7 +149,7 @@ def _text(folder: Folder, path: str) -> str:
 
 def _head(path: str, text: str) -> tuple[int, str, list[str]]:
     """Return the version of a file, its metadata line and the remaining lines."""
-    first, *rest = text.splitlines()
+    first, *rest = text.removesuffix("\n").split("\n")
     match = _VERSION.fullmatch(first)
     if not match:
         raise DamagedError(path, f"begins with {first[:20]!r} instead of a version such as v1")
