@@ -25,7 +25,7 @@ def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iter
     if committed and committed.batch not in checkpoint.planned:
         yield Finding(
             PROBLEM,
-            f"batch {committed.batch} is committed, but offsets/{committed.batch} is missing",
+            f"batch {committed.batch} is committed, but offsets/{committed.batch} is missing, so a restart fails",
             "restore offsets/ from a copy, or " + NEW_CHECKPOINT,
         )
     for operator in checkpoint.operators:
