@@ -13,7 +13,6 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,7 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
 from examples.services.spark import CONFS, build_session
-from tests.helpers import new_topic, produce
+from tests.helpers import add_partition, new_topic, produce
 from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_until, send, start, stream_of, written
 
 SLOTS = 8
@@ -84,7 +83,7 @@ def write_side_by_side(writer: Writer) -> None:
     queries = {name: start(job, modes[name][0], INTERVAL) for name, job in jobs.items()}
     for name, job in jobs.items():
         wait_for(job, queries[name], 1, 0)
-    add_partition(writer, jobs["grown"].source)
+    add_partition(writer.kafka, jobs["grown"].source)
     for name, job in jobs.items():
         batch = newest_entry(job.checkpoint / "commits") + 1
         send(job, "b")
@@ -94,7 +93,7 @@ def write_side_by_side(writer: Writer) -> None:
         stop_completely(writer.spark, queries[name])
     # Nobody reads this record, or the new partition of a topic whose query has ended.
     send(jobs["real-time"], "late")
-    add_partition(writer, jobs["real-time"].source)
+    add_partition(writer.kafka, jobs["real-time"].source)
 
 
 def send_until_a_batch_is_missing(job: ModeJob, query: StreamingQuery) -> None:
@@ -105,14 +104,6 @@ def send_until_a_batch_is_missing(job: ModeJob, query: StreamingQuery) -> None:
             return
         send(job, "c")
         wait_for(job, query, count, 0)
-
-
-def add_partition(writer: Writer, topic: str) -> None:
-    """Add a second partition to a topic, with one record."""
-    admin = AdminClient({"bootstrap.servers": writer.kafka})
-    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(10)
-    wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == 2, 30, "a second partition")
-    produce(writer.kafka, topic, [(1, b"new")])
 
 
 def write_one_after_the_other(writer: Writer) -> None:
