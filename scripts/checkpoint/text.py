@@ -32,7 +32,8 @@ def _lines(report: Report, now: float) -> Iterator[tuple[str, str]]:
     yield "", f"micro-batch mode: {_move(report.micro_batch)}"
     yield from _batches(report, now)
     yield from _offsets(report)
-    count = "the records" if report.replay.records is None else f"{report.replay.records:,} records"
+    records = report.replay.records
+    count = "the records" if records is None else f"{records:,} record{'' if records == 1 else 's'}"
     yield "restart", f"repeats {count} {report.replay.text}"
     yield from _files(report)
     for finding in report.findings:
