@@ -29,5 +29,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wrong(message: str) -> int:
-    print(f"skills.py: {message}", file=sys.stderr)
+    print(f"skills.py: {text.printable(message)}", file=sys.stderr)
     return 2

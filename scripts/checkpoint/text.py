@@ -13,7 +13,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 def render(report: Report, now: float) -> str:
     """Return a report as aligned lines; `now` is the time in seconds since 1970."""
     lines = [f"{label:{LABEL_WIDTH}}{text}".rstrip() for label, text in _lines(report, now)]
-    return "\n".join(_printable(line) for line in lines)
+    return "\n".join(printable(line) for line in lines)
 
 
 def _lines(report: Report, now: float) -> Iterator[tuple[str, str]]:
@@ -134,6 +134,6 @@ def _moment(seconds: float) -> str:
         return f"{seconds:.0f} s after 1970"
 
 
-def _printable(text: str) -> str:
-    """Escape control characters: names of topics and folders may contain terminal commands."""
+def printable(text: str) -> str:
+    """Return a text with escaped control characters: names of topics and folders may contain terminal commands."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
