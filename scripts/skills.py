@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-Lint code for Spark real-time mode, install this skill, and generate and validate its files.
+Lint code for Spark real-time mode, inspect checkpoints, install this skill, and generate and validate its files.
 
-`lint` and `install` need only Python 3.11. `generate` and `validate` also need the packages that `make setup` installs.
+`lint`, `inspect` and `install` need only Python 3.11. `generate` and `validate` need the packages of `make setup`.
 Text findings are printed to standard error, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scripts.checkpoint.options import add_options as add_inspect_options
 from scripts.pack import files
 from scripts.text import finding
 
@@ -38,6 +39,12 @@ EXAMPLES = {
         "lint jobs/ README.md": "check code, and the advice in a page",
         "lint --engine databricks .": "report only problems that affect Databricks",
         "lint --format github src/": "annotate a pull request",
+    },
+    "inspect": {
+        "inspect checkpoints/clicks": "explain a checkpoint",
+        "inspect s3://bucket/clicks --format json": "the same as JSON, from an object store",
+        "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
+        "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
     },
     "install": {
         "install": "install for each assistant on this machine",
@@ -94,6 +101,12 @@ def _lint(options: argparse.Namespace) -> int:
     findings = lint_paths(options.paths, options.engine)
     status = _report(findings, options.format)
     return status if is_complete(findings) else 2
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from scripts.checkpoint import command
+
+    return command.run(options)
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -167,6 +180,8 @@ def _parser() -> argparse.ArgumentParser:
             default="text",
             help="format of the findings (default: text); all formats except text go to standard output",
         )
+    inspect = _add_command(commands, "inspect", _inspect, "explain the checkpoint of a streaming query; only read it")
+    add_inspect_options(inspect)
     install = _add_command(commands, "install", _install, "copy the skill to skills folders of coding assistants")
     install.add_argument(
         "--to", type=Path, metavar="FOLDER", help="skills folder (default: the folders of all assistants found)"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from examples.kafka.topics import ensure_topics
 from examples.realtime.queries import wait_until
@@ -64,6 +65,14 @@ def new_topic(kafka: str, partitions: int) -> str:
     name = f"test-{uuid.uuid4().hex[:8]}"
     ensure_topics(kafka, [name], partitions, {name: {}})
     return name
+
+
+def add_partition(kafka: str, topic: str) -> None:
+    """Add a second partition to a topic, with one record."""
+    admin = AdminClient({"bootstrap.servers": kafka})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(10)
+    wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == 2, 30, "a second partition")
+    produce(kafka, topic, [(1, b"new")])
 
 
 def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]]) -> None:

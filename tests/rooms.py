@@ -54,13 +54,16 @@ SCRIPTS = {
     "scripts/lint/python": "lint/prose lint/rules lint/spark",
     "scripts/lint/files": "lint/prose lint/python lint/rules lint/spark text",
     "scripts/lint": "lint/files lint/prose lint/python lint/rules lint/spark text",
+    # The command `inspect`: it imports nothing else, because it runs on a bare Python.
+    "scripts/checkpoint/files": "",
+    "scripts/checkpoint": "checkpoint/files",
     # The pack as files: what is generated and installed, then the checks, then all of them.
     "scripts/pack/tables": "",
     "scripts/pack": "lint pack/tables text",
     "scripts/pack/checks": "lint pack text",
     "scripts/pack/validate": "pack/checks text",
     "scripts/site": "pack pack/checks text",
-    "scripts/skills": "lint pack pack/validate text",
+    "scripts/skills": "checkpoint lint pack pack/validate text",
 }
 
 ALLOWED: dict[str, frozenset[str]] = {

@@ -1,11 +1,15 @@
 """Checkpoints that move from one execution mode to another, and positions that move without their checkpoint."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from examples.realtime.queries import QueryFailedError
+from scripts.checkpoint.broker import Connection
+from scripts.checkpoint.inspection import inspect, starting_offsets
+from tests.helpers import add_partition
 from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, run_until, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
@@ -49,6 +53,15 @@ def committed_position(checkpoint: Path) -> str:
     return (checkpoint / "offsets" / str(newest_commit)).read_text().splitlines()[-1]
 
 
+def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused: bool) -> None:
+    """Check that `skills.py inspect` names the mode that wrote a checkpoint, and foresees whether another continues."""
+    report = inspect(str(checkpoint))
+    moves = {"real-time": report.real_time, "micro-batch": report.micro_batch}
+    assert earlier in report.modes[-1].mode
+    if mode in moves:
+        assert is_refused != moves[mode].is_possible, moves[mode].reason
+
+
 @pytest.mark.parametrize(("shape", "confs", "steps"), MOVES.values(), ids=MOVES)
 def test_checkpoint_moves_only_if_its_format_allows(
     job: ModeJob, shape: str, confs: dict[str, str], steps: list[tuple[Mode, str | list[str]]]
@@ -58,6 +71,8 @@ def test_checkpoint_moves_only_if_its_format_allows(
     for key, value in confs.items():
         job.spark.conf.set(key, value)
     for number, (mode, expected) in enumerate(steps):
+        if number:
+            assert_inspected(job.checkpoint, steps[number - 1][0], mode, is_refused=isinstance(expected, str))
         before = len(written(job))
         send(job, *["abcd"[number]] * 2)
         if isinstance(expected, str):
@@ -89,8 +104,25 @@ def test_new_checkpoint_continues_at_committed_position(job: ModeJob, mode: Mode
     run_until(job, mode, 2)
     send(job, "c")
     position = committed_position(job.checkpoint)
+    assert [json.loads(position)] == [json.loads(offsets) for offsets in starting_offsets(str(job.checkpoint))]
     moved = replace(job, checkpoint=job.checkpoint.with_name("new"), starting_offsets=position)
 
     values = run_until(moved, "real-time", 3)
 
     assert ["a", "b", "c"] == values
+
+
+def test_position_needs_every_partition_of_the_topic(job: ModeJob) -> None:
+    """Spark refuses a position without a partition that the topic has gained; `inspect` asks the broker and adds it."""
+    send(job, "a")
+    run_until(job, "micro-batch", 1)
+    add_partition(job.kafka, job.source)
+    [incomplete] = starting_offsets(str(job.checkpoint))
+    [complete] = starting_offsets(str(job.checkpoint), Connection(job.kafka))
+    moved = replace(job, checkpoint=job.checkpoint.with_name("new"))
+
+    with pytest.raises(QueryFailedError, match=r"START_OFFSET_DOES_NOT_MATCH|specify all TopicPartitions"):
+        run_until(replace(moved, starting_offsets=incomplete), "real-time", 2)
+    moved = replace(job, checkpoint=job.checkpoint.with_name("complete"), starting_offsets=complete)
+
+    assert ["a", "new"] == run_until(moved, "real-time", 2)

@@ -1,0 +1,1 @@
+"""Read the checkpoint of a streaming query without changing it."""

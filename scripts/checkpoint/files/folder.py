@@ -1,0 +1,158 @@
+"""
+List and read the files of a checkpoint, in a local folder or in an object store.
+
+Nothing here writes. `fsspec` is imported only for a path with a scheme, so local checkpoints need no packages.
+"""
+
+import contextlib
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+# A Windows drive is one letter, so a scheme has at least two.
+_SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]+):/")
+# The keys under which the file systems of fsspec report the time of the last change.
+_TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+
+
+class UnreadableError(Exception):
+    """Raised when a folder cannot be inspected; the message names the object, the consequence and the remedy."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder in a listing."""
+
+    is_folder: bool
+    bytes: int
+    modified_seconds: float | None
+    """Time of the last change in seconds since 1970, or None if the store does not report it."""
+
+
+class Folder(Protocol):
+    """A folder that can be listed and read, but not changed."""
+
+    def entries(self, path: str = "") -> dict[str, Entry]:
+        """Return the entries of a subfolder by name; a folder that does not exist has none."""
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    """A folder on this machine."""
+
+    root: Path
+
+    def entries(self, path: str = "") -> dict[str, Entry]:
+        """Return the entries of a subfolder by name; a folder that does not exist has none."""
+        folder = self.root / path
+        if not folder.is_dir():
+            return {}
+        found = {}
+        for child in sorted(folder.iterdir()):
+            # A running query deletes files at any time.
+            with contextlib.suppress(FileNotFoundError):
+                status = child.stat()
+                found[child.name] = Entry(child.is_dir(), status.st_size, status.st_mtime)
+        return found
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        return (self.root / path).read_bytes()
+
+
+@dataclass(frozen=True)
+class StoreFolder:
+    """A folder in a file system of fsspec."""
+
+    system: Any
+    root: str
+
+    def entries(self, path: str = "") -> dict[str, Entry]:
+        """Return the entries of a subfolder by name; a folder that does not exist has none."""
+        folder = f"{self.root}/{path}".rstrip("/")
+        try:
+            with _reported(folder):
+                found = self.system.ls(folder, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        # Some stores list a folder as an entry of itself.
+        return {
+            info["name"].rstrip("/").rsplit("/", 1)[-1]: _entry(info)
+            for info in sorted(found, key=lambda info: str(info["name"]))
+            if info["name"].strip("/") != folder.strip("/")
+        }
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        with _reported(path):
+            return bytes(self.system.cat_file(f"{self.root}/{path}"))
+
+
+def open_folder(target: str) -> Folder:
+    """Return the folder at a path or URL. Raise `UnreadableError` if it does not exist or cannot be reached."""
+    scheme = _SCHEME.match(target)
+    if scheme and scheme["name"].lower() != "file":
+        return _open_store(target)
+    path = Path(unquote(urlsplit(target).path)) if scheme else Path(target)
+    if not path.exists():
+        raise UnreadableError(f"{target} does not exist, so nothing was inspected; check the path")
+    if not path.is_dir():
+        raise UnreadableError(f"{target} is a file, but a checkpoint is a folder; pass the value of checkpointLocation")
+    return LocalFolder(path)
+
+
+def walk(folder: Folder, path: str = "") -> Iterator[tuple[str, Entry]]:
+    """Yield the path and entry of each file below a subfolder."""
+    for name, entry in folder.entries(path).items():
+        child = f"{path}/{name}" if path else name
+        if entry.is_folder:
+            yield from walk(folder, child)
+        else:
+            yield child, entry
+
+
+def _open_store(target: str) -> Folder:
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - local checkpoints need no packages
+    except ModuleNotFoundError:
+        raise UnreadableError(
+            f"{target} is in an object store, which needs the package fsspec; "
+            "run `pip install fsspec` and the package of the store (s3fs, gcsfs or adlfs), or copy the folder here"
+        ) from None
+    with _reported(target):
+        system, root = url_to_fs(target)
+        exists = system.isdir(root)
+    if not exists:
+        raise UnreadableError(f"{target} does not exist or is empty, so nothing was inspected; check the path")
+    return StoreFolder(system, root.rstrip("/"))
+
+
+@contextlib.contextmanager
+def _reported(target: str) -> Iterator[None]:
+    """Convert the errors of an object store, each of which has its own exceptions."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError, UnreadableError):
+        raise
+    except (ImportError, ValueError) as error:
+        raise UnreadableError(f"cannot open {target}: {error}") from error
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise UnreadableError(f"cannot read {target} ({problem}); check the address and the credentials") from error
+
+
+def _entry(info: Mapping[str, Any]) -> Entry:
+    moment = next((info[key] for key in _TIMES if info.get(key) is not None), None)
+    if isinstance(moment, str):
+        moment = datetime.datetime.fromisoformat(moment)
+    if isinstance(moment, datetime.datetime):
+        moment = moment.timestamp()
+    seconds = float(moment) if isinstance(moment, int | float) else None
+    return Entry(info["type"] == "directory", int(info.get("size") or 0), seconds)
