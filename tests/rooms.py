@@ -15,6 +15,7 @@ EXAMPLES = {
     "examples/kafka": "realtime",
     "examples/measure": "services",
     "examples/quickstart": "kafka realtime services",
+    "examples/testing": "kafka realtime services",
     "examples/alerts": "command_line kafka realtime services",
     # The pipeline: its words, its rules, its flow.
     "examples/attribution/topics": "kafka",
