@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-Lint code for Spark real-time mode, install this skill, and generate and validate its files.
+Lint and prove code for Spark real-time mode, install this skill, and generate and validate its files.
 
-`lint` and `install` need only Python 3.11. `generate` and `validate` also need the packages that `make setup` installs.
+`lint` and `install` need only Python 3.11. The other commands also need the packages that `make setup` installs.
 Text findings are printed to standard error, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
 """
@@ -28,6 +28,15 @@ exit status:
 
 Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
 and build, dist, site and spark-warehouse directly below a given folder."""
+PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and say what breaks.
+
+FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
+receive static DataFrames of Kafka source rows. All files are written to a temporary folder, which is deleted.
+
+exit status:
+  0  all verdicts are good
+  1  something is wrong
+  2  something was not checked, or wrong usage"""
 EXAMPLES = {
     "generate": {"generate": "regenerate excerpts, tables and the manifest"},
     "validate": {
@@ -38,6 +47,10 @@ EXAMPLES = {
         "lint jobs/ README.md": "check code, and the advice in a page",
         "lint --engine databricks .": "report only problems that affect Databricks",
         "lint --format github src/": "annotate a pull request",
+    },
+    "prove": {
+        "prove job.py:transform": "run the function in real-time mode and say what breaks",
+        "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
     },
     "install": {
         "install": "install for each assistant on this machine",
@@ -94,6 +107,15 @@ def _lint(options: argparse.Namespace) -> int:
     findings = lint_paths(options.paths, options.engine)
     status = _report(findings, options.format)
     return status if is_complete(findings) else 2
+
+
+def _prove(options: argparse.Namespace) -> int:
+    try:
+        from scripts.prove import command
+    except ModuleNotFoundError as error:
+        _continue_in_virtual_environment()
+        return _wrong(f"prove needs the package {error.name!r}, which is not installed; run `make setup` once")
+    return command.run(options)
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -160,7 +182,22 @@ def _parser() -> argparse.ArgumentParser:
     lint.add_argument(
         "--engine", choices=("oss-4.3", "databricks"), help="report only findings for this engine (default: both)"
     )
-    for command in (validate, lint):
+    prove = _add_command(commands, "prove", _prove, "run a function in real-time mode on a local broker and judge it")
+    prove.description = PROVE_DESCRIPTION
+    prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION or package.module:FUNCTION")
+    prove.add_argument(
+        "--samples",
+        action="append",
+        metavar="NAME=FILE",
+        help="records for the parameter NAME of FUNCTION, one JSON text per line; "
+        '{"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)',
+    )
+    prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")
+    prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
+    prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
+    prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
+    prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
+    for command in (validate, lint, prove):
         command.add_argument(
             "--format",
             choices=("text", "json", "github", "sarif"),

@@ -22,10 +22,11 @@ def doubled(records: DataFrame) -> DataFrame:
 
 
 def routed(records: DataFrame, limits: DataFrame) -> DataFrame:
-    """Send numbers above the newest limit to the topic `high`, and all others to `low`."""
-    limit = limits.agg(F.max_by(number(), "offset").alias("limit"))
-    return records.crossJoin(F.broadcast(limit)).select(
-        "key", "value", "headers", F.when(number() > F.col("limit"), "high").otherwise("low").alias("topic")
+    """Send numbers above the newest limit of their key to the topic `high`, and all others to `low`."""
+    newest = limits.groupBy("key").agg(F.max_by(number(), "offset").alias("limit"))
+    above = number() > F.col("limit")
+    return records.join(F.broadcast(newest), "key").select(
+        "key", "value", "headers", F.when(above, "high").otherwise("low").alias("topic")
     )
 
 
@@ -44,7 +45,7 @@ def test_outputs_have_values_topics_keys_and_latencies(spark: SparkSession, kafk
     run = run_real_time(
         routed,
         [("a", "5"), ("b", "7"), ("a", "6")],
-        tables={"limits": ["9", "6"]},
+        tables={"limits": [("a", "4"), ("b", "6"), ("a", "9")]},
         spark=spark,
         bootstrap_servers=kafka,
     )

@@ -1,0 +1,67 @@
+"""Start one Spark session and one Kafka broker for a run of `prove`, with the output of Spark in a file."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from examples.services.files.run_folder import new_folder
+from examples.services.kafka import LocalKafka
+from examples.services.local_server import running
+from examples.services.spark import build_session
+
+DEFAULT_SLOTS = 16
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the checks run on."""
+
+    spark: SparkSession
+    kafka: str
+    folder: Path
+    """Folder for checkpoints and logs, which is deleted after the run."""
+    log: Path | None = None
+    """File with the output of Spark."""
+
+
+@contextlib.contextmanager
+def bench(slots: int) -> Iterator[Bench]:
+    """
+    Yield a session with `slots` task slots (0: the default) and a broker; end both when the block ends.
+
+    The broker is always a local one, so hostile records never reach a real cluster.
+    """
+    folder = new_folder("prove")
+    log = folder / "spark.log"
+    broker = LocalKafka()
+    with contextlib.ExitStack() as stack:
+        # Spark writes `spark-warehouse` and relative paths of a job into the current folder.
+        stack.enter_context(contextlib.chdir(folder))
+        with ThreadPoolExecutor(1) as pool:
+            starting = pool.submit(stack.enter_context, running(broker))
+            with _stderr_in(log):
+                spark = build_session("prove", slots=slots or DEFAULT_SLOTS)
+            stack.callback(spark.stop)
+            starting.result()
+        yield Bench(spark, broker.bootstrap_servers, folder, log)
+
+
+@contextlib.contextmanager
+def _stderr_in(log: Path) -> Iterator[None]:
+    """Give processes that start in this block a file as standard error."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)

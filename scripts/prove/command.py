@@ -1,0 +1,81 @@
+"""The command `prove`: start the services, run the checks, print the verdicts."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from scripts.prove import target
+from scripts.prove.bench import bench
+from scripts.prove.run import Options, prove
+from scripts.prove.samples import read_samples
+from scripts.prove.verdict import Verdict, exit_status, render
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prove one target; print the verdicts to standard output and the progress to standard error."""
+    # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+    progress = _Progress()
+    try:
+        examined = target.load(arguments.target)
+        options = _options(arguments, (examined.stream, *examined.tables))
+        progress.say("starting a Kafka broker and Spark")
+        with bench(options.slots) as services:
+            # PySpark has replaced the handler by its own, which only cancels running jobs.
+            signal.signal(signal.SIGINT, _interrupt)
+            verdicts = prove(services, examined, options, progress.say)
+            progress.say("stopping")
+    except (OSError, RuntimeError, ValueError, TimeoutError) as error:
+        print(f"skills.py: prove: {error}", file=sys.stderr)
+        return 2
+    progress.say("done")
+    print(render(_relative(verdicts), arguments.format), flush=True)
+    return exit_status(verdicts)
+
+
+def _options(arguments: argparse.Namespace, names: Sequence[str]) -> Options:
+    samples = {}
+    for text in arguments.samples or []:
+        name, _, path = text.partition("=")
+        if name not in names or not path:
+            raise ValueError(f"--samples {text}: write NAME=FILE.jsonl, where NAME is one of {', '.join(names)}")
+        samples[name] = read_samples(Path(path))
+    expect = arguments.expect.resolve() if arguments.expect else None
+    if expect:
+        read_samples(expect)
+    numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
+    if wrong := [name for name, value in numbers.items() if value <= 0]:
+        raise ValueError(f"{', '.join(wrong)}: use a number above 0")
+    return Options(samples, expect, arguments.partitions, arguments.slots, arguments.duration, arguments.rate)
+
+
+def _relative(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts with paths as the user would write them here."""
+    here = Path.cwd()
+    found = []
+    for verdict in verdicts:
+        path = Path(verdict.path).resolve()
+        name = path.relative_to(here).as_posix() if verdict.path and path.is_relative_to(here) else verdict.path
+        found.append(replace(verdict, path=name))
+    return found
+
+
+class _Progress:
+    """Print each step with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def say(self, step: str) -> None:
+        """Print one step to standard error."""
+        print(f"{time.monotonic() - self._started:5.0f} s  {step}", file=sys.stderr, flush=True)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,135 @@
+"""Build what the checks examine: the streaming DataFrame of a target, its trial, and its evaluation row by row."""
+
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from examples.kafka.topics import REJECT_TOPIC, ensure_topics
+from examples.realtime.plans import plan_of_frame
+from examples.testing.records import Received, Sent
+from examples.testing.trial import Trial, new_checkpoints, read_stream, read_table
+from scripts.prove.bench import Bench
+from scripts.prove.samples import made_samples
+from scripts.prove.target import Target
+
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+SOURCE_ROW = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+        StructField("headers", ArrayType(HEADER)),
+    ]
+)
+"""One row of the Kafka source with the option `includeHeaders`."""
+# Without these nodes in its plan, a query writes exactly one row for each row that it reads.
+ROWS_DIFFER = re.compile(r"Filter|Generate|Aggregate|Expand|Join|Window|Deduplicate|Limit|Union|Python|Sample|State")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A query to examine."""
+
+    bench: Bench
+    path: Path
+    """The user's file."""
+    line: int
+    """Line for what belongs to no other line."""
+    stream: str
+    """Name of the stream in the option `--samples`."""
+    trial: Trial
+    samples: list[Sent]
+    rows_of: Callable[[DataFrame], DataFrame]
+    """What the query makes of a static DataFrame of Kafka source rows."""
+
+    def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
+        """
+        Return for each record what the target makes of it in a batch query, or what its expressions raise.
+
+        The expressions of a batch query and of a stream are the same, and only one of them ends with the first error.
+        """
+        try:
+            rows = self._rows(records)
+            if not ROWS_DIFFER.search(plan_of_frame(rows)):
+                return [[_output(row.asDict())] for row in rows.collect()]
+        except PySparkException:
+            pass  # At least one record fails, so each is evaluated separately.
+        return [self._evaluate(record) for record in records]
+
+    def _evaluate(self, record: Sent) -> list[Received] | Exception:
+        try:
+            return [_output(row.asDict()) for row in self._rows([record]).collect()]
+        except (PySparkException, Py4JJavaError) as error:
+            return error
+
+    def _rows(self, records: list[Sent]) -> DataFrame:
+        return self.rows_of(local_rows(self.bench.spark, records))
+
+
+@contextmanager
+def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
+    """Yield the subject of a target on topics of its own; delete topics and checkpoints afterwards."""
+    prefix = f"prove-{uuid.uuid4().hex[:8]}"
+    source, names = f"{prefix}-{target.stream}", {table: f"{prefix}-{table}" for table in target.tables}
+    topics = [source, *names.values()]
+    ensure_topics(bench.kafka, topics, partitions, dict.fromkeys(topics, REJECT_TOPIC))
+    tables = {table: read_table(bench.spark, bench.kafka, topic) for table, topic in names.items()}
+    rows = target.transform(read_stream(bench.spark, bench.kafka, source), **tables)
+    if not isinstance(rows, DataFrame):
+        raise TypeError(f"{target.name} returned {type(rows).__name__}; it must return a DataFrame of Kafka sink rows")
+    folder = new_checkpoints(bench.folder)
+    trial = Trial(bench.spark, bench.kafka, rows, {source: partitions}, folder)
+    try:
+        for table, topic in names.items():
+            trial.fill(topic, samples.get(table, []))
+        static = {table: local_rows(bench.spark, samples.get(table, [])) for table in target.tables}
+        own = samples.get(target.stream) or made_samples(rows)
+        rows_of = partial(target.transform, **static)
+        yield Subject(bench, target.path, target.line, target.stream, trial, own, rows_of)
+    finally:
+        trial.close(*topics)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
+    """Return records as a static DataFrame of Kafka source rows."""
+    now = datetime.now(UTC)
+    rows = [(r.key, r.value, "source", 0, offset, now, 1, list(r.headers) or None) for offset, r in enumerate(records)]
+    return spark.createDataFrame(rows, SOURCE_ROW)
+
+
+def _output(row: dict[str, object]) -> Received:
+    headers = row.get("headers") or ()
+    kept = tuple((str(h["key"]), _binary(h["value"])) for h in headers)  # type: ignore[attr-defined, index]
+    topic = row.get("topic") if "topic" in row else ""
+    return Received(topic, _binary(row.get("key")), _binary(row["value"]), kept, 0)  # type: ignore[arg-type]
+
+
+def _binary(value: object) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload, no-any-return]
