@@ -31,7 +31,8 @@ and build, dist, site and spark-warehouse directly below a given folder."""
 PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and say what breaks.
 
 FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
-receive static DataFrames of Kafka source rows. All files are written to a temporary folder, which is deleted.
+receive static DataFrames of Kafka source rows. A file without FUNCTION is run until it waits for its queries.
+All files are written to a temporary folder, which is deleted.
 
 exit status:
   0  all verdicts are good
@@ -50,6 +51,7 @@ EXAMPLES = {
     },
     "prove": {
         "prove job.py:transform": "run the function in real-time mode and say what breaks",
+        "prove job.py": "examine the queries that the unmodified job starts",
         "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
     },
     "install": {
@@ -184,12 +186,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     prove = _add_command(commands, "prove", _prove, "run a function in real-time mode on a local broker and judge it")
     prove.description = PROVE_DESCRIPTION
-    prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION or package.module:FUNCTION")
+    prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION, package.module:FUNCTION, or path/job.py")
     prove.add_argument(
         "--samples",
         action="append",
         metavar="NAME=FILE",
-        help="records for the parameter NAME of FUNCTION, one JSON text per line; "
+        help="records for the parameter NAME of FUNCTION, or for the topic NAME of a job, one JSON text per line; "
         '{"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)',
     )
     prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")

@@ -1,7 +1,7 @@
 """Define what a test sends to a query and what it receives."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,16 +49,11 @@ def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> S
 
 def received(message: Message) -> Received:
     """Return a message of the target topic as the record that the query would have written."""
-    headers = dict[str, bytes | None]()
-    kept = list[tuple[str, bytes | None]]()
-    for name, value in message.headers() or []:
-        data = value.encode() if isinstance(value, str) else value
-        if name == TOPIC_HEADER:
-            headers[name] = data
-        else:
-            kept.append((name, data))
-    topic = (headers.get(TOPIC_HEADER) or b"").decode()
-    return Received(topic, _encoded(message.key()), _encoded(message.value()), tuple(kept), message.timestamp()[1])
+    found: Iterable[tuple[str, str | bytes | None]] = message.headers() or []  # type: ignore[assignment]
+    headers = [(name, _encoded(value)) for name, value in found]
+    topic = next((value or b"" for name, value in headers if name == TOPIC_HEADER), b"").decode()
+    kept = tuple(header for header in headers if header[0] != TOPIC_HEADER)
+    return Received(topic, _encoded(message.key()), _encoded(message.value()), kept, message.timestamp()[1])
 
 
 def _encoded(value: Bytes) -> bytes | None:

@@ -122,8 +122,8 @@ class Trial:
         if remaining:
             raise RuntimeError(f"the broker did not accept {remaining} records for topic {name!r} within 30 s")
         for message in acknowledged:
-            place = message.partition()
-            self._ends[name, place] = max(self._ends.get((name, place), 0), (message.offset() or 0) + 1)
+            end = name, message.partition() or 0
+            self._ends[end] = max(self._ends.get(end, 0), (message.offset() or 0) + 1)
         return [message.timestamp()[1] for message in acknowledged]
 
     def fill(self, table: str, records: Iterable[Sent]) -> None:

@@ -11,7 +11,8 @@ from types import FrameType
 
 from scripts.prove import target
 from scripts.prove.bench import bench
-from scripts.prove.run import Options, prove
+from scripts.prove.query import Options
+from scripts.prove.run import prove
 from scripts.prove.samples import read_samples
 from scripts.prove.verdict import Verdict, exit_status, render
 
@@ -24,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress = _Progress()
     try:
         examined = target.load(arguments.target)
-        options = _options(arguments, (examined.stream, *examined.tables))
+        options = _options(arguments, examined)
         progress.say("starting a Kafka broker and Spark")
         with bench(options.slots) as services:
             # PySpark has replaced the handler by its own, which only cancels running jobs.
@@ -39,12 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(verdicts)
 
 
-def _options(arguments: argparse.Namespace, names: Sequence[str]) -> Options:
+def _options(arguments: argparse.Namespace, examined: target.Target | target.Job) -> Options:
     samples = {}
+    # The topics of a job are known only when it runs.
+    names = () if isinstance(examined, target.Job) else (examined.stream, *examined.tables)
     for text in arguments.samples or []:
         name, _, path = text.partition("=")
-        if name not in names or not path:
-            raise ValueError(f"--samples {text}: write NAME=FILE.jsonl, where NAME is one of {', '.join(names)}")
+        if not path or (names and name not in names):
+            raise ValueError(f"--samples {text}: write NAME=FILE.jsonl; NAME is {' or '.join(names) or 'a topic'}")
         samples[name] = read_samples(Path(path))
     expect = arguments.expect.resolve() if arguments.expect else None
     if expect:

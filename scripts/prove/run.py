@@ -1,132 +1,48 @@
-"""Run all checks on a target, in the order in which one running query can serve them."""
+"""Run all checks on a function or on a job."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import QueryFailedError
-from examples.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
-from examples.testing.records import Sent
 from scripts.lint.engine import lint_paths
 from scripts.prove.bench import Bench
-from scripts.prove.checks.flow import expected_output, flow
-from scripts.prove.checks.input import hostile_input
-from scripts.prove.checks.restart import restart
-from scripts.prove.checks.secrets import secrets
-from scripts.prove.checks.state import state
-from scripts.prove.failure import failure_of
-from scripts.prove.subject import Subject, subject
-from scripts.prove.target import Target
+from scripts.prove.query import Options, checked, refused
+from scripts.prove.run_job import verdicts_of_job
+from scripts.prove.subject import subject
+from scripts.prove.target import Job, Target
 from scripts.prove.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
 from scripts.text import finding
 
-CHECKPOINT = "query"
-SLOTS_PAGE = "references/cluster_and_slots.md"
 
-
-@dataclass(frozen=True)
-class Options:
-    """Options of `prove`."""
-
-    samples: Mapping[str, list[Sent]] = field(default_factory=dict)
-    expect: Path | None = None
-    partitions: int = 2
-    slots: int = 0
-    duration: float = 10.0
-    rate: float = 50.0
-    interval_ms: int = 5_000
-
-
-def prove(bench: Bench, target: Target, options: Options, say: Callable[[str], None]) -> list[Verdict]:
+def prove(bench: Bench, target: Target | Job, options: Options, say: Callable[[str], None]) -> list[Verdict]:
     """Return the verdicts on a target in the order of `CHECKS`; call `say` with each step."""
-    verdicts = lint(target)
-    try:
-        say("building the query")
-        with subject(bench, target, options.samples, options.partitions) as examined:
-            verdicts += _checked(examined, options, say)
-            say("looking for passwords")
-            verdicts += secrets(examined)
-    except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
-        verdicts.append(_refused(error, target.path, target.line))
+    verdicts = lint(target.path)
+    if isinstance(target, Job):
+        verdicts += verdicts_of_job(bench, target, options, say)
+    else:
+        verdicts += verdicts_of_function(bench, target, options, say)
     done = {verdict.check for verdict in verdicts} | ({"expect"} if options.expect is None else set())
     skipped = [check for check in CHECKS if check not in done]
     verdicts += [Verdict(check, UNCHECKED, "not checked, because the query does not run") for check in skipped]
     return sorted(verdicts, key=lambda verdict: CHECKS.index(verdict.check))
 
 
-def lint(target: Target) -> list[Verdict]:
+def lint(path: Path) -> list[Verdict]:
     """Return the findings of the linter for OSS, the engine of `prove`."""
-    found = lint_paths([target.path], finding.OSS)
+    found = lint_paths([path], finding.OSS)
     wrong = [Verdict("lint", WRONG, f"{f.rule}: {f.message}", f.fix, "", f.path, f.line) for f in found]
     return wrong or [Verdict("lint", GOOD, "no findings")]
 
 
-def _checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
-    slots = _slots(examined, options)
-    yield slots
-    if slots.status == WRONG:
-        return
-    say("starting the query in real-time mode")
-    try:
-        query = examined.trial.start(CHECKPOINT, options.interval_ms)
-    except (PySparkException, Py4JJavaError, QueryFailedError, NotEnoughSlotsError) as error:
-        yield _refused(error, examined.path, _line_of_findings(examined))
-        return
-    yield Verdict("mode", GOOD, "real-time mode: the plan contains RealTimeStreamScan")
-    yield from _running(examined, query, options, say)
-
-
-def _running(
-    examined: Subject, query: StreamingQuery, options: Options, say: Callable[[str], None]
+def verdicts_of_function(
+    bench: Bench, target: Target, options: Options, say: Callable[[str], None]
 ) -> Iterator[Verdict]:
+    """Yield the verdicts on a function from source rows to sink rows."""
+    say("building the query")
     try:
-        if options.expect:
-            say("comparing with the expected output")
-            yield from expected_output(examined, query, options.expect)
-        say(f"sending {options.rate:g} records/s for {options.duration:g} s")
-        yield from flow(examined, query, options.duration, options.rate)
-        say("stopping the query inside a batch and starting it again")
-        verdict, query = restart(examined, query, CHECKPOINT, options.interval_ms)
-        yield verdict
-        say("watching the state")
-        yield state(examined, query)
-        say("sending hostile records")
-        yield from hostile_input(examined, query)
-    except QueryFailedError as error:
-        failure = failure_of(error, examined.path, examined.line)
-        evidence = f"the samples end the query: {failure.condition}: {failure.message}"
-        yield Verdict("flow", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
-    finally:
-        examined.trial.stop(query)
-
-
-def _slots(examined: Subject, options: Options) -> Verdict:
-    partitions = sum(examined.trial.partitions.values())
-    needed = slots_needed(examined.trial.rows, partitions)
-    free = options.slots or slots_total(examined.bench.spark)
-    parts = f"{partitions} for the source" + (f", {needed - partitions} for shuffles" if needed > partitions else "")
-    evidence = f"{needed} task slots needed ({parts}), {free} available"
-    if needed <= free:
-        return Verdict("slots", GOOD, evidence, page=SLOTS_PAGE)
-    effect = (
-        "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
-        if needed > partitions
-        else ("some partitions stay unread forever, without an error")
-    )
-    fix = f"use {needed} slots, fewer source partitions or a smaller spark.sql.shuffle.partitions"
-    return Verdict("slots", WRONG, f"{evidence}, so {effect}", fix, SLOTS_PAGE, str(examined.path), examined.line)
-
-
-def _refused(error: Exception, path: Path, line: int) -> Verdict:
-    failure = failure_of(error, path, line)
-    evidence = f"real-time mode refuses the query: {failure.condition}: {failure.message}"
-    return Verdict("mode", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
-
-
-def _line_of_findings(examined: Subject) -> int:
-    lines = [found.line for found in lint_paths([examined.path], finding.OSS)]
-    return lines[0] if lines else examined.line
+        with subject(bench, target, options.samples, options.partitions) as examined:
+            yield from checked(examined, options, say)
+    except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
+        yield refused(error, target.path, target.line)

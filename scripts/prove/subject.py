@@ -28,7 +28,9 @@ from examples.kafka.topics import REJECT_TOPIC, ensure_topics
 from examples.realtime.plans import plan_of_frame
 from examples.testing.records import Received, Sent
 from examples.testing.trial import Trial, new_checkpoints, read_stream, read_table
+from scripts.prove import job
 from scripts.prove.bench import Bench
+from scripts.prove.recorders import Recording
 from scripts.prove.samples import made_samples
 from scripts.prove.target import Target
 
@@ -115,6 +117,26 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def subject_of_job(
+    bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
+) -> Iterator[Subject]:
+    """Yield the subject of one query of a job; the topics of the job stay."""
+    caught = recording.caught[number]
+    folder, first = new_checkpoints(bench.folder), recording.topics[0]
+    topics = dict.fromkeys(recording.topics, recording.partitions)
+    rows = caught.frame
+    trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
+    try:
+        trial.forget()
+        own = samples.get(first) or made_samples(rows)
+        rows_of = partial(job.rows_of, recording, number)
+        yield Subject(bench, recording.path, caught.line, first, trial, own, rows_of)
+    finally:
+        trial.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
     """Return records as a static DataFrame of Kafka source rows."""
     now = datetime.now(UTC)
@@ -124,7 +146,7 @@ def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
 
 def _output(row: dict[str, object]) -> Received:
     headers = row.get("headers") or ()
-    kept = tuple((str(h["key"]), _binary(h["value"])) for h in headers)  # type: ignore[attr-defined, index]
+    kept = tuple((str(h["key"]), _binary(h["value"])) for h in headers)  # type: ignore[attr-defined]
     topic = row.get("topic") if "topic" in row else ""
     return Received(topic, _binary(row.get("key")), _binary(row["value"]), kept, 0)  # type: ignore[arg-type]
 
@@ -132,4 +154,4 @@ def _output(row: dict[str, object]) -> Received:
 def _binary(value: object) -> bytes | None:
     if value is None:
         return None
-    return value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload, no-any-return]
+    return value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]

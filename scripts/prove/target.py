@@ -30,13 +30,25 @@ class Target:
     """Names of the further parameters without default, which receive static DataFrames."""
 
 
-def load(text: str) -> Target:
-    """Return the target `path/job.py:function` or `package.module:function`."""
+@dataclass(frozen=True)
+class Job:
+    """A file that starts its queries itself, such as a script or a Databricks notebook in source form."""
+
+    path: Path
+
+
+def load(text: str) -> Target | Job:
+    """Return the target `path/job.py:function`, `package.module:function` or `path/job.py`."""
+    if text.endswith(".py"):
+        if not Path(text).is_file():
+            raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
+        return Job(Path(text).resolve())
     module_name, _, name = text.rpartition(":")
     if not module_name or not name.isidentifier():
         raise TargetError(
-            f"{text!r} names no function; use path/job.py:FUNCTION or package.module:FUNCTION, where FUNCTION takes a "
-            "streaming DataFrame of Kafka source rows and returns one of Kafka sink rows"
+            f"{text!r} names neither a file nor a function; use path/job.py, path/job.py:FUNCTION or "
+            "package.module:FUNCTION, where FUNCTION takes a streaming DataFrame of Kafka source rows and returns one "
+            "of Kafka sink rows"
         )
     # Bytecode files would be written next to the user's code.
     sys.dont_write_bytecode = True
