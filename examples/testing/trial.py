@@ -6,6 +6,7 @@ All output goes to one topic with one partition, so the order of its records is 
 
 import json
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -104,10 +105,10 @@ class Trial:
         With a `rate`, the records are sent one by one at this number per second.
         """
         name = topic or next(iter(self.partitions))
-        acknowledged, started = list[Message](), time.monotonic()
+        acknowledged, started, pause = list[Message](), time.monotonic(), threading.Event()
         for number, record in enumerate(records):
             if rate:
-                wait_until(lambda due=started + number / rate: time.monotonic() >= due, 60, "the next record")  # type: ignore[misc]
+                pause.wait(max(0.0, started + number / rate - time.monotonic()))
             place = number % self.partitions[name] if partition is None else partition
             self._producer.produce(
                 name,

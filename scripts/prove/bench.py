@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from examples.services.files.run_folder import new_folder
@@ -47,9 +48,15 @@ def bench(slots: int) -> Iterator[Bench]:
             starting = pool.submit(stack.enter_context, running(broker))
             with _stderr_in(log):
                 spark = build_session("prove", slots=slots or DEFAULT_SLOTS)
-            stack.callback(spark.stop)
+            stack.callback(_stop, spark)
             starting.result()
         yield Bench(spark, broker.bootstrap_servers, folder, log)
+
+
+def _stop(spark: SparkSession) -> None:
+    # A signal to the process group, such as that of `timeout`, also ends the JVM.
+    with contextlib.suppress(Py4JError, OSError):
+        spark.stop()
 
 
 @contextlib.contextmanager

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from py4j.protocol import Py4JError
+
 from scripts.prove import target
 from scripts.prove.bench import bench
 from scripts.prove.query import Options
@@ -19,25 +21,32 @@ from scripts.prove.verdict import Verdict, exit_status, render
 
 def run(arguments: argparse.Namespace) -> int:
     """Prove one target; print the verdicts to standard output and the progress to standard error."""
-    # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
     progress = _Progress()
     try:
-        examined = target.load(arguments.target)
-        options = _options(arguments, examined)
-        progress.say("starting a Kafka broker and Spark")
-        with bench(options.slots) as services:
-            # PySpark has replaced the handler by its own, which only cancels running jobs.
-            signal.signal(signal.SIGINT, _interrupt)
-            verdicts = prove(services, examined, options, progress.say)
-            progress.say("stopping")
-    except (OSError, RuntimeError, ValueError, TimeoutError) as error:
+        verdicts = _verdicts(arguments, progress)
+    except (OSError, RuntimeError, ValueError, TimeoutError, Py4JError) as error:
+        if progress.is_interrupted:
+            raise KeyboardInterrupt from None
         print(f"skills.py: prove: {error}", file=sys.stderr)
         return 2
     progress.say("done")
     print(render(_relative(verdicts), arguments.format), flush=True)
     return exit_status(verdicts)
+
+
+def _verdicts(arguments: argparse.Namespace, progress: "_Progress") -> list[Verdict]:
+    # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
+    signal.signal(signal.SIGINT, progress.interrupt)
+    signal.signal(signal.SIGTERM, progress.interrupt)
+    examined = target.load(arguments.target)
+    options = _options(arguments, examined)
+    progress.say("starting a Kafka broker and Spark")
+    with bench(options.slots) as services:
+        # PySpark has replaced the handler by its own, which only cancels running jobs.
+        signal.signal(signal.SIGINT, progress.interrupt)
+        verdicts = prove(services, examined, options, progress.say)
+        progress.say("stopping")
+    return verdicts
 
 
 def _options(arguments: argparse.Namespace, examined: target.Target | target.Job) -> Options:
@@ -70,15 +79,19 @@ def _relative(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 class _Progress:
-    """Print each step with the seconds since the start."""
+    """Print each step with the seconds since the start, and note an interrupt."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
+        self.is_interrupted = False
 
     def say(self, step: str) -> None:
         """Print one step to standard error."""
         print(f"{time.monotonic() - self._started:5.0f} s  {step}", file=sys.stderr, flush=True)
 
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        """End the run; what ends after that may fail, because the JVM may have received the signal too."""
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            self.say("interrupted; stopping Spark and the broker")
+            raise KeyboardInterrupt
