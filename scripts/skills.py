@@ -184,6 +184,24 @@ def _parser() -> argparse.ArgumentParser:
     lint.add_argument(
         "--engine", choices=("oss-4.3", "databricks"), help="report only findings for this engine (default: both)"
     )
+    prove = _add_prove(commands)
+    for command in (validate, lint, prove):
+        command.add_argument(
+            "--format",
+            choices=("text", "json", "github", "sarif"),
+            default="text",
+            help="format of the findings (default: text); all formats except text go to standard output",
+        )
+    install = _add_command(commands, "install", _install, "copy the skill to skills folders of coding assistants")
+    install.add_argument(
+        "--to", type=Path, metavar="FOLDER", help="skills folder (default: the folders of all assistants found)"
+    )
+    install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
+    install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
+    return parser
+
+
+def _add_prove(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
     prove = _add_command(commands, "prove", _prove, "run a function in real-time mode on a local broker and judge it")
     prove.description = PROVE_DESCRIPTION
     prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION, package.module:FUNCTION, or path/job.py")
@@ -199,20 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
     prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
     prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
-    for command in (validate, lint, prove):
-        command.add_argument(
-            "--format",
-            choices=("text", "json", "github", "sarif"),
-            default="text",
-            help="format of the findings (default: text); all formats except text go to standard output",
-        )
-    install = _add_command(commands, "install", _install, "copy the skill to skills folders of coding assistants")
-    install.add_argument(
-        "--to", type=Path, metavar="FOLDER", help="skills folder (default: the folders of all assistants found)"
-    )
-    install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
-    install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
-    return parser
+    return prove
 
 
 def _add_command(

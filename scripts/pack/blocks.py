@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scripts.lint.engine import RULES
 from scripts.pack import files, verification
-from scripts.pack.tables import demo, latency, other_engines, postgres_sink
+from scripts.pack.tables import demo, latency, other_engines, postgres_sink, prove
 from scripts.pack.tables.format import table
 from scripts.text import markdown
 
@@ -81,6 +81,7 @@ BLOCKS: dict[str, Maker] = {
     "measured-limits": latency.limits,
     "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
+    "output-prove": prove.output,
 }
 
 

@@ -1,22 +1,25 @@
 """The command `prove`: start the services, run the checks, print the verdicts."""
 
 import argparse
+import os
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+import pyspark
 from py4j.protocol import Py4JError
 
-from scripts.prove import target
-from scripts.prove.bench import bench
 from scripts.prove.query import Options
 from scripts.prove.run import prove
-from scripts.prove.samples import read_samples
-from scripts.prove.verdict import Verdict, exit_status, render
+from scripts.prove.subjects import target
+from scripts.prove.subjects.bench import bench
+from scripts.prove.subjects.samples import read_samples
+from scripts.prove.verdicts.verdict import Verdict, exit_status, render
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,7 +33,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"skills.py: prove: {error}", file=sys.stderr)
         return 2
     progress.say("done")
-    print(render(_relative(verdicts), arguments.format), flush=True)
+    conditions = {
+        "command": f"python scripts/skills.py prove {arguments.target}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "pyspark": pyspark.__version__,
+        "cores": os.cpu_count(),
+        "seconds": round(progress.seconds()),
+    }
+    print(render(_relative(verdicts), arguments.format, conditions), flush=True)
     return exit_status(verdicts)
 
 
@@ -85,9 +95,13 @@ class _Progress:
         self._started = time.monotonic()
         self.is_interrupted = False
 
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self._started
+
     def say(self, step: str) -> None:
         """Print one step to standard error."""
-        print(f"{time.monotonic() - self._started:5.0f} s  {step}", file=sys.stderr, flush=True)
+        print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
     def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         """End the run; what ends after that may fail, because the JVM may have received the signal too."""

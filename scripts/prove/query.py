@@ -17,9 +17,9 @@ from scripts.prove.checks.input import hostile_input
 from scripts.prove.checks.restart import restart
 from scripts.prove.checks.secrets import secrets
 from scripts.prove.checks.state import state
-from scripts.prove.failure import failure_of
-from scripts.prove.subject import Subject
-from scripts.prove.verdict import GOOD, WRONG, Verdict
+from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.failure import failure_of
+from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 from scripts.text import finding
 
 CHECKPOINT = "query"

@@ -7,12 +7,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from scripts.lint.engine import lint_paths
-from scripts.prove.bench import Bench
 from scripts.prove.query import Options, checked, refused
 from scripts.prove.run_job import verdicts_of_job
-from scripts.prove.subject import subject
-from scripts.prove.target import Job, Target
-from scripts.prove.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.subject import subject
+from scripts.prove.subjects.target import Job, Target
+from scripts.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
 from scripts.text import finding
 
 

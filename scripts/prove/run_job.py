@@ -12,13 +12,13 @@ from examples.realtime.proof import NotRealTimeError, assert_real_time
 from examples.realtime.queries import QueryFailedError
 from examples.testing.records import as_sent
 from examples.testing.trial import new_checkpoints
-from scripts.prove import job
-from scripts.prove.bench import Bench
 from scripts.prove.query import Options, checked, refused
-from scripts.prove.recorders import Caught, Recording
-from scripts.prove.subject import subject_of_job
-from scripts.prove.target import Job
-from scripts.prove.verdict import UNCHECKED, WRONG, Verdict
+from scripts.prove.subjects import job
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.recorders import Caught, Recording
+from scripts.prove.subjects.subject import subject_of_job
+from scripts.prove.subjects.target import Job
+from scripts.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 
 PAGE = "references/prove.md#a-job-that-starts-its-queries-itself"
 SOURCES_PAGE = "references/sources_sinks_operators.md"

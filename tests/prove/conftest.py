@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scripts.prove.bench import Bench
+from scripts.prove.subjects.bench import Bench
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts.prove import target
-from scripts.prove.bench import Bench
 from scripts.prove.query import Options
 from scripts.prove.run import prove
-from scripts.prove.verdict import GOOD, WRONG, Verdict
+from scripts.prove.subjects import target
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 from tests.prove.faults import line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -8,9 +8,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.measure.percentiles import percentiles
 from examples.testing.trial import latencies_ms
-from scripts.prove.samples import read_samples
-from scripts.prove.subject import Subject
-from scripts.prove.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from scripts.prove.subjects.samples import read_samples
+from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 WARM_UP_SECONDS = 2.0
 

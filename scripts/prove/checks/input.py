@@ -8,10 +8,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import QueryFailedError
 from examples.testing.records import Received, Sent
-from scripts.prove.failure import Failure, failure_of
-from scripts.prove.hostile import hostile_records
-from scripts.prove.subject import Subject
-from scripts.prove.verdict import GOOD, WRONG, Verdict
+from scripts.prove.checks.hostile import hostile_records
+from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.failure import Failure, failure_of
+from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
 PAGE = "references/errors_in_rows.md"
 NULL_TOPIC = "a row with a null topic ends the query"

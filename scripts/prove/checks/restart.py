@@ -6,8 +6,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import wait_until
 from examples.testing.records import Received
-from scripts.prove.subject import Subject
-from scripts.prove.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 PAGE = "references/production.md#restarts"
 ATTEMPTS = 3

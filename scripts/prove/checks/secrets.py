@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from examples.realtime.plans import plan_of_frame
-from scripts.prove.subject import Subject
-from scripts.prove.verdict import GOOD, WRONG, Verdict
+from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
 PAGE = "references/production.md"
 NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)

@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.testing.records import Sent
-from scripts.prove.samples import fields_of, is_time
-from scripts.prove.subject import Subject
-from scripts.prove.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from scripts.prove.subjects.samples import fields_of, is_time
+from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 PAGE = "references/state.md#watermark"
 ROUNDS = 2

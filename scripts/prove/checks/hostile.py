@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from examples.testing.records import Sent
-from scripts.prove.samples import fields_of
+from scripts.prove.subjects.samples import fields_of
 
 NESTING = 20_000
 MEGABYTE = 1_000_000

@@ -27,11 +27,11 @@ from examples.kafka.topics import REJECT_TOPIC, ensure_topics
 from examples.realtime.slots import slots_needed
 from examples.testing.records import Received, Sent
 from examples.testing.trial import Trial, new_checkpoints, read_stream, read_table
-from scripts.prove import job
-from scripts.prove.bench import Bench
-from scripts.prove.recorders import Recording
-from scripts.prove.samples import made_samples
-from scripts.prove.target import Target
+from scripts.prove.subjects import job
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.recorders import Recording
+from scripts.prove.subjects.samples import made_samples
+from scripts.prove.subjects.target import Target
 
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SOURCE_ROW = StructType(

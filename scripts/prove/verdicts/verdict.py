@@ -1,7 +1,7 @@
 """Define a verdict, and render verdicts as text, JSON, GitHub annotations or SARIF."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from scripts.text import finding
@@ -35,12 +35,16 @@ class Verdict:
         return f"{self.status:<9} {self.check:<8} {'; '.join(part for part in parts if part)}"
 
 
-def render(verdicts: Sequence[Verdict], style: str) -> str:
-    """Return the verdicts in one of the styles of `lint`; `github` and `sarif` contain only what is wrong."""
+def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, object]) -> str:
+    """
+    Return the verdicts in one of the styles of `lint`.
+
+    `github` and `sarif` contain only verdicts that are not good; `json` also contains the `conditions` of the run.
+    """
     if style == "text":
         return "\n".join(finding.printable(verdict.text) for verdict in verdicts)
     if style == "json":
-        return json.dumps([asdict(verdict) for verdict in verdicts], indent=2)
+        return json.dumps({"conditions": dict(conditions), "verdicts": [asdict(v) for v in verdicts]}, indent=1)
     return finding.render(map(_finding, (verdict for verdict in verdicts if verdict.status != GOOD)), style)
 
 

@@ -15,9 +15,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQueryManager
 
-from scripts.prove.placeholders import Dbutils
-from scripts.prove.recorders import JobEndedError, Recording, StreamReader, StreamWriter, TableReader, end_job, recorder
-from scripts.prove.target import TargetError
+from scripts.prove.subjects.placeholders import Dbutils
+from scripts.prove.subjects.recorders import (
+    JobEndedError,
+    Recording,
+    StreamReader,
+    StreamWriter,
+    TableReader,
+    end_job,
+    recorder,
+)
+from scripts.prove.subjects.target import TargetError
 
 
 def record(recording: Recording) -> None:
