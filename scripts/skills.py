@@ -213,6 +213,7 @@ def _add_prove(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         '{"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)',
     )
     prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")
+    prove.add_argument("--topics", metavar="A,B", help="target topics that exist in production")
     prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
     prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
     prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")

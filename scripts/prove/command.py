@@ -74,7 +74,10 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
     numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
     if wrong := [name for name, value in numbers.items() if value <= 0]:
         raise ValueError(f"{', '.join(wrong)}: use a number above 0")
-    return Options(samples, expect, arguments.partitions, arguments.slots, arguments.duration, arguments.rate)
+    topics = tuple(name for name in (arguments.topics or "").split(",") if name)
+    return Options(
+        samples, expect, arguments.partitions, arguments.slots, arguments.duration, arguments.rate, topics=topics
+    )
 
 
 def _relative(verdicts: Sequence[Verdict]) -> list[Verdict]:

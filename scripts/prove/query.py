@@ -17,6 +17,7 @@ from scripts.prove.checks.input import hostile_input
 from scripts.prove.checks.restart import restart
 from scripts.prove.checks.secrets import secrets
 from scripts.prove.checks.state import state
+from scripts.prove.checks.topics import topics
 from scripts.prove.subjects.subject import Subject
 from scripts.prove.verdicts.failure import failure_of
 from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
@@ -36,12 +37,16 @@ class Options:
     slots: int = 0
     duration: float = 10.0
     rate: float = 50.0
+    topics: tuple[str, ...] = ()
+    """Topics that exist in production; empty if unknown."""
     interval_ms: int = 5_000
 
 
 def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
     """Yield the verdicts on one query."""
     yield from _started(examined, options, say)
+    if examined.topics:
+        yield topics(examined, options.topics)
     say("looking for passwords")
     yield from secrets(examined)
 

@@ -23,7 +23,8 @@ def prove(bench: Bench, target: Target | Job, options: Options, say: Callable[[s
         verdicts += verdicts_of_job(bench, target, options, say)
     else:
         verdicts += verdicts_of_function(bench, target, options, say)
-    done = {verdict.check for verdict in verdicts} | ({"expect"} if options.expect is None else set())
+    optional = {"topics", "login"} | ({"expect"} if options.expect is None else set())
+    done = {verdict.check for verdict in verdicts} | optional
     skipped = [check for check in CHECKS if check not in done]
     verdicts += [Verdict(check, UNCHECKED, "not checked, because the query does not run") for check in skipped]
     return sorted(verdicts, key=lambda verdict: CHECKS.index(verdict.check))

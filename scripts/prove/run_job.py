@@ -12,6 +12,7 @@ from examples.realtime.proof import NotRealTimeError, assert_real_time
 from examples.realtime.queries import QueryFailedError
 from examples.testing.records import as_sent
 from examples.testing.trial import new_checkpoints
+from scripts.prove.checks.login import login
 from scripts.prove.query import Options, checked, refused
 from scripts.prove.subjects import job
 from scripts.prove.subjects.bench import Bench
@@ -38,6 +39,10 @@ def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[
         yield _of_job(
             WRONG, evidence, "read the stream from Kafka; on OSS, real-time mode has no other source", recording, line
         )
+    if recording.topics:
+        topic, path = recording.topics[0], str(recording.path)
+        if found := login(bench, recording.source_options, topic, path, recording.source_line):
+            yield found
     if not recording.caught:
         yield _of_job(UNCHECKED, "the job starts no query", "name the file that calls start()", recording, 0)
     for number, caught in enumerate(recording.caught):

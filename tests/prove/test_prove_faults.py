@@ -27,7 +27,17 @@ def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
     verdicts = _prove(bench, ORIGINAL)
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
-    assert [check for check in CHECKS if check != "expect"] == [verdict.check for verdict in verdicts]
+    assert [check for check in CHECKS if check not in ("expect", "login")] == [verdict.check for verdict in verdicts]
+
+
+def test_topic_that_does_not_exist_in_production_is_named(bench: Bench) -> None:
+    """A row that names a topic outside `--topics` would end the query, so the verdict names the topic."""
+    verdicts = _prove(bench, ORIGINAL, replace(OPTIONS, topics=("payments-passed", "payments-flagged")))
+
+    (found,) = [verdict for verdict in verdicts if verdict.check == "topics"]
+    assert (WRONG, line_of(ORIGINAL, f"def {FUNCTION}")) == (found.status, found.line)
+    assert "UnknownTopicOrPartitionException: the rows name payments-rejected" in found.evidence
+    assert "create the topic" in found.fix
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)

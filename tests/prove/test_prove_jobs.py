@@ -22,15 +22,17 @@ dbutils.widgets.text("topic", "prove-clicks")
 # COMMAND ----------
 from pyspark.sql import SparkSession, functions as F
 
-login = f'org.apache.kafka.common.security.plain.PlainLoginModule required password="{dbutils.secrets.get("k", "p")}";'
+module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+login = f'{module} required username="u" password="{dbutils.secrets.get("k", "p")}";'
 servers = {"kafka.bootstrap.servers": "broker.example.com:9093", "kafka.security.protocol": "SASL_SSL"}
 source = spark.readStream.format("kafka").options(**servers).option("kafka.sasl.jaas.config", login)
+source = source.option("kafka.sasl.mechanism", "PLAIN")
 clicks = source.option("subscribe", dbutils.widgets.get("topic")).load()
 
 # COMMAND ----------
 # MAGIC %md a comment
 count = F.col("value").cast("string").try_cast("long")
-rows = clicks.select("key", "value", "headers", F.when(count > 0, "good").otherwise("rejected").alias("topic"))
+rows = clicks.select("key", "value", F.when(count > 0, "good").otherwise("rejected").alias("topic"))
 writer = rows.writeStream.format("kafka").options(**servers).option("checkpointLocation", "/mnt/checkpoints/clicks")
 query = writer.queryName("clicks").outputMode("update").trigger(realTime="5 minutes").start()
 query.awaitTermination()
@@ -64,6 +66,15 @@ def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_p
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
     assert {"job.py"} == {path.name for path in tmp_path.iterdir() if path.is_file()}
+
+
+def test_login_that_kafka_cannot_read_is_named(bench: Bench, tmp_path: Path) -> None:
+    """A login without its final semicolon is wrong for every broker, so it is named at the line of the source."""
+    verdicts = _prove(bench, tmp_path, NOTEBOOK.replace('")}";', '")}"'))
+
+    (login,) = [verdict for verdict in verdicts if verdict.check == "login"]
+    assert (WRONG, line_of(tmp_path / "job.py", 'option("subscribe"')) == (login.status, login.line)
+    assert "kafka.sasl.jaas.config" in login.fix
 
 
 def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Start one Spark session and one Kafka broker for a run of `prove`, with the output of Spark in a file."""
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from examples.services.local_server import running
 from examples.services.spark import build_session
 
 DEFAULT_SLOTS = 16
+QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ def bench(slots: int) -> Iterator[Bench]:
 
     The broker is always a local one, so hostile records never reach a real cluster.
     """
+    # PySpark would print each error of a job's expressions as a JSON text of many lines.
+    for name in QUERY_CONTEXT_LOGGERS:
+        logging.getLogger(name).disabled = True
     folder = new_folder("prove")
     log = folder / "spark.log"
     broker = LocalKafka()

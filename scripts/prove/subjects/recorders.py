@@ -55,6 +55,9 @@ class Recording:
     other_sources: list[tuple[str, int]] = field(default_factory=list)
     """Formats of streams that are not Kafka, with the lines of the job."""
     caught: list[Caught] = field(default_factory=list)
+    source_options: dict[str, str] = field(default_factory=dict)
+    """Options of the Kafka streams, as the job wrote them."""
+    source_line: int = 0
 
     def line(self) -> int:
         """Return the line of the job that is running now."""
@@ -67,6 +70,9 @@ class Recording:
         """Create the topics that a Kafka source names, and return the options that replace those of the job."""
         names = [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name]
         ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
+        if is_stream:
+            self.source_options.update(options)
+            self.source_line = self.line()
         found = self.topics if is_stream else self.tables
         found += [name for name in names if name not in found]
         return {BROKER_OPTION: self.kafka, **PLAINTEXT, **(FROM_START if is_stream else {})}

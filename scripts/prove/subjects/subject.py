@@ -4,7 +4,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,8 @@ class Subject:
     samples: list[Sent]
     rows_of: Callable[[DataFrame], DataFrame]
     """What the query makes of a static DataFrame of Kafka source rows."""
+    topics: set[str] = field(default_factory=set)
+    """Topics that the rows evaluated so far have named."""
 
     def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
         """
@@ -77,6 +79,7 @@ class Subject:
         try:
             rows = self.rows_of(local_rows(self.bench.spark, records))
             found = [_output(row.asDict()) for row in rows.collect()]
+            self.topics.update(output.topic for output in found if output.topic)
         except (PySparkException, Py4JJavaError) as error:
             if len(records) == 1:
                 return [error]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from scripts.text import finding
 
 GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
-CHECKS = ("lint", "mode", "slots", "flow", "expect", "input", "restart", "state", "secrets")
+CHECKS = ("lint", "mode", "slots", "flow", "expect", "input", "topics", "restart", "state", "login", "secrets")
 """The checks in the order of the output."""
 
 
