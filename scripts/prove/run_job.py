@@ -19,7 +19,7 @@ from scripts.prove.subjects.bench import Bench
 from scripts.prove.subjects.recorders import Caught, Recording
 from scripts.prove.subjects.subject import subject_of_job
 from scripts.prove.subjects.target import Job
-from scripts.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
+from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 PAGE = "references/prove.md#a-job-that-starts-its-queries-itself"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
@@ -64,8 +64,9 @@ def _of_query(
         evidence = f"real-time mode refuses the output mode {caught.output_mode!r}; the following verdicts use update"
         yield _of_job(WRONG, evidence, 'write .outputMode("update")', recording, caught.line)
     try:
-        if caught.sink.lower() != "kafka" or recording.other_sources or not recording.topics:
-            yield _only_started(bench, recording, caught)
+        if caught.sink.lower() != "kafka":
+            yield _of_sink(bench, recording, caught)
+        if recording.other_sources or not recording.topics:
             return
         with subject_of_job(bench, recording, number, options.samples) as examined:
             for table in recording.tables:
@@ -75,8 +76,8 @@ def _of_query(
         yield refused(error, recording.path, caught.line)
 
 
-def _only_started(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
-    """Start a query whose source or sink is not Kafka, and return what the engine says."""
+def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
+    """Start a query whose sink is not Kafka, and return what the engine says."""
     if caught.writer is None:
         raise AssertionError("internal error: a caught stream has no writer")
     query: StreamingQuery | None = None
@@ -90,8 +91,10 @@ def _only_started(bench: Bench, recording: Recording, caught: Caught) -> Verdict
     finally:
         if query is not None:
             query.stop()
-    evidence = f"real-time mode accepts the sink {caught.sink!r}, but prove can read only what is written to Kafka"
-    return _of_job(UNCHECKED, evidence, "prove the function in front of the sink", recording, caught.line)
+    evidence = (
+        f"real-time mode accepts the sink {caught.sink!r}; the following verdicts write its rows to Kafka as JSON"
+    )
+    return Verdict("mode", GOOD, evidence, page=SOURCES_PAGE)
 
 
 def _broken(error: Exception, recording: Recording) -> Verdict:

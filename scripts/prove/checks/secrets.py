@@ -11,7 +11,8 @@ from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 PAGE = "references/production.md"
 NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)
 QUOTED = re.compile(r"password\s*=\s*[\"']([^\"']+)[\"']")
-MIN_LENGTH = 6
+# Not the name of an environment variable, and not a text with spaces.
+SECRET = re.compile(r"(?![A-Z_]+$)\S{6,}")
 
 
 def secrets(subject: Subject) -> list[Verdict]:
@@ -45,7 +46,7 @@ def secrets_in(code: str) -> dict[str, int]:
             if NAME.search(name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
                 quoted = QUOTED.search(value.value)
                 text = quoted[1] if quoted else value.value
-                if len(text) >= MIN_LENGTH and not re.fullmatch(r"[A-Z_]+|\W.*", text) and "." not in text[:-1][:12]:
+                if SECRET.fullmatch(text):
                     found.setdefault(text, value.lineno)
     return found
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from scripts.prove.subjects.placeholders import Dbutils
@@ -66,6 +67,7 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (session, "readStream", recorder(StreamReader, recording)),
         (session, "read", recorder(TableReader, recording)),
         (session, "stop", end_job),
+        (session.Builder, "getOrCreate", lambda builder: _configured(recording.spark, builder)),
         (frame, "writeStream", recorder(StreamWriter, recording)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
@@ -78,6 +80,14 @@ def _replaced(recording: Recording) -> Iterator[None]:
     finally:
         for owner, name, value in kept:
             setattr(owner, name, value)
+
+
+def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
+    """Return the session of `prove` with the settings of the job that a running session accepts."""
+    for name, value in builder._options.items():  # noqa: SLF001 - the builder has no public getter
+        with contextlib.suppress(PySparkException):
+            session.conf.set(name, value)
+    return session
 
 
 def _definer(owner: type, name: str) -> type:

@@ -12,6 +12,7 @@ from pathlib import Path
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -122,20 +123,40 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
 def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
-    """Yield the subject of one query of a job; the topics of the job stay."""
+    """
+    Yield the subject of one query of a job; the topics of the job stay.
+
+    If the sink of the query is not Kafka, its rows are examined as JSON.
+    """
     caught = recording.caught[number]
     folder, first = new_checkpoints(bench.folder), recording.topics[0]
     topics = dict.fromkeys(recording.topics, recording.partitions)
-    rows = caught.frame
+    shape = _same if caught.sink.lower() == "kafka" else _as_json
+    rows = shape(caught.frame)
     trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
     try:
         trial.forget()
         own = samples.get(first) or made_samples(rows)
-        rows_of = partial(job.rows_of, recording, number)
-        yield Subject(bench, recording.path, caught.line, first, trial, own, rows_of)
+        yield Subject(
+            bench,
+            recording.path,
+            caught.line,
+            first,
+            trial,
+            own,
+            lambda static: shape(job.rows_of(recording, number, static)),
+        )
     finally:
         trial.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _same(rows: DataFrame) -> DataFrame:
+    return rows
+
+
+def _as_json(rows: DataFrame) -> DataFrame:
+    return rows.select(F.to_json(F.struct("*")).alias("value"))
 
 
 def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
