@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import pyarrow
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -162,8 +164,21 @@ def _as_json(rows: DataFrame) -> DataFrame:
 def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
     """Return records as a static DataFrame of Kafka source rows."""
     now = datetime.now(UTC)
-    rows = [(r.key, r.value, "source", 0, offset, now, 1, list(r.headers) or None) for offset, r in enumerate(records)]
-    return spark.createDataFrame(rows, SOURCE_ROW)
+    rows = [
+        {
+            "key": record.key,
+            "value": record.value,
+            "topic": "source",
+            "partition": 0,
+            "offset": offset,
+            "timestamp": now,
+            "timestampType": 1,
+            "headers": [{"key": name, "value": value} for name, value in record.headers] or None,
+        }
+        for offset, record in enumerate(records)
+    ]
+    # An Arrow table becomes a local relation, which Spark evaluates without a job; a list would become an RDD.
+    return spark.createDataFrame(pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW)), SOURCE_ROW)
 
 
 def _output(row: dict[str, object]) -> Received:

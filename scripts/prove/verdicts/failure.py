@@ -14,6 +14,7 @@ from scripts.text import markdown
 
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
 JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
+# Exceptions that wrap the actual cause.
 WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "TaskCompletionListenerException"}
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
 DEFAULT_PAGE = "references/errors.md"
@@ -56,7 +57,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     """Return what is known about an error; `path` is the user's file and `line` its most probable line."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
-    condition = _condition(cause, text)
+    condition = name_of(cause)
     called = CALLED_FROM.search(text)
     if called:
         place, number = called["path"], int(called["line"])
@@ -70,6 +71,18 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     return Failure(
         condition, _first_line(text), place, number, fix, _python_page() if is_python else page_of(condition)
     )
+
+
+def name_of(error: BaseException) -> str:
+    """Return the error condition, else the deepest Java exception, else the Python type."""
+    text = str(error)
+    conditions = [name for name in CONDITION.findall(text) if name != "STREAM_FAILED"]
+    if conditions:
+        return str(max(conditions, key=lambda name: str(name).count(".")))
+    if isinstance(error, PySparkException) and (condition := error.getCondition()):
+        return str(condition)
+    java = [name for name in JAVA_ERROR.findall(text) if name not in WRAPPERS]
+    return str(java[-1]) if java else type(error).__name__
 
 
 @cache
@@ -86,16 +99,6 @@ def page_of(condition: str) -> str:
 
 def _python_page() -> str:
     return "references/errors_in_rows.md#python-udf"
-
-
-def _condition(error: BaseException, text: str) -> str:
-    names = [name for name in CONDITION.findall(text) if name != "STREAM_FAILED"]
-    if names:
-        return str(max(names, key=lambda name: str(name).count(".")))
-    if isinstance(error, PySparkException) and (condition := error.getCondition()) and condition != "STREAM_FAILED":
-        return str(condition)
-    java = [name for name in JAVA_ERROR.findall(text) if name not in WRAPPERS]
-    return str(java[-1]) if java else type(error).__name__
 
 
 def _first_line(text: str) -> str:
