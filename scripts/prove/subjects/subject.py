@@ -75,7 +75,7 @@ class Subject:
         Return for each record what the query makes of it in a batch query, or what its expressions raise.
 
         The expressions of a batch query and of a stream are the same, but the stream would end with the first error.
-        Records are evaluated together as long as each gives exactly one row, and in halves otherwise.
+        Records are evaluated together as long as each gives exactly one row or all give none, and in halves otherwise.
         """
         if not records:
             return []
@@ -89,6 +89,8 @@ class Subject:
         else:
             if len(records) == 1:
                 return [found]
+            if not found:
+                return [[] for _ in records]
             # Without a shuffle, the rows keep the order of the records.
             if len(found) == len(records) and slots_needed(rows, 0) == 0:
                 return [[output] for output in found]
@@ -178,7 +180,9 @@ def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
         for offset, record in enumerate(records)
     ]
     # An Arrow table becomes a local relation, which Spark evaluates without a job; a list would become an RDD.
-    return spark.createDataFrame(pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW)), SOURCE_ROW)
+    return spark.createDataFrame(
+        pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW, timezone="UTC")), SOURCE_ROW
+    )
 
 
 def _output(row: dict[str, object]) -> Received:
