@@ -1,4 +1,4 @@
-"""Copies of `examples/alerts/payments_to_flagged.py`, each with one fault."""
+"""Faults to make in a copy of `examples/alerts/payments_to_flagged.py`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +49,10 @@ FAULTS = {
         "the query has no watermark",
         "withWatermark",
     ),
+}
+"""Each of these faults has a copy of its own."""
+
+SMALL_FAULTS = {
     "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
     "records that vanish": Fault(
         "decode(payments, PAYMENTS, checks)",
@@ -73,14 +77,17 @@ FAULTS = {
         'password = "geheim-0815"',
     ),
 }
+"""These faults do not hide each other, so one copy has all of them."""
 
 
-def broken_copy(folder: Path, fault: Fault) -> Path:
-    """Write the copy with a fault, and return its path."""
+def broken_copy(folder: Path, *faults: Fault) -> Path:
+    """Write a copy with faults, and return its path."""
     text = ORIGINAL.read_text(encoding="utf-8")
-    assert fault.right in text
+    for fault in faults:
+        assert fault.right in text
+        text = text.replace(fault.right, fault.wrong, 1)
     path = folder / "payments.py"
-    path.write_text(text.replace(fault.right, fault.wrong, 1), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 

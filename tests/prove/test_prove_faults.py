@@ -10,7 +10,7 @@ from scripts.prove.run import prove
 from scripts.prove.subjects import target
 from scripts.prove.subjects.bench import Bench
 from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
-from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, Fault, broken_copy, line_of
+from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, SMALL_FAULTS, Fault, broken_copy, line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -30,23 +30,31 @@ def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
     assert [check for check in CHECKS if check not in ("expect", "login")] == [verdict.check for verdict in verdicts]
 
 
-def test_topic_that_does_not_exist_in_production_is_named(bench: Bench) -> None:
-    """A row that names a topic outside `--topics` would end the query, so the verdict names the topic."""
-    verdicts = _prove(bench, ORIGINAL, replace(OPTIONS, topics=("payments-passed", "payments-flagged")))
-
-    (found,) = [verdict for verdict in verdicts if verdict.check == "topics"]
-    assert (WRONG, line_of(ORIGINAL, f"def {FUNCTION}")) == (found.status, found.line)
-    assert "UnknownTopicOrPartitionException: the rows name payments-rejected" in found.evidence
-    assert "create the topic" in found.fix
-
-
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_fault_is_named_with_line_condition_and_fix(fault: Fault, bench: Bench, tmp_path: Path) -> None:
     """The verdict of one check names the fault of a copy; the line is the one with the fault, or the function."""
     path = broken_copy(tmp_path, fault)
 
-    verdicts = _prove(bench, path)
+    assert_named(fault, path, _prove(bench, path))
 
+
+def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> None:
+    """One fault does not hide another, and a topic outside `--topics` is named, too."""
+    path = broken_copy(tmp_path, *SMALL_FAULTS.values())
+    options = replace(OPTIONS, topics=("payments-passed", "payments-flagged"))
+
+    verdicts = _prove(bench, path, options)
+
+    for fault in SMALL_FAULTS.values():
+        assert_named(fault, path, verdicts)
+    (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
+    assert (WRONG, line_of(path, f"def {FUNCTION}")) == (topics.status, topics.line)
+    assert "UnknownTopicOrPartitionException: the rows name payments-rejected" in topics.evidence
+    assert "create the topic" in topics.fix
+
+
+def assert_named(fault: Fault, path: Path, verdicts: list[Verdict]) -> None:
+    """Require a wrong verdict with the condition, the fix, the line and a page of a fault."""
     found = [v for v in verdicts if v.check == fault.check and v.status == WRONG and fault.condition in v.evidence]
     assert found, "\n".join(verdict.text for verdict in verdicts)
     assert fault.fix in found[0].fix
