@@ -168,6 +168,7 @@ class Trial:
 
     def close(self, *topics: str) -> None:
         """Close the clients, and delete the target topic and `topics`."""
+        self._producer.close()
         self._consumer.close()
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 3})
         for deleted in admin.delete_topics([self.target, *topics]).values():

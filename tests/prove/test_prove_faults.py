@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.testing.records import as_sent
 from scripts.prove.query import Options
 from scripts.prove.run import prove
 from scripts.prove.subjects import target
@@ -41,7 +42,9 @@ def test_fault_is_named_with_line_condition_and_fix(fault: Fault, bench: Bench, 
 def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> None:
     """One fault does not hide another, and a topic outside `--topics` is named, too."""
     path = broken_copy(tmp_path, *SMALL_FAULTS.values())
-    options = replace(OPTIONS, topics=("payments-passed", "payments-flagged"))
+    # With a rule for the countries of the samples, only hostile payments are flagged.
+    rules = [as_sent((country, {"limit_cents": 10_000})) for country in ("a1", "a2")]
+    options = replace(OPTIONS, samples={"rules": rules}, topics=("payments-passed", "payments-flagged"))
 
     verdicts = _prove(bench, path, options)
 

@@ -82,11 +82,12 @@ def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_pa
     verdicts = _prove(bench, tmp_path, BATCHES)
 
     line = line_of(tmp_path / "job.py", "foreachBatch(save)")
-    wrong = [verdict for verdict in verdicts if verdict.check == "mode"]
-    assert [(WRONG, line), (WRONG, line)] == [(verdict.status, verdict.line) for verdict in wrong]
+    wrong = [verdict for verdict in verdicts if verdict.check == "mode" and verdict.status == WRONG]
+    assert [line, line] == [verdict.line for verdict in wrong]
     assert "the trigger of the job is none" in wrong[0].evidence
     assert "ForeachBatchSink" in wrong[1].evidence
     assert "in place of foreachBatch" in wrong[1].fix
+    assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
 
 
 def test_job_that_fails_is_reported_with_its_line(bench: Bench, tmp_path: Path) -> None:
