@@ -31,6 +31,7 @@ SINK = KAFKA_SINK | {
     "kafka.max.block.ms": "10000"
 }
 FLUSH_SECONDS = 30.0
+START_SECONDS = 60.0
 MAX_MESSAGES = 1_000
 
 
@@ -91,6 +92,8 @@ class Trial:
         query: StreamingQuery = writer.trigger(realTime=f"{interval_ms} milliseconds").start()  # type: ignore[call-overload]
         try:
             assert_real_time(query)
+            # Real-time mode refuses operators after the first plan exists and before the first job starts.
+            wait_until(lambda: self._has_job(query), START_SECONDS, "the first job of the query", [query])
         except BaseException:
             query.stop()
             raise
@@ -173,6 +176,9 @@ class Trial:
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 3})
         for deleted in admin.delete_topics([self.target, *topics]).values():
             deleted.result(30)
+
+    def _has_job(self, query: StreamingQuery) -> bool:
+        return bool(self.spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId)))
 
     def _is_committed(self, query: StreamingQuery) -> bool:
         progress = query.lastProgress

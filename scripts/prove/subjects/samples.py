@@ -42,9 +42,9 @@ def read_samples(path: Path) -> list[Sent]:
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:
-    """Return two records for each JSON schema in the plan of `rows`, or `DEFAULT` if there is none."""
+    """Return two records for each JSON schema that `rows` applies to its stream, or `DEFAULT` if there is none."""
     plan = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
-    schemas = {json.dumps(schema): schema for schema in _schemas(plan)}
+    schemas = {json.dumps(schema): schema for schema in _schemas(_above_stream(plan))}
     made = [_of(StructType.fromJson(schema), number) for schema in schemas.values() for number in (1, 2)]
     return [as_sent((f"a{n % 2 + 1}", value)) for n, value in enumerate(made)] or list(DEFAULT)
 
@@ -73,6 +73,28 @@ def _record(line: str) -> Sent:
         text = inner if inner is None or isinstance(inner, str) else json.dumps(inner)
         return as_sent((key if key is None else str(key), text))
     return Sent(line.encode())
+
+
+def _above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Return the operators that process the stream: those that have a streaming source below them.
+
+    `plan` lists the operators from the root, each followed by its children. Without a stream, all operators are kept.
+    """
+    kept = list[dict[str, Any]]()
+
+    def visit(position: int) -> tuple[int, bool]:
+        node = plan[position]
+        following, has_stream = position + 1, "StreamingRelation" in node["class"]
+        for _ in range(node["num-children"]):
+            following, found = visit(following)
+            has_stream |= found
+        if has_stream:
+            kept.append(node)
+        return following, has_stream
+
+    visit(0)
+    return kept or plan
 
 
 def _schemas(node: Any) -> Iterator[dict[str, Any]]:

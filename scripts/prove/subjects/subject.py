@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, utils
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -77,25 +77,38 @@ class Subject:
         The expressions of a batch query and of a stream are the same, but the stream would end with the first error.
         Records are evaluated together as long as each gives exactly one row or all give none, and in halves otherwise.
         """
+        with _call_sites(enabled=False):
+            return self._evaluate(records)
+
+    def _evaluate(self, records: list[Sent]) -> list[list[Received] | Exception]:
         if not records:
             return []
         try:
             rows = self.rows_of(local_rows(self.bench.spark, records))
             found = [_output(row.asDict()) for row in rows.collect()]
-            self.topics.update(output.topic for output in found if output.topic)
         except (PySparkException, Py4JJavaError) as error:
             if len(records) == 1:
-                return [error]
+                return [self._error_of(records[0]) or error]
         else:
+            self.topics.update(output.topic for output in found if output.topic)
             if len(records) == 1:
                 return [found]
             if not found:
                 return [[] for _ in records]
-            # Without a shuffle, the rows keep the order of the records.
-            if len(found) == len(records) and slots_needed(rows, 0) == 0:
-                return [[output] for output in found]
+            if len(found) == len(records):
+                # Without a shuffle, the rows keep the order of the records.
+                return [[output] for output in (found if slots_needed(rows, 0) == 0 else _paired(records, found))]
         half = len(records) // 2
-        return [*self.evaluate_all(records[:half]), *self.evaluate_all(records[half:])]
+        return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
+
+    def _error_of(self, record: Sent) -> Exception | None:
+        """Evaluate a failing record again, so the error names the line of the user's code."""
+        with _call_sites(enabled=True):
+            try:
+                self.rows_of(local_rows(self.bench.spark, [record])).collect()
+            except (PySparkException, Py4JJavaError) as error:
+                return error
+        return None
 
 
 @contextmanager
@@ -183,6 +196,29 @@ def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
     return spark.createDataFrame(
         pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW, timezone="UTC")), SOURCE_ROW
     )
+
+
+@contextmanager
+def _call_sites(*, enabled: bool) -> Iterator[None]:
+    """Let PySpark note, or not note, the line of each call; that takes most of the time in which a plan is built."""
+    # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
+    before = utils._enable_debugging_cache  # noqa: SLF001
+    utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        utils._enable_debugging_cache = before  # noqa: SLF001
+
+
+def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
+    """Return the outputs in the order of the records whose bytes they hold; the others fill the remaining places."""
+    remaining, places = list(outputs), dict[int, Received]()
+    for number, record in enumerate(records):
+        match = next((o for o in remaining if record.value and record.value in (o.value or b"")), None)
+        if match:
+            places[number] = match
+            remaining.remove(match)
+    return [places[number] if number in places else remaining.pop() for number in range(len(records))]
 
 
 def _output(row: dict[str, object]) -> Received:
