@@ -1,7 +1,7 @@
 """Send good records: how many results, how fast, how long the pause at the batch boundary, and the expected output."""
 
 import json
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -39,9 +39,10 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
     what = f"{len(records)} records in, {len(outputs)} out"
     if kept:
         p50, p99, longest = percentiles(kept, [0.5, 0.99, 1.0])
+        gap = max((later - earlier for earlier, later in pairwise(o.appended_ms for o in outputs)), default=0)
         evidence = (
-            f"{what}; p50 {p50} ms, p99 {p99} ms, longest wait {longest} ms, which is the pause at the batch boundary "
-            f"({rate:g} records/s, {len(kept)} results)"
+            f"{what}; p50 {p50} ms, p99 {p99} ms, longest {longest} ms; longest gap between two results, normally at a "
+            f"batch boundary, {gap} ms ({len(kept)} results at {rate:g} records/s)"
         )
         return [_verdict(subject, GOOD, evidence)]
     if is_stateful and outputs:
