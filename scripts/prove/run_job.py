@@ -56,8 +56,8 @@ def _of_query(
     bench: Bench, recording: Recording, number: int, options: Options, say: Callable[[str], None]
 ) -> Iterator[Verdict]:
     caught = recording.caught[number]
-    if "realTime" not in caught.trigger:
-        own = ", ".join(f"{name}={value!r}" for name, value in caught.trigger.items()) or "none"
+    if "realtime" not in caught.trigger.lower():
+        own = caught.trigger or "the default"
         evidence = f"the trigger of the job is {own}, so it runs in micro-batches; the following verdicts use realTime"
         yield _of_job(WRONG, evidence, 'write .trigger(realTime="5 minutes")', recording, caught.line)
     if caught.output_mode.lower() != "update":

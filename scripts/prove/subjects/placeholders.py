@@ -8,7 +8,7 @@ SECRET = "prove-secret"
 
 
 class Dbutils:
-    """The parts of `dbutils` that jobs use; other parts accept every call and return None."""
+    """The parts of `dbutils` that jobs use; other parts accept every call."""
 
     def __init__(self) -> None:
         self._widgets = dict[str, str]()
@@ -26,17 +26,25 @@ class Dbutils:
     def _define(self, name: str, default: str = "", *_: object, **keywords: Any) -> None:
         self._widgets[name] = str(keywords.get("defaultValue", default))
 
-    def __getattr__(self, _name: str) -> "_Anything":
+    def __getattr__(self, _name: str) -> "Anything":
         """Return an object for a part that is not listed above."""
-        return _Anything()
+        return Anything()
 
 
-class _Anything:
-    def __getattr__(self, _name: str) -> "_Anything":
+class Anything:
+    """An object that has every attribute and accepts every call; it is false, like an empty answer."""
+
+    def __getattr__(self, _name: str) -> "Anything":
+        """Return the object itself."""
         return self
 
-    def __call__(self, *_: object, **__: object) -> None:
-        return None
+    def __call__(self, *_: object, **__: object) -> "Anything":
+        """Return the object itself."""
+        return self
+
+    def __bool__(self) -> bool:
+        """Return False."""
+        return False
 
 
 def secret(scope: str = "", key: str = "", **names: str) -> str:

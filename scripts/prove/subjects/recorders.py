@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from examples.kafka.topics import REJECT_TOPIC, ensure_topics
+from scripts.prove.subjects.placeholders import Anything
 
 BROKER_OPTION = "kafka.bootstrap.servers"
 # The security options of the job stay, but a plaintext connection does not use them.
@@ -32,7 +33,8 @@ class Caught:
     sink: str
     """Format of the sink, for example `kafka`, `delta` or `foreachBatch`."""
     options: dict[str, str]
-    trigger: dict[str, Any]
+    trigger: str
+    """The trigger, or an empty text for the default."""
     output_mode: str
     line: int
     writer: "StreamWriter | None"
@@ -165,7 +167,10 @@ class StreamWriter(_Options, DataStreamWriter):
         """Create a writer for a stream or for a static DataFrame."""
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
         self.is_static = not frame.isStreaming
-        if not self.is_static:
+        if self.is_static:
+            # Jobs for Spark 4.1 set the trigger on the writer of the JVM.
+            self._spark, self._jwrite = frame.sparkSession, Anything()
+        else:
             DataStreamWriter.__init__(self, frame)
 
     def trigger(self, **chosen: Any) -> Any:
@@ -203,14 +208,23 @@ class StreamWriter(_Options, DataStreamWriter):
         self.options(**({"path": path} if path else {}), **options)
         mode = outputMode or self.noted.get("outputMode", "append")
         sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
+        trigger = self._trigger()
         writer = None if self.is_static else self
-        self.recording.caught.append(Caught(self.frame, sink, self.noted, self.chosen, mode, line, writer))
+        self.recording.caught.append(Caught(self.frame, sink, self.noted, trigger, mode, line, writer))
         return Started()
 
     def toTable(self, tableName: str, **_options: Any) -> Any:  # type: ignore[override]
         """Catch the query in place of starting it."""
         self.noted["format"] = f"table {tableName}"
         return self.start()
+
+    def _trigger(self) -> str:
+        """Return the trigger as the job wrote it, or that of the JVM if the job did not use PySpark's method."""
+        if self.chosen or self.is_static:
+            return ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
+        field = self._jwrite.getClass().getDeclaredField("trigger")
+        field.setAccessible(True)
+        return str(field.get(self._jwrite).toString()).removeprefix("ProcessingTimeTrigger(0)")
 
     def really_start(self, checkpoint: str) -> StreamingQuery:
         """Start the query of the job in real-time mode."""
