@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import QueryFailedError
@@ -14,8 +15,9 @@ from scripts.prove.verdicts.failure import Failure, failure_of
 from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
 PAGE = "references/errors_in_rows.md"
-NULL_TOPIC = "a row with a null topic ends the query"
+NULL_TOPIC = "the row has a null topic"
 MAX_NAMES = 6
+MAX_MESSAGE = 120
 KEPT_BYTES = 1_000
 
 
@@ -69,7 +71,7 @@ def _outcome(
         if isinstance(result, Exception):
             outcome.ends[name] = result
         elif any(output.topic is None for output in result):
-            outcome.ends[name] = ValueError(NULL_TOPIC)
+            outcome.ends[name] = StreamingQueryException(NULL_TOPIC)
         elif not result:
             outcome.vanished.append(name)
         elif any(_holds(output, records[name]) and output.topic not in good_topics for output in result):
@@ -92,7 +94,8 @@ def _ends(subject: Subject, outcome: Outcome) -> list[Verdict]:
 
 def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:
     evidence = (
-        f"{failure.condition}: {len(names)} kinds of record end the query, again after each restart: {_list(names)}"
+        f"{failure.condition}: {len(names)} kinds of record end the query, again after each restart: {_list(names)} "
+        f"({failure.message[:MAX_MESSAGE]})"
     )
     return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or subject.line)
 
