@@ -110,7 +110,7 @@ def _slots(examined: Subject, options: Options) -> Verdict:
 def refused(error: Exception, path: Path, line: int) -> Verdict:
     """Return the verdict on a query that cannot be built or started."""
     failure = failure_of(error, path, line)
-    evidence = f"real-time mode refuses the query: {failure.condition}: {failure.message}"
+    evidence = f"the query does not run: {failure.condition}: {failure.message}"
     return Verdict("mode", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
 
 

@@ -41,6 +41,7 @@ FAULTS = {
         "mode",
         "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
         "replace the Python function by SQL functions",
+        "F.udf(str.upper)",
     ),
     "state that never ends": Fault(
         "decode(payments, PAYMENTS, checks)",
@@ -48,6 +49,7 @@ FAULTS = {
         "state",
         "the query has no watermark",
         "withWatermark",
+        "dropDuplicates(",
     ),
 }
 """Each of these faults has a copy of its own."""

@@ -1,6 +1,7 @@
 """Verdicts: exit status, formats, and the records and texts that the checks are made of."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from scripts.prove.checks.hostile import hostile_records
 from scripts.prove.checks.secrets import secrets_in
 from scripts.prove.subjects.placeholders import Dbutils
 from scripts.prove.verdicts.failure import page_of
+from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
 
 VERDICTS = [
@@ -104,3 +106,22 @@ def test_dbutils_answers_with_placeholders_and_defaults() -> None:
 def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page: str) -> None:
     """A condition without a section leads to the overview of errors."""
     assert page == page_of(condition)
+
+
+@pytest.mark.parametrize(
+    ("code", "default", "expected"),
+    [
+        ("a = 1\nb.groupBy('k')\n", 1, 2),
+        ("b.groupBy('k')\na = 1\n", 2, 1),
+        ("a = 1\n", 1, 1),
+    ],
+    ids=["below the function", "above the function", "nowhere"],
+)
+def test_line_of_a_call_is_searched_below_the_function_first(
+    code: str, default: int, expected: int, tmp_path: Path
+) -> None:
+    """If no line has such a call, the line of the function is named."""
+    path = tmp_path / "job.py"
+    path.write_text(code)
+
+    assert expected == line_of_call(path, STATEFUL_CALLS, default)

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.testing.records import Sent
 from scripts.prove.subjects.samples import fields_of, is_time
 from scripts.prove.subjects.subject import Subject
+from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 PAGE = "references/state.md#watermark"
@@ -79,4 +80,5 @@ def _later(name: str, value: Any, days: int) -> Any:
 
 
 def _wrong(subject: Subject, evidence: str, fix: str) -> Verdict:
-    return Verdict("state", WRONG, evidence, fix, PAGE, str(subject.path), subject.line)
+    line = line_of_call(subject.path, STATEFUL_CALLS, subject.line)
+    return Verdict("state", WRONG, evidence, fix, PAGE, str(subject.path), line)

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from examples.realtime.queries import CONDITION
 from scripts.pack import files
+from scripts.prove.verdicts.place import PYTHON_FUNCTIONS, line_of_call
 from scripts.text import markdown
 
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
@@ -65,6 +66,8 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
         frames = [f.lineno or 0 for f in traceback.extract_tb(cause.__traceback__) if Path(f.filename) == path]
         place, number = str(path), frames[-1] if frames else line
     is_python = "NOT_IN_ALLOWLIST" in condition and any(node in text for node in PYTHON_NODES)
+    if is_python and not called:
+        number = line_of_call(path, PYTHON_FUNCTIONS, number)
     haystack = f"{condition} {text.partition('JVM stacktrace')[0]}"
     key = "Python" if is_python else next((part for part in FIXES if part in haystack), "")
     fix = FIXES.get(key, "read the page of this condition")
