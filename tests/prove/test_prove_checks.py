@@ -79,14 +79,18 @@ def test_output_of_the_samples_is_compared_with_the_file(
 
 
 def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> None:
-    """Strings, numbers, nested fields and lists get values of their types; names of times get times."""
-    schema = "id string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>"
+    """Values have the types of their fields, names of times get times, and a filter lets the first record pass."""
+    schema = (
+        "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>"
+    )
     value = F.from_json(F.col("value").cast("string"), schema)
-    rows = spark.createDataFrame([("{}",)], "value string").select(F.to_json(value).alias("value"))
+    parsed = spark.createDataFrame([("{}",)], "value string").select(value.alias("event")).select("event.*")
+    rows = parsed.where(F.col("kind").isin("click", "view")).select(F.to_json(F.struct("*")).alias("value"))
 
     first, second = (json.loads(sample.value or b"") for sample in made_samples(rows))
 
     assert ("a1", 1, ["a1"], {"city": "a1"}) == (first["id"], first["amount"], first["tags"], first["place"])
     assert "a2" == second["id"]
+    assert ("click", "a2") == (first["kind"], second["kind"])
     assert first["ts"] > 10**12
     assert first["at"].startswith("20")

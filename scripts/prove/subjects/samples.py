@@ -1,6 +1,7 @@
 """Read the user's sample records, or make some from the JSON schema in the plan of the query."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from examples.testing.records import Sent, as_sent
 
 ENVELOPE = {"key", "value"}
 TIME_NAMES = ("ts", "time", "timestamp", "at", "ms", "date")
+COMPARISON = re.compile(r"(?P<name>\w+)#\d+L? (?:IN \(|= )(?P<text>[\w.-]+)(?=[,)])")
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
 """Records for a query without a JSON schema in its plan."""
 
@@ -46,6 +48,9 @@ def made_samples(rows: DataFrame) -> list[Sent]:
     plan = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
     schemas = {json.dumps(schema): schema for schema in _schemas(_above_stream(plan))}
     made = [_of(StructType.fromJson(schema), number) for schema in schemas.values() for number in (1, 2)]
+    compared = _compared(str(rows._jdf.queryExecution().analyzed()))  # noqa: SLF001
+    for fields in made[::2]:
+        fields.update({name: text for name, text in compared.items() if isinstance(fields.get(name), str)})
     return [as_sent((f"a{n % 2 + 1}", value)) for n, value in enumerate(made)] or list(DEFAULT)
 
 
@@ -73,6 +78,11 @@ def _record(line: str) -> Sent:
         text = inner if inner is None or isinstance(inner, str) else json.dumps(inner)
         return as_sent((key if key is None else str(key), text))
     return Sent(line.encode())
+
+
+def _compared(plan: str) -> dict[str, str]:
+    """Return the texts with which the plan compares columns, so that one record of each schema passes a filter."""
+    return {match["name"]: match["text"] for match in COMPARISON.finditer(plan)}
 
 
 def _above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
