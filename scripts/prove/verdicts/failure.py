@@ -36,7 +36,7 @@ FIXES = {
     "SINK_NOT_SUPPORTED": "write to Kafka, and copy the records to other stores in a second, micro-batch query",
     "INPUT_STREAM_NOT_SUPPORTED": "read the stream from Kafka",
     "STATEFUL_OPERATORS_BEFORE_UNION": "union the streams before the aggregation",
-    "STDS_FAILED_TO_READ_OPERATOR_METADATA": "write the processor in Scala, or run it in micro-batch mode or on Databricks",
+    "STDS_FAILED_TO_READ_OPERATOR_METADATA": "write the processor in Scala, or run it in micro-batch mode",
     "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
