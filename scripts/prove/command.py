@@ -1,6 +1,7 @@
 """The command `prove`: start the services, run the checks, print the verdicts."""
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -111,4 +112,6 @@ class _Progress:
         if not self.is_interrupted:
             self.is_interrupted = True
             self.say("interrupted; stopping Spark and the broker")
+            # Otherwise, py4j logs the interrupt of its current call with a traceback.
+            logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
             raise KeyboardInterrupt
