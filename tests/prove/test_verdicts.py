@@ -1,5 +1,6 @@
 """Verdicts: exit status, formats, and the records and texts that the checks are made of."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from examples.testing.records import Sent
 from scripts.prove.checks.hostile import hostile_records
 from scripts.prove.checks.secrets import secrets_in
 from scripts.prove.subjects.placeholders import Dbutils
+from scripts.prove.subjects.target import TargetError, load
 from scripts.prove.verdicts.failure import page_of
 from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
@@ -125,3 +127,21 @@ def test_line_of_a_call_is_searched_below_the_function_first(
     path.write_text(code)
 
     assert expected == line_of_call(path, STATEFUL_CALLS, default)
+
+
+@pytest.mark.parametrize(
+    ("code", "target", "message"),
+    [
+        ("def f(rows, size: int): ...", "job.py:f", "size, which are no DataFrames"),
+        ("def f(): ...", "job.py:f", "takes no DataFrame"),
+        ("def f(rows): ...", "job.py:g", "has no function 'g'; it defines f"),
+        ("import no_such_package", "job.py:f", "ModuleNotFoundError"),
+        ("", "missing.py", "does not exist"),
+        ("", "job", "names neither a file nor a function"),
+    ],
+)
+def test_target_that_cannot_be_loaded_is_explained(code: str, target: str, message: str, tmp_path: Path) -> None:
+    """The message quotes the target and says what is allowed."""
+    (tmp_path / "job.py").write_text(code)
+    with contextlib.chdir(tmp_path), pytest.raises(TargetError, match=message):
+        load(target)

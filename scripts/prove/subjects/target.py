@@ -60,7 +60,13 @@ def load(text: str) -> Target | Job:
         )
         raise TargetError(f"{module_name!r} has no function {name!r}; it defines {', '.join(functions) or 'none'}")
     parameters = inspect.signature(function).parameters.values()
-    names = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if others := [p.name for p in required if p.annotation not in (p.empty, DataFrame, DataFrame.__name__)]:
+        raise TargetError(
+            f"{text!r} has the parameters {', '.join(others)}, which are no DataFrames; write a function that takes only "
+            "DataFrames and calls it"
+        )
+    names = [p.name for p in required]
     if not names:
         raise TargetError(f"{text!r} takes no DataFrame; its first parameter must be the stream of Kafka source rows")
     return Target(
