@@ -63,8 +63,8 @@ def load(text: str) -> Target | Job:
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if others := [p.name for p in required if p.annotation not in (p.empty, DataFrame, DataFrame.__name__)]:
         raise TargetError(
-            f"{text!r} has the parameters {', '.join(others)}, which are no DataFrames; write a function that takes only "
-            "DataFrames and calls it"
+            f"{text!r} has the parameters {', '.join(others)}, which are no DataFrames; write a function that takes "
+            "only DataFrames and calls it"
         )
     names = [p.name for p in required]
     if not names:
