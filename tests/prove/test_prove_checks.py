@@ -15,7 +15,7 @@ from scripts.prove.subjects.bench import Bench
 from scripts.prove.subjects.samples import made_samples, read_samples
 from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
-pytestmark = [pytest.mark.spark, pytest.mark.services]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
 

@@ -13,7 +13,7 @@ from scripts.prove.subjects.bench import Bench
 from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, SMALL_FAULTS, Fault, broken_copy, line_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.services]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
 
