@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from scripts.prove.query import Options
 from scripts.prove.run import prove
 from scripts.prove.subjects import target
-from scripts.prove.subjects.bench import bench
+from scripts.prove.subjects.bench import bench, kill_spark
 from scripts.prove.subjects.samples import read_samples
 from scripts.prove.verdicts.verdict import Verdict, exit_status, render
 
@@ -28,9 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     progress = _Progress()
     try:
         verdicts = _verdicts(arguments, progress)
-    except (OSError, RuntimeError, ValueError, TimeoutError, Py4JError) as error:
+    except Exception as error:
         if progress.is_interrupted:
             raise KeyboardInterrupt from None
+        if not isinstance(error, OSError | RuntimeError | ValueError | TimeoutError | Py4JError):
+            raise
         print(f"skills.py: prove: {error}", file=sys.stderr)
         return 2
     progress.say("done")
@@ -108,10 +110,11 @@ class _Progress:
         print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
     def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """End the run; what ends after that may fail, because the JVM may have received the signal too."""
+        """End the run; later interrupts are ignored, because the servers are already stopping."""
         if not self.is_interrupted:
             self.is_interrupted = True
             self.say("interrupted; stopping Spark and the broker")
-            # Otherwise, py4j logs the interrupt of its current call with a traceback.
+            # Otherwise, py4j logs the end of its current call with a traceback.
             logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+            kill_spark()
             raise KeyboardInterrupt

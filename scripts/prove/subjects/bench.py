@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from examples.services.files.run_folder import new_folder
@@ -56,6 +57,17 @@ def bench(slots: int) -> Iterator[Bench]:
             stack.callback(_stop, spark)
             starting.result()
         yield Bench(spark, broker.bootstrap_servers, folder, log)
+
+
+def kill_spark() -> None:
+    """
+    Kill the JVM, so every call of PySpark fails at once.
+
+    An interrupted call leaves its answer in the connection, and the next call would read the wrong answer.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public API for its process
+    if process:
+        process.kill()
 
 
 def _stop(spark: SparkSession) -> None:
