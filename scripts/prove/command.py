@@ -114,7 +114,7 @@ class _Progress:
         if not self.is_interrupted:
             self.is_interrupted = True
             self.say("interrupted; stopping Spark and the broker")
-            # Otherwise, py4j logs the end of its current call with a traceback.
-            logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+            # Otherwise, py4j logs the end of its current call with a traceback, through the root logger.
+            logging.disable()
             kill_spark()
             raise KeyboardInterrupt
