@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-Lint code for Spark real-time mode, inspect checkpoints, install this skill, and generate and validate its files.
+Lint and prove code for Spark real-time mode, inspect checkpoints, install this skill, generate and validate its files.
 
-`lint`, `inspect` and `install` need only Python 3.11. `generate` and `validate` need the packages of `make setup`.
+`lint`, `inspect` and `install` need only Python 3.11. The other commands also need the packages of `make setup`.
 Text findings are printed to standard error, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
 """
@@ -29,6 +29,16 @@ exit status:
 
 Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
 and build, dist, site and spark-warehouse directly below a given folder."""
+PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and say what breaks.
+
+FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
+receive static DataFrames of Kafka source rows. A file without FUNCTION is run until it waits for its queries.
+All files are written to a temporary folder, which is deleted.
+
+exit status:
+  0  all verdicts are good
+  1  something is wrong
+  2  something was not checked, or wrong usage"""
 EXAMPLES = {
     "generate": {"generate": "regenerate excerpts, tables and the manifest"},
     "validate": {
@@ -45,6 +55,11 @@ EXAMPLES = {
         "inspect s3://bucket/clicks --format json": "the same as JSON, from an object store",
         "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
         "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
+    },
+    "prove": {
+        "prove job.py:transform": "run the function in real-time mode and say what breaks",
+        "prove job.py": "examine the queries that the unmodified job starts",
+        "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
     },
     "install": {
         "install": "install for each assistant on this machine",
@@ -106,6 +121,15 @@ def _lint(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     from scripts.checkpoint import command
 
+    return command.run(options)
+
+
+def _prove(options: argparse.Namespace) -> int:
+    try:
+        from scripts.prove import command
+    except ModuleNotFoundError as error:
+        _continue_in_virtual_environment()
+        return _wrong(f"prove needs the package {error.name!r}, which is not installed; run `make setup` once")
     return command.run(options)
 
 
@@ -173,7 +197,8 @@ def _parser() -> argparse.ArgumentParser:
     lint.add_argument(
         "--engine", choices=("oss-4.3", "databricks"), help="report only findings for this engine (default: both)"
     )
-    for command in (validate, lint):
+    prove = _add_prove(commands)
+    for command in (validate, lint, prove):
         command.add_argument(
             "--format",
             choices=("text", "json", "github", "sarif"),
@@ -189,6 +214,26 @@ def _parser() -> argparse.ArgumentParser:
     install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
     install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
     return parser
+
+
+def _add_prove(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
+    prove = _add_command(commands, "prove", _prove, "run a function in real-time mode on a local broker and judge it")
+    prove.description = PROVE_DESCRIPTION
+    prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION, package.module:FUNCTION, or path/job.py")
+    prove.add_argument(
+        "--samples",
+        action="append",
+        metavar="NAME=FILE",
+        help="records for the parameter NAME of FUNCTION, or for the topic NAME of a job, one JSON text per line; "
+        '{"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)',
+    )
+    prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")
+    prove.add_argument("--topics", metavar="A,B", help="target topics that exist in production")
+    prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
+    prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
+    prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
+    prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
+    return prove
 
 
 def _add_command(

@@ -6,7 +6,6 @@ Spark and Kafka are imported by the fixtures that need them, so tests of plain P
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import uuid
@@ -20,7 +19,7 @@ from examples.attribution.settings import Settings
 from tests.durations import RINGS, DurationsPlugin, ring_of
 from tests.imports import imports_pyspark
 
-pytest_plugins = ["pytester", "tests.unit_ring"]
+pytest_plugins = ["pytester", "tests.unit_ring", "examples.testing.plugin"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,22 +65,17 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workplace(rtm_folder: Path) -> Path:
     """Return the folder in which Spark runs, which keeps relative checkpoints of pages out of the repository."""
-    return tmp_path_factory.mktemp("workplace")
+    # Python workers start in the same folder and need the path to the repository's modules.
+    os.environ["PYTHONPATH"] = str(ROOT)
+    return rtm_folder
 
 
 @pytest.fixture(scope="session")
-def spark(workplace: Path) -> Iterator[SparkSession]:
-    """Yield one session for all tests, with more slots than any query of a test needs."""
-    from examples.services.spark import build_session
-
-    # Python workers start in the same folder and need the path to the repository's modules.
-    os.environ["PYTHONPATH"] = str(ROOT)
-    with contextlib.chdir(workplace):
-        session = build_session("tests", slots=SLOTS, confs={"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
-    yield session
-    session.stop()
+def spark(workplace: Path, rtm_spark: SparkSession) -> SparkSession:
+    """Return one session for all tests, with more slots than any query of a test needs."""
+    return rtm_spark
 
 
 @pytest.fixture(autouse=True)
@@ -104,12 +98,9 @@ def _stop_queries() -> None:
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[str]:
-    """Yield the bootstrap servers of one broker for all tests."""
-    from examples.services.kafka import kafka_broker
-
-    with kafka_broker() as bootstrap_servers:
-        yield bootstrap_servers
+def kafka(rtm_kafka: str) -> str:
+    """Return the bootstrap servers of one broker for all tests."""
+    return rtm_kafka
 
 
 @pytest.fixture

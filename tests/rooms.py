@@ -2,7 +2,8 @@
 The rooms of `examples/` and `scripts/`, from the bottom up, and what each may import.
 
 A room is a folder without its subfolders. A folder with several floors has a key per module: the longest key counts.
-A room may import itself and the rooms listed for it; only rooms further up in this table may be listed.
+A room may import itself and the rooms listed for it; only rooms further up in this table may be listed. A room of
+`scripts/` names a room of `examples/` with its full path.
 """
 
 EXAMPLES = {
@@ -15,6 +16,7 @@ EXAMPLES = {
     "examples/kafka": "realtime",
     "examples/measure": "services",
     "examples/quickstart": "kafka realtime services",
+    "examples/testing": "kafka realtime services",
     "examples/alerts": "command_line kafka realtime services",
     # The pipeline: its words, its rules, its flow.
     "examples/attribution/topics": "kafka",
@@ -63,11 +65,17 @@ SCRIPTS = {
     "scripts/pack/checks": "lint pack text",
     "scripts/pack/validate": "pack/checks text",
     "scripts/site": "pack pack/checks text",
-    "scripts/skills": "checkpoint lint pack pack/validate text",
+    # The engine's verdict on somebody's own query: needs Spark and Kafka, so it imports examples.
+    "scripts/prove/verdicts": "pack text examples/realtime",
+    "scripts/prove/subjects": "examples/kafka examples/realtime examples/services examples/services/files "
+    "examples/testing",
+    "scripts/prove/checks": "prove/subjects prove/verdicts examples/measure examples/realtime examples/testing",
+    "scripts/prove": "lint prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
+    "scripts/skills": "checkpoint lint pack pack/validate prove text",
 }
 
 ALLOWED: dict[str, frozenset[str]] = {
-    room: frozenset(f"{base}/{name}" for name in names.split())
+    room: frozenset(name if name.startswith("examples/") else f"{base}/{name}" for name in names.split())
     for base, table in (("examples", EXAMPLES), ("scripts", SCRIPTS))
     for room, names in table.items()
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scripts.lint.engine import RULES
 from scripts.pack import files, verification
-from scripts.pack.tables import demo, latency, other_engines, postgres_sink, sizing
+from scripts.pack.tables import demo, latency, other_engines, postgres_sink, prove, sizing
 from scripts.pack.tables.format import table
 from scripts.text import markdown
 
@@ -82,6 +82,7 @@ BLOCKS: dict[str, Maker] = {
     "measured-sizing": sizing.sizing,
     "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
+    "output-prove": prove.output,
 }
 
 

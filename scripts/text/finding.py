@@ -53,7 +53,7 @@ def render(findings: Iterable[Finding], style: str = "text") -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
-        return "\n".join(_printable(f"{f.path}:{f.line}: {f.rule}: {f.text}") for f in ordered)
+        return "\n".join(printable(f"{f.path}:{f.line}: {f.rule}: {f.text}") for f in ordered)
     if style == "json":
         return json.dumps([asdict(finding) for finding in ordered], indent=2)
     if style == "github":
@@ -72,10 +72,10 @@ def _escaped(text: str, extra_characters: str = "") -> str:
     # The percent sign is escaped first, because the other escape sequences contain a percent sign.
     for character in "%\r\n" + extra_characters:
         text = text.replace(character, f"%{ord(character):02X}")
-    return _printable(text)
+    return printable(text)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Escape control characters and lone surrogates: a file name may contain line breaks and terminal commands."""
     if text.isprintable():
         return text

@@ -186,6 +186,14 @@ def test_validate_without_packages_names_the_remedy(copied: Path) -> None:
     assert "make check" in done.stderr
 
 
+def test_prove_without_packages_names_the_remedy(copied: Path) -> None:
+    """Without PySpark, `prove` names the command that installs it."""
+    done = _bare("prove", "job.py:transform", root=copied)
+
+    assert 2 == done.returncode
+    assert "make setup" in done.stderr
+
+
 def test_install_copies_to_each_installed_assistant(copied: Path, tmp_path: Path) -> None:
     """Without `--to`, each installed assistant gets a copy, and `--check` reports a missing one."""
     (tmp_path / ".claude").mkdir()

@@ -16,9 +16,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import QueryFailedError, raise_if_failed
+from scripts.prove.verdicts.failure import name_of
 from tests.helpers import eventually
 from tests.pages.operator_probe import LAST, OperatorProbe
-from tests.pages.running import name_of
 
 DEADLINE_SECONDS = 60.0
 FAMILY = "STREAMING_REAL_TIME_MODE."

@@ -6,7 +6,6 @@ Each started query must show its execution mode in its plan and write at least o
 """
 
 import contextlib
-import re
 import shutil
 import threading
 import time
@@ -16,21 +15,18 @@ from pathlib import Path
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
 from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import CONDITION, QueryFailedError, raise_if_failed
+from examples.realtime.queries import QueryFailedError, raise_if_failed
 from scripts.lint.engine import lint_text
+from scripts.prove.verdicts.failure import name_of
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 
 FEED_PAUSE_SECONDS = 0.5
-JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
-# Exceptions that wrap the actual cause.
-WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "TaskCompletionListenerException"}
 
 
 @dataclass(frozen=True)
@@ -72,18 +68,6 @@ def fresh_session(spark: SparkSession) -> Iterator[SparkSession]:
     finally:
         for query in session.streams.active:
             query.stop()
-
-
-def name_of(error: BaseException) -> str:
-    """Return the error condition, else the deepest Java exception, else the Python type."""
-    text = str(error)
-    conditions = [name for name in CONDITION.findall(text) if name != "STREAM_FAILED"]
-    if conditions:
-        return str(max(conditions, key=lambda name: str(name).count(".")))
-    if isinstance(error, PySparkException) and (condition := error.getCondition()):
-        return str(condition)
-    java = [name for name in JAVA_ERROR.findall(text) if name not in WRAPPERS]
-    return str(java[-1]) if java else type(error).__name__
 
 
 def _run(

@@ -6,6 +6,7 @@ from pytest_examples import EvalExample
 
 from examples.realtime.queries import QueryFailedError, wait_until
 from scripts.pack import files
+from scripts.prove.verdicts.failure import name_of
 from scripts.text import markdown
 from tests.pages.examples import Example
 from tests.pages.pipelined import PROVOKED
@@ -19,7 +20,7 @@ from tests.pages.refusals import (
     unmatched_quotes,
     unproved,
 )
-from tests.pages.running import PageEnvironment, name_of
+from tests.pages.running import PageEnvironment
 from tests.pages.samples import SOURCES
 
 FAMILY = "STREAMING_REAL_TIME_MODE"

@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scripts.pack import files
+from scripts.prove.verdicts.failure import name_of
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import template
-from tests.pages.running import PageEnvironment, fresh_session, name_of
+from tests.pages.running import PageEnvironment, fresh_session
 from tests.pages.samples import feed
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

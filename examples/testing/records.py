@@ -1,0 +1,60 @@
+"""Define what a test sends to a query and what it receives."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Message
+
+TOPIC_HEADER = "rtm-test-topic"
+"""Header in which a redirected record keeps the name of the topic that the query chose."""
+
+Bytes = str | bytes | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A record of the source topic."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Received:
+    """A record that the query wrote."""
+
+    topic: str
+    """The topic that the query chose, or an empty string if its rows have no column `topic`."""
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    appended_ms: int = field(compare=False)
+    """Append time at the broker."""
+
+    def fields(self) -> Any:
+        """Return the value, parsed as JSON."""
+        return json.loads(self.value or b"")
+
+
+def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> Sent:
+    """Return a record to send: a value, a (key, value) pair, or a `Sent`; a mapping becomes a JSON object."""
+    if isinstance(record, Sent):
+        return record
+    key, value = record if isinstance(record, tuple) else (None, record)
+    return Sent(_encoded(json.dumps(value) if isinstance(value, Mapping) else value), _encoded(key))
+
+
+def received(message: Message) -> Received:
+    """Return a message of the target topic as the record that the query would have written."""
+    found: Iterable[tuple[str, str | bytes | None]] = message.headers() or []  # type: ignore[assignment]
+    headers = [(name, _encoded(value)) for name, value in found]
+    topic = next((value or b"" for name, value in headers if name == TOPIC_HEADER), b"").decode()
+    kept = tuple(header for header in headers if header[0] != TOPIC_HEADER)
+    return Received(topic, _encoded(message.key()), _encoded(message.value()), kept, message.timestamp()[1])
+
+
+def _encoded(value: Bytes) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

@@ -1,0 +1,33 @@
+"""Render the output of the published run of `prove`."""
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+PROVE = "references/measured/prove.json"
+COMMAND = "python scripts/skills.py prove examples/alerts/payments_to_flagged.py:payments_to_flagged"
+WIDTH = 110
+INDENT = " " * 19
+
+
+def output(root: Path, _: str) -> str:
+    """Return the command, its conditions and the text that it printed, with long lines wrapped."""
+    path = root / PROVE
+    if not path.is_file():
+        raise ValueError(f"{PROVE} does not exist; create it with `{COMMAND} --format json > {PROVE}`")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    known = content["conditions"]
+    lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
+    return (
+        f"Output of `{known['command']}` on {known['date']}, after {known['seconds']} s on {known['cores']} cores with "
+        f"PySpark {known['pyspark']}; long lines are wrapped here:\n\n```text\n" + "\n".join(lines) + "\n```\n"
+    )
+
+
+def _lines(verdict: dict[str, Any]) -> list[str]:
+    place = f"{verdict['path']}:{verdict['line']}: " if verdict["line"] else ""
+    page = f"see {verdict['page']}" if verdict["page"] else ""
+    text = "; ".join(part for part in (f"{place}{verdict['evidence']}", verdict["fix"], page) if part)
+    first = f"{verdict['status']:<9} {verdict['check']:<8} "
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=INDENT, break_on_hyphens=False)

@@ -1,0 +1,1 @@
+"""The checks of `prove`: each returns verdicts on one running query."""

@@ -1,0 +1,49 @@
+"""Run all checks on a function or on a job."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from scripts.lint.engine import lint_paths
+from scripts.prove.query import Options, checked, refused
+from scripts.prove.run_job import verdicts_of_job
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.subject import subject
+from scripts.prove.subjects.target import Job, Target
+from scripts.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
+from scripts.text import finding
+
+
+def prove(bench: Bench, target: Target | Job, options: Options, say: Callable[[str], None]) -> list[Verdict]:
+    """Return the verdicts on a target in the order of `CHECKS`; call `say` with each step."""
+    verdicts = lint(target.path)
+    if isinstance(target, Job):
+        verdicts += verdicts_of_job(bench, target, options, say)
+    else:
+        verdicts += verdicts_of_function(bench, target, options, say)
+    optional = {"topics", "login"} | ({"expect"} if options.expect is None else set())
+    done = {verdict.check for verdict in verdicts} | optional
+    skipped = [check for check in CHECKS if check not in done]
+    verdicts += [Verdict(check, UNCHECKED, "not checked, because the query does not run") for check in skipped]
+    return sorted(verdicts, key=lambda verdict: CHECKS.index(verdict.check))
+
+
+def lint(path: Path) -> list[Verdict]:
+    """Return the findings of the linter for OSS, the engine of `prove`."""
+    found = lint_paths([path], finding.OSS)
+    wrong = [Verdict("lint", WRONG, f"{f.rule}: {f.message}", f.fix, "", f.path, f.line) for f in found]
+    return wrong or [Verdict("lint", GOOD, "no findings")]
+
+
+def verdicts_of_function(
+    bench: Bench, target: Target, options: Options, say: Callable[[str], None]
+) -> Iterator[Verdict]:
+    """Yield the verdicts on a function from source rows to sink rows."""
+    say("building the query")
+    try:
+        with subject(bench, target, options.samples, options.partitions) as examined:
+            yield from checked(examined, options, say)
+    except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
+        yield refused(error, target.path, target.line)

@@ -1,0 +1,234 @@
+"""Build what the checks examine: the streaming DataFrame of a target, its trial, and its evaluation row by row."""
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pyarrow
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, utils
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from examples.kafka.topics import REJECT_TOPIC, ensure_topics
+from examples.realtime.slots import slots_needed
+from examples.testing.records import Received, Sent
+from examples.testing.trial import Trial, new_checkpoints, read_stream, read_table
+from scripts.prove.subjects import job
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.recorders import Recording
+from scripts.prove.subjects.samples import made_samples
+from scripts.prove.subjects.target import Target
+
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+SOURCE_ROW = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+        StructField("headers", ArrayType(HEADER)),
+    ]
+)
+"""One row of the Kafka source with the option `includeHeaders`."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A query to examine."""
+
+    bench: Bench
+    path: Path
+    """The user's file."""
+    line: int
+    """Line for what belongs to no other line."""
+    stream: str
+    """Name of the stream in the option `--samples`."""
+    trial: Trial
+    samples: list[Sent]
+    rows_of: Callable[[DataFrame], DataFrame]
+    """What the query makes of a static DataFrame of Kafka source rows."""
+    topics: set[str] = field(default_factory=set)
+    """Topics that the rows evaluated so far have named."""
+
+    def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
+        """
+        Return for each record what the query makes of it in a batch query, or what its expressions raise.
+
+        The expressions of a batch query and of a stream are the same, but the stream would end with the first error.
+        Records are evaluated together as long as each gives exactly one row or all give none, and in halves otherwise.
+        """
+        with _call_sites(enabled=False):
+            return self._evaluate(records)
+
+    def _evaluate(self, records: list[Sent]) -> list[list[Received] | Exception]:
+        if not records:
+            return []
+        try:
+            rows = self.rows_of(local_rows(self.bench.spark, records))
+            found = [_output(row.asDict()) for row in rows.collect()]
+        except (PySparkException, Py4JJavaError) as error:
+            if len(records) == 1:
+                return [self._error_of(records[0]) or error]
+        else:
+            self.topics.update(output.topic for output in found if output.topic)
+            if len(records) == 1:
+                return [found]
+            if not found:
+                return [[] for _ in records]
+            if len(found) == len(records):
+                # Without a shuffle, the rows keep the order of the records.
+                return [[output] for output in (found if slots_needed(rows, 0) == 0 else _paired(records, found))]
+        half = len(records) // 2
+        return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
+
+    def _error_of(self, record: Sent) -> Exception | None:
+        """Evaluate a failing record again, so the error names the line of the user's code."""
+        with _call_sites(enabled=True):
+            try:
+                self.rows_of(local_rows(self.bench.spark, [record])).collect()
+            except (PySparkException, Py4JJavaError) as error:
+                return error
+        return None
+
+
+@contextmanager
+def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
+    """Yield the subject of a target on topics of its own; delete topics and checkpoints afterwards."""
+    prefix = f"prove-{uuid.uuid4().hex[:8]}"
+    source, names = f"{prefix}-{target.stream}", {table: f"{prefix}-{table}" for table in target.tables}
+    topics = [source, *names.values()]
+    ensure_topics(bench.kafka, topics, partitions, dict.fromkeys(topics, REJECT_TOPIC))
+    tables = {table: read_table(bench.spark, bench.kafka, topic) for table, topic in names.items()}
+    rows = target.transform(read_stream(bench.spark, bench.kafka, source), **tables)
+    if not isinstance(rows, DataFrame):
+        raise TypeError(f"{target.name} returned {type(rows).__name__}; it must return a DataFrame of Kafka sink rows")
+    folder = new_checkpoints(bench.folder)
+    trial = Trial(bench.spark, bench.kafka, rows, {source: partitions}, folder)
+    try:
+        for table, topic in names.items():
+            trial.fill(topic, samples.get(table, []))
+        static = {table: local_rows(bench.spark, samples.get(table, [])) for table in target.tables}
+        own = samples.get(target.stream) or made_samples(rows)
+        rows_of = partial(target.transform, **static)
+        yield Subject(bench, target.path, target.line, target.stream, trial, own, rows_of)
+    finally:
+        trial.close(*topics)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def subject_of_job(
+    bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
+) -> Iterator[Subject]:
+    """
+    Yield the subject of one query of a job; the topics of the job stay.
+
+    If the sink of the query is not Kafka, its rows are examined as JSON.
+    """
+    caught = recording.caught[number]
+    folder, first = new_checkpoints(bench.folder), recording.topics[0]
+    topics = dict.fromkeys(recording.topics, recording.partitions)
+    shape = _same if caught.sink.lower() == "kafka" else _as_json
+    rows = shape(caught.frame)
+    trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
+    try:
+        trial.forget()
+        own = samples.get(first) or made_samples(rows)
+        yield Subject(
+            bench,
+            recording.path,
+            caught.line,
+            first,
+            trial,
+            own,
+            lambda static: shape(job.rows_of(recording, number, static)),
+        )
+    finally:
+        trial.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _same(rows: DataFrame) -> DataFrame:
+    return rows
+
+
+def _as_json(rows: DataFrame) -> DataFrame:
+    return rows.select(F.to_json(F.struct("*")).alias("value"))
+
+
+def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
+    """Return records as a static DataFrame of Kafka source rows."""
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "key": record.key,
+            "value": record.value,
+            "topic": "source",
+            "partition": 0,
+            "offset": offset,
+            "timestamp": now,
+            "timestampType": 1,
+            "headers": [{"key": name, "value": value} for name, value in record.headers] or None,
+        }
+        for offset, record in enumerate(records)
+    ]
+    # An Arrow table becomes a local relation, which Spark evaluates without a job; a list would become an RDD.
+    return spark.createDataFrame(
+        pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW, timezone="UTC")), SOURCE_ROW
+    )
+
+
+@contextmanager
+def _call_sites(*, enabled: bool) -> Iterator[None]:
+    """Let PySpark note, or not note, the line of each call; that takes most of the time in which a plan is built."""
+    # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
+    before = utils._enable_debugging_cache  # noqa: SLF001
+    utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        utils._enable_debugging_cache = before  # noqa: SLF001
+
+
+def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
+    """Return the outputs in the order of the records whose bytes they hold; the others fill the remaining places."""
+    remaining, places = list(outputs), dict[int, Received]()
+    for number, record in enumerate(records):
+        match = next((o for o in remaining if record.value and record.value in (o.value or b"")), None)
+        if match:
+            places[number] = match
+            remaining.remove(match)
+    return [places[number] if number in places else remaining.pop() for number in range(len(records))]
+
+
+def _output(row: dict[str, object]) -> Received:
+    headers = row.get("headers") or ()
+    kept = tuple((str(h["key"]), _binary(h["value"])) for h in headers)  # type: ignore[attr-defined]
+    topic = row.get("topic") if "topic" in row else ""
+    return Received(topic, _binary(row.get("key")), _binary(row["value"]), kept, 0)  # type: ignore[arg-type]
+
+
+def _binary(value: object) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]

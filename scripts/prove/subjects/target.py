@@ -1,0 +1,106 @@
+"""Find the function that the user named, and import it without writing to the user's folders."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from pyspark.sql import DataFrame
+
+
+class TargetError(ValueError):
+    """Raised when the target cannot be loaded."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function from a stream of Kafka source rows, and further tables of them, to Kafka sink rows."""
+
+    name: str
+    path: Path
+    line: int
+    transform: Callable[..., DataFrame]
+    stream: str
+    """Name of the first parameter, which receives the stream."""
+    tables: tuple[str, ...]
+    """Names of the further parameters without default, which receive static DataFrames."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file that starts its queries itself, such as a script or a Databricks notebook in source form."""
+
+    path: Path
+
+
+def load(text: str) -> Target | Job:
+    """Return the target `path/job.py:function`, `package.module:function` or `path/job.py`."""
+    if text.endswith(".py"):
+        if not Path(text).is_file():
+            raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
+        return Job(Path(text).resolve())
+    module_name, _, name = text.rpartition(":")
+    if not module_name or not name.isidentifier():
+        raise TargetError(
+            f"{text!r} names neither a file nor a function; use path/job.py, path/job.py:FUNCTION or "
+            "package.module:FUNCTION, where FUNCTION takes a streaming DataFrame of Kafka source rows and returns one "
+            "of Kafka sink rows"
+        )
+    # Bytecode files would be written next to the user's code.
+    sys.dont_write_bytecode = True
+    module = _module(module_name)
+    function = getattr(module, name, None)
+    if not inspect.isfunction(function):
+        functions = sorted(
+            n for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__
+        )
+        raise TargetError(f"{module_name!r} has no function {name!r}; it defines {', '.join(functions) or 'none'}")
+    parameters = inspect.signature(function).parameters.values()
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if others := [p.name for p in required if p.annotation not in (p.empty, DataFrame, DataFrame.__name__)]:
+        raise TargetError(
+            f"{text!r} has the parameters {', '.join(others)}, which are no DataFrames; write a function that takes "
+            "only DataFrames and calls it"
+        )
+    names = [p.name for p in required]
+    if not names:
+        raise TargetError(f"{text!r} takes no DataFrame; its first parameter must be the stream of Kafka source rows")
+    return Target(
+        name,
+        Path(inspect.getsourcefile(function) or module_name),
+        inspect.getsourcelines(function)[1],
+        function,
+        names[0],
+        tuple(names[1:]),
+    )
+
+
+def _module(name: str) -> ModuleType:
+    path = Path(name)
+    folders = [Path.cwd()]
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise TargetError(f"{name!r} does not exist, so there is nothing to prove; check the path")
+        folders.insert(0, path.resolve().parent)
+    sys.path[:0] = [str(folder) for folder in folders if str(folder) not in sys.path]
+    try:
+        return _of_file(path) if path.suffix == ".py" else importlib.import_module(name)
+    except Exception as error:
+        raise TargetError(
+            f"importing {name!r} failed with {type(error).__name__}: {error}; install what the module imports into the "
+            f"virtual environment {sys.prefix!r}, and start no query at import"
+        ) from error
+
+
+def _of_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{str(path)!r} is not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,1 @@
+"""Verdicts, and what is known about a failure: condition, line, fix and page."""

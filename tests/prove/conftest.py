@@ -1,0 +1,16 @@
+"""Fixtures of the tests of `prove`: the services of the test run as a bench."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scripts.prove.subjects.bench import Bench
+
+
+@pytest.fixture
+def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
+    """Return the session and the broker of the tests with a folder of this test."""
+    folder = tmp_path / "prove"
+    folder.mkdir()
+    return Bench(spark, kafka, folder)

@@ -1,0 +1,98 @@
+"""Faults to make in a copy of `examples/alerts/payments_to_flagged.py`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.pack import files
+
+ORIGINAL = files.ROOT / "examples/alerts/payments_to_flagged.py"
+FUNCTION = "payments_to_flagged"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A replacement in the original, and the verdict that must name it."""
+
+    right: str
+    wrong: str
+    check: str
+    condition: str
+    """Part of the evidence."""
+    fix: str
+    """Part of the fix."""
+    line_of: str = ""
+    """Text of the line that must be named, or an empty string if the verdict names the function."""
+
+
+FAULTS = {
+    "ANSI cast": Fault(
+        "decode(payments, PAYMENTS, checks)",
+        "decode(payments.withColumn('value', F.when(\n"
+        "        F.get_json_object(F.col('value').cast('string'), '$.amount_cents').cast('long') < 0, F.lit(b'')\n"
+        "    ).otherwise(F.col('value'))), PAYMENTS, checks)",
+        "input",
+        "CAST_INVALID_INPUT",
+        "try_cast",
+        ".cast('long')",
+    ),
+    "Python UDF": Fault(
+        'key=F.col("record.card")',
+        'key=F.udf(str.upper)(F.col("record.card"))',
+        "mode",
+        "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
+        "replace the Python function by SQL functions",
+        "F.udf(str.upper)",
+    ),
+    "state that never ends": Fault(
+        "decode(payments, PAYMENTS, checks)",
+        'decode(payments.dropDuplicates(["key", "value"]), PAYMENTS, checks)',
+        "state",
+        "the query has no watermark",
+        "withWatermark",
+        "dropDuplicates(",
+    ),
+}
+"""Each of these faults has a copy of its own."""
+
+SMALL_FAULTS = {
+    "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
+    "records that vanish": Fault(
+        "decode(payments, PAYMENTS, checks)",
+        'decode(payments.where("value is not null and length(value) > 0"), PAYMENTS, checks)',
+        "input",
+        "vanish without a trace: a null value, an empty value",
+        "reject topic",
+    ),
+    "clock in a result": Fault(
+        'value=F.to_json(F.struct(*fields, "flags"))',
+        'value=F.to_json(F.struct(*fields, "flags", F.expr("uuid()").alias("id")))',
+        "restart",
+        "with other bytes",
+        "derive every output only from the source record",
+    ),
+    "password in the plan": Fault(
+        "checks = {",
+        'password = "geheim-0815"\n    payments = payments.withColumn("salt", F.lit(password))\n    checks = {',
+        "secrets",
+        "the code contains a password or token",
+        "secret store",
+        'password = "geheim-0815"',
+    ),
+}
+"""These faults do not hide each other, so one copy has all of them."""
+
+
+def broken_copy(folder: Path, *faults: Fault) -> Path:
+    """Write a copy with faults, and return its path."""
+    text = ORIGINAL.read_text(encoding="utf-8")
+    for fault in faults:
+        assert fault.right in text
+        text = text.replace(fault.right, fault.wrong, 1)
+    path = folder / "payments.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def line_of(path: Path, part: str) -> int:
+    """Return the number of the first line that contains a text."""
+    return 1 + next(n for n, text in enumerate(path.read_text(encoding="utf-8").splitlines()) if part in text)

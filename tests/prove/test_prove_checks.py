@@ -1,0 +1,96 @@
+"""The checks of expected output and of state, and the records that are made from a schema."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from scripts.prove.query import Options
+from scripts.prove.run import prove
+from scripts.prove.subjects import target
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.samples import made_samples, read_samples
+from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
+
+OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
+
+COUNTS = """\
+from pyspark.sql import functions as F
+
+
+def counted(clicks):
+    click = F.from_json(F.col("value").cast("string"), "user string, ts long").alias("click")
+    timed = clicks.select(click).select("click.user", F.timestamp_millis("click.ts").alias("at"))
+    counts = timed.withWatermark("at", "1 minute").groupBy("user", F.window("at", "1 minute")).count()
+    return counts.select(F.coalesce("user", F.lit("none")).alias("key"), F.to_json(F.struct("*")).alias("value"))
+"""
+UPPER = """\
+from pyspark.sql import functions as F
+
+
+def upper(words):
+    return words.select("key", F.upper(F.col("value").cast("string")).alias("value"))
+"""
+
+
+def _prove(bench: Bench, folder: Path, code: str, name: str, options: Options = OPTIONS) -> dict[str, list[Verdict]]:
+    path = folder / "job.py"
+    path.write_text(code)
+    found = dict[str, list[Verdict]]()
+    for verdict in prove(bench, target.load(f"{path}:{name}"), options, lambda _step: None):
+        found.setdefault(verdict.check, []).append(verdict)
+    return found
+
+
+def test_state_that_ends_with_the_watermark_is_good(bench: Bench, tmp_path: Path) -> None:
+    """Windows under a watermark stay constant for the same records and are removed by later ones."""
+    (state,) = _prove(bench, tmp_path, COUNTS, "counted")["state"]
+
+    assert GOOD == state.status, state.text
+    assert "the watermark removed" in state.evidence
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "evidence"),
+    [
+        (['"A"', '{"key": "k", "value": "B"}'], GOOD, "all 2 expected records"),
+        (['"A"', '"C"'], WRONG, '1 expected records are missing (first: "C"); 1 others'),
+    ],
+    ids=["as expected", "another record"],
+)
+def test_output_of_the_samples_is_compared_with_the_file(
+    lines: list[str], status: str, evidence: str, bench: Bench, tmp_path: Path
+) -> None:
+    """A missing and a surplus record are counted, and the first of each is quoted."""
+    samples, expect = tmp_path / "samples.jsonl", tmp_path / "expect.jsonl"
+    samples.write_text('"a"\n{"key": "k", "value": "\\"b\\""}\n')
+    expect.write_text("\n".join(lines).replace('"value": "B"', '"value": "\\"B\\""') + "\n")
+    options = replace(OPTIONS, samples={"words": read_samples(samples)}, expect=expect)
+
+    (verdict,) = _prove(bench, tmp_path, UPPER, "upper", options)["expect"]
+
+    assert status == verdict.status, verdict.text
+    assert evidence in verdict.evidence
+
+
+def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> None:
+    """Values have the types of their fields, names of times get times, and a filter lets the first record pass."""
+    schema = (
+        "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>"
+    )
+    value = F.from_json(F.col("value").cast("string"), schema)
+    parsed = spark.createDataFrame([("{}",)], "value string").select(value.alias("event")).select("event.*")
+    rows = parsed.where(F.col("kind").isin("click", "view")).select(F.to_json(F.struct("*")).alias("value"))
+
+    first, second = (json.loads(sample.value or b"") for sample in made_samples(rows))
+
+    assert ("a1", 1, ["a1"], {"city": "a1"}) == (first["id"], first["amount"], first["tags"], first["place"])
+    assert "a2" == second["id"]
+    assert ("click", "a2") == (first["kind"], second["kind"])
+    assert first["ts"] > 10**12
+    assert first["at"].startswith("20")

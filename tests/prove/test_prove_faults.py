@@ -1,0 +1,75 @@
+"""`prove` names each fault of a copied job with its line, condition and fix, and finds none in the original."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from examples.testing.records import as_sent
+from scripts.prove.query import Options
+from scripts.prove.run import prove
+from scripts.prove.subjects import target
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, SMALL_FAULTS, Fault, broken_copy, line_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
+
+OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
+
+
+def _prove(bench: Bench, path: Path, options: Options = OPTIONS) -> list[Verdict]:
+    loaded = target.load(f"{path}:{FUNCTION}")
+    return prove(bench, loaded, options, lambda _step: None)
+
+
+def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
+    """Each check reports good evidence for the original."""
+    verdicts = _prove(bench, ORIGINAL)
+
+    assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
+    assert [check for check in CHECKS if check not in ("expect", "login")] == [verdict.check for verdict in verdicts]
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_fault_is_named_with_line_condition_and_fix(fault: Fault, bench: Bench, tmp_path: Path) -> None:
+    """The verdict of one check names the fault of a copy; the line is the one with the fault, or the function."""
+    path = broken_copy(tmp_path, fault)
+
+    assert_named(fault, path, _prove(bench, path))
+
+
+def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> None:
+    """One fault does not hide another, and a topic outside `--topics` is named, too."""
+    path = broken_copy(tmp_path, *SMALL_FAULTS.values())
+    # With a rule for the countries of the samples, only hostile payments are flagged.
+    rules = [as_sent((country, {"limit_cents": 10_000})) for country in ("a1", "a2")]
+    options = replace(OPTIONS, samples={"rules": rules}, topics=("payments-passed", "payments-flagged"))
+
+    verdicts = _prove(bench, path, options)
+
+    for fault in SMALL_FAULTS.values():
+        assert_named(fault, path, verdicts)
+    (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
+    assert (WRONG, line_of(path, f"def {FUNCTION}")) == (topics.status, topics.line)
+    assert "UnknownTopicOrPartitionException: the rows name payments-rejected" in topics.evidence
+    assert "create the topic" in topics.fix
+
+
+def assert_named(fault: Fault, path: Path, verdicts: list[Verdict]) -> None:
+    """Require a wrong verdict with the condition, the fix, the line and a page of a fault."""
+    found = [v for v in verdicts if v.check == fault.check and v.status == WRONG and fault.condition in v.evidence]
+    assert found, "\n".join(verdict.text for verdict in verdicts)
+    assert fault.fix in found[0].fix
+    assert (str(path), line_of(path, fault.line_of or f"def {FUNCTION}")) == (found[0].path, found[0].line)
+    assert found[0].page.startswith("references/")
+
+
+def test_too_few_slots_are_named_before_the_start(bench: Bench) -> None:
+    """With one slot for two partitions, the verdict is wrong and nothing else is checked."""
+    verdicts = _prove(bench, ORIGINAL, replace(OPTIONS, slots=1))
+
+    (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]
+    assert (WRONG, line_of(ORIGINAL, f"def {FUNCTION}")) == (slots.status, slots.line)
+    assert "2 task slots needed (2 for the source), 1 available, so some partitions stay unread" in slots.evidence
+    assert "unchecked" == next(verdict.status for verdict in verdicts if verdict.check == "flow")

@@ -1,0 +1,99 @@
+"""`prove` catches the queries of an unmodified job, also of a notebook, and names what is not Kafka."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.prove.query import Options
+from scripts.prove.run import prove
+from scripts.prove.subjects import target
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from tests.prove.faults import line_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
+
+OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
+
+NOTEBOOK = """\
+# Databricks notebook source
+dbutils.widgets.text("topic", "prove-clicks")
+
+# COMMAND ----------
+from pyspark.sql import SparkSession, functions as F
+
+module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+login = f'{module} required username="u" password="{dbutils.secrets.get("k", "p")}";'
+servers = {"kafka.bootstrap.servers": "broker.example.com:9093", "kafka.security.protocol": "SASL_SSL"}
+source = spark.readStream.format("kafka").options(**servers).option("kafka.sasl.jaas.config", login)
+source = source.option("kafka.sasl.mechanism", "PLAIN")
+clicks = source.option("subscribe", dbutils.widgets.get("topic")).load()
+
+# COMMAND ----------
+# MAGIC %md a comment
+count = F.col("value").cast("string").try_cast("long")
+rows = clicks.select("key", "value", F.when(count > 0, "good").otherwise("rejected").alias("topic"))
+writer = rows.writeStream.format("kafka").options(**servers).option("checkpointLocation", "/mnt/checkpoints/clicks")
+query = writer.queryName("clicks").outputMode("update").trigger(realTime="5 minutes").start()
+query.awaitTermination()
+raise AssertionError("the job must end where it would wait")
+"""
+
+BATCHES = """\
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.appName("job").getOrCreate()
+source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "broker.example.com:9092")
+rows = source.option("subscribe", "prove-orders").load()
+
+def save(batch, number):
+    batch.write.format("delta").save("/mnt/orders")
+
+query = rows.writeStream.foreachBatch(save).option("checkpointLocation", "/mnt/c").outputMode("update").start()
+spark.streams.awaitAnyTermination()
+"""
+
+
+def _prove(bench: Bench, folder: Path, code: str) -> list[Verdict]:
+    path = folder / "job.py"
+    path.write_text(code)
+    return prove(bench, target.load(str(path)), OPTIONS, lambda _step: None)
+
+
+def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_path: Path) -> None:
+    """Widgets and secrets answer with placeholders; only the login is read from a placeholder, so all is good."""
+    verdicts = _prove(bench, tmp_path, NOTEBOOK)
+
+    assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
+    assert {"job.py"} == {path.name for path in tmp_path.iterdir() if path.is_file()}
+
+
+def test_login_that_kafka_cannot_read_is_named(bench: Bench, tmp_path: Path) -> None:
+    """A login without its final semicolon is wrong for every broker, so it is named at the line of the source."""
+    verdicts = _prove(bench, tmp_path, NOTEBOOK.replace('")}";', '")}"'))
+
+    (login,) = [verdict for verdict in verdicts if verdict.check == "login"]
+    assert (WRONG, line_of(tmp_path / "job.py", 'option("subscribe"')) == (login.status, login.line)
+    assert "kafka.sasl.jaas.config" in login.fix
+
+
+def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_path: Path) -> None:
+    """The engine's refusal of the sink and the trigger of the job are reported at the line that starts the query."""
+    verdicts = _prove(bench, tmp_path, BATCHES)
+
+    line = line_of(tmp_path / "job.py", "foreachBatch(save)")
+    wrong = [verdict for verdict in verdicts if verdict.check == "mode" and verdict.status == WRONG]
+    assert [line, line] == [verdict.line for verdict in wrong]
+    assert "the trigger of the job is the default" in wrong[0].evidence
+    assert "ForeachBatchSink" in wrong[1].evidence
+    assert "in place of foreachBatch" in wrong[1].fix
+    assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
+
+
+def test_job_that_fails_is_reported_with_its_line(bench: Bench, tmp_path: Path) -> None:
+    """An exception of the job is a verdict, not a traceback."""
+    verdicts = _prove(bench, tmp_path, "import os\n\nservers = os.environ['NO_SUCH_VARIABLE']\n")
+
+    (mode,) = [verdict for verdict in verdicts if verdict.check == "mode"]
+    assert (WRONG, 3) == (mode.status, mode.line)
+    assert "KeyError" in mode.evidence

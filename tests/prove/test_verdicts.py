@@ -1,0 +1,147 @@
+"""Verdicts: exit status, formats, and the records and texts that the checks are made of."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+
+from examples.testing.records import Sent
+from scripts.prove.checks.hostile import hostile_records
+from scripts.prove.checks.secrets import secrets_in
+from scripts.prove.subjects.placeholders import Dbutils
+from scripts.prove.subjects.target import TargetError, load
+from scripts.prove.verdicts.failure import page_of
+from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
+from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
+
+VERDICTS = [
+    Verdict("slots", GOOD, "2 task slots needed"),
+    Verdict("input", WRONG, "3 kinds end the query", "use try_cast", "references/errors_in_rows.md", "job.py", 7),
+]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [([GOOD], 0), ([GOOD, WRONG], 1), ([UNCHECKED, WRONG], 1), ([GOOD, UNCHECKED], 2)],
+    ids=["all good", "one wrong", "wrong before unchecked", "unchecked"],
+)
+def test_exit_status_is_that_of_the_worst_verdict(statuses: list[str], expected: int) -> None:
+    """A run with anything wrong ends with 1, and a run that only could not check something with 2."""
+    assert expected == exit_status([Verdict("mode", status, "") for status in statuses])
+
+
+def test_text_has_one_line_per_verdict() -> None:
+    """A line names status, check, place, evidence, fix and page."""
+    assert (
+        "good      slots    2 task slots needed\n"
+        "wrong     input    job.py:7: 3 kinds end the query; use try_cast; see references/errors_in_rows.md"
+    ) == render(VERDICTS, "text", {})
+
+
+def test_json_contains_every_verdict_and_the_conditions() -> None:
+    """Programs get good verdicts too, and the version and date of the run."""
+    content = json.loads(render(VERDICTS, "json", {"pyspark": "4.3.0"}))
+
+    assert {"pyspark": "4.3.0"} == content["conditions"]
+    assert [("slots", "good", 0), ("input", "wrong", 7)] == [
+        (verdict["check"], verdict["status"], verdict["line"]) for verdict in content["verdicts"]
+    ]
+
+
+def test_annotations_contain_only_what_is_not_good() -> None:
+    """A pull request shows the line of the user's code."""
+    assert (
+        "::error file=job.py,line=7,title=prove-input::on OSS 4.3, 3 kinds end the query; "
+        "use try_cast (see references/errors_in_rows.md)"
+    ) == render(VERDICTS, "github", {})
+    assert "prove-input" == json.loads(render(VERDICTS, "sarif", {}))["runs"][0]["results"][0]["ruleId"]
+
+
+def test_hostile_records_cover_the_form_and_each_field() -> None:
+    """The kinds differ, none is the sample itself, and each field gets wrong types."""
+    sample = Sent(b'{"id": "a", "amount": 5}', b"k")
+    records = hostile_records(sample)
+
+    assert sample not in records.values()
+    assert len(set(records.values())) == len(records)
+    assert {"a null value", "broken JSON", "bad UTF-8", "deep nesting", "a value of 1 MB", "a null key"} <= set(records)
+    assert {"amount: text", "amount: NaN", "amount: a huge number", "id: an object", "no id"} <= set(records)
+    assert b'"id": "again"}' in (records["a repeated field"].value or b"")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('password = "geheim-1"', {"geheim-1": 1}),
+        ('x.option("kafka.ssl.key.password", "geheim-1")', {"geheim-1": 1}),
+        ('f(api_key="geheim-1")', {"geheim-1": 1}),
+        ('{"sasl.jaas.config": "Module required password=\'geheim-1\';"}', {"geheim-1": 1}),
+        ('password = os.environ["PASSWORD"]', {}),
+        ('dbutils.secrets.get("scope", "password")', {}),
+        ('password = ""', {}),
+        ('topic = "payments"', {}),
+    ],
+)
+def test_passwords_in_code_are_found_with_their_line(code: str, expected: dict[str, int]) -> None:
+    """A text assigned to a name such as `password` is a secret; a name read from the environment is not."""
+    assert expected == secrets_in(code)
+
+
+def test_dbutils_answers_with_placeholders_and_defaults() -> None:
+    """A widget returns its default, and everything that a notebook may call accepts the call."""
+    dbutils = Dbutils()
+    dbutils.widgets.text("topic", "clicks")
+
+    assert ("clicks", "prove-rate") == (dbutils.widgets.get("topic"), dbutils.widgets.get("rate"))
+    assert "prove-secret-kafka-login" == dbutils.secrets.get(scope="kafka", key="login")
+
+
+@pytest.mark.parametrize(
+    ("condition", "page"),
+    [
+        ("CAST_INVALID_INPUT", "references/errors_in_rows.md#invalid-cast-input"),
+        ("UnknownTopicOrPartitionException", "references/errors_kafka.md#unknown-source-topic"),
+        ("NO_SUCH_CONDITION", "references/errors.md"),
+    ],
+)
+def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page: str) -> None:
+    """A condition without a section leads to the overview of errors."""
+    assert page == page_of(condition)
+
+
+@pytest.mark.parametrize(
+    ("code", "default", "expected"),
+    [
+        ("a = 1\nb.groupBy('k')\n", 1, 2),
+        ("b.groupBy('k')\na = 1\n", 2, 1),
+        ("a = 1\n", 1, 1),
+    ],
+    ids=["below the function", "above the function", "nowhere"],
+)
+def test_line_of_a_call_is_searched_below_the_function_first(
+    code: str, default: int, expected: int, tmp_path: Path
+) -> None:
+    """If no line has such a call, the line of the function is named."""
+    path = tmp_path / "job.py"
+    path.write_text(code)
+
+    assert expected == line_of_call(path, STATEFUL_CALLS, default)
+
+
+@pytest.mark.parametrize(
+    ("code", "target", "message"),
+    [
+        ("def f(rows, size: int): ...", "job.py:f", "size, which are no DataFrames"),
+        ("def f(): ...", "job.py:f", "takes no DataFrame"),
+        ("def f(rows): ...", "job.py:g", "has no function 'g'; it defines f"),
+        ("import no_such_package", "job.py:f", "ModuleNotFoundError"),
+        ("", "missing.py", "does not exist"),
+        ("", "job", "names neither a file nor a function"),
+    ],
+)
+def test_target_that_cannot_be_loaded_is_explained(code: str, target: str, message: str, tmp_path: Path) -> None:
+    """The message quotes the target and says what is allowed."""
+    (tmp_path / "job.py").write_text(code)
+    with contextlib.chdir(tmp_path), pytest.raises(TargetError, match=message):
+        load(target)

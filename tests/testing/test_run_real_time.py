@@ -1,0 +1,121 @@
+"""`run_real_time` reports what a function writes in real-time mode, how fast, and how it fails."""
+
+import pytest
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from examples.testing.records import Received
+from examples.testing.run import run_real_time
+from examples.testing.trial import latencies_ms
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+
+def number() -> Column:
+    """Return the value as a number; other text ends the query."""
+    return F.col("value").cast("string").cast("long")
+
+
+def doubled(records: DataFrame) -> DataFrame:
+    """Return the double of each number; text that is not a number ends the query."""
+    return records.select("key", (number() * 2).cast("string").alias("value"))
+
+
+def routed(records: DataFrame, limits: DataFrame) -> DataFrame:
+    """Send numbers above the newest limit of their key to the topic `high`, and all others to `low`."""
+    newest = limits.groupBy("key").agg(F.max_by(number(), "offset").alias("limit"))
+    above = number() > F.col("limit")
+    return records.join(F.broadcast(newest), "key").select(
+        "key", "value", "headers", F.when(above, "high").otherwise("low").alias("topic")
+    )
+
+
+def counted(records: DataFrame) -> DataFrame:
+    """Count the records of each key."""
+    return records.groupBy("key").agg(F.count("*").cast("string").alias("value"))
+
+
+def to_nowhere(records: DataFrame) -> DataFrame:
+    """Set no topic for the value `lost`."""
+    return records.select("value", F.when(F.col("value") != b"lost", "known").alias("topic"))
+
+
+def test_outputs_have_values_topics_keys_and_latencies(spark: SparkSession, kafka: str) -> None:
+    """The topic that a function chooses is reported, although the test receives all outputs in one topic."""
+    run = run_real_time(
+        routed,
+        [("a", "5"), ("b", "7"), ("a", "6")],
+        tables={"limits": [("a", "4"), ("b", "6"), ("a", "9")]},
+        spark=spark,
+        bootstrap_servers=kafka,
+    )
+
+    assert run.error is None
+    assert [b"5", b"6"] == sorted(value or b"" for value in run.values("low"))
+    assert [(b"b", b"7")] == [(r.key, r.value) for r in run.records if r.topic == "high"]
+    assert 3 == len(run.latencies_ms)
+    assert max(run.latencies_ms) < 60_000
+
+
+def test_stateful_function_writes_a_row_per_record(spark: SparkSession, kafka: str) -> None:
+    """An aggregation emits the newest count of the key for each record."""
+    run = run_real_time(counted, [("k", "x")] * 3, spark=spark, bootstrap_servers=kafka)
+
+    assert [b"1", b"2", b"3"] == run.values()
+
+
+def test_record_that_ends_the_query_is_reported_with_its_condition(spark: SparkSession, kafka: str) -> None:
+    """The error names the condition, and `values` raises it, so a test cannot pass by accident."""
+    run = run_real_time(doubled, ["4", "four"], spark=spark, bootstrap_servers=kafka, partitions=1)
+
+    assert run.error
+    assert "CAST_INVALID_INPUT" == run.error.condition
+    assert [b"8"] == [record.value for record in run.records]
+    with pytest.raises(type(run.error), match="four"):
+        run.values()
+
+
+def test_refusal_at_start_is_an_error_of_the_run(spark: SparkSession, kafka: str) -> None:
+    """Real-time mode refuses a Python UDF; the run reports the refusal as it reports failures of a running query."""
+    upper = F.udf(str.upper)
+
+    run = run_real_time(
+        lambda rows: rows.select(upper(F.col("value").cast("string")).alias("value")),
+        ["a"],
+        spark=spark,
+        bootstrap_servers=kafka,
+    )
+
+    assert run.error
+    assert "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST" in str(run.error.condition)
+
+
+def test_row_without_topic_ends_the_query_as_in_production(spark: SparkSession, kafka: str) -> None:
+    """The redirection does not hide a row whose topic is null."""
+    run = run_real_time(to_nowhere, ["found", "lost"], spark=spark, bootstrap_servers=kafka, partitions=1)
+
+    assert run.error
+    assert "null topic" in str(run.error)
+
+
+def _output(appended_ms: int) -> Received:
+    return Received("", None, None, (), appended_ms)
+
+
+@pytest.mark.parametrize(
+    ("outputs_ms", "per_record", "expected"),
+    [
+        ([110, 250], [], [10, 50]),
+        ([250, 110], [], [10, 50]),
+        ([101, 102, 203, 204], [], [1, 2, 3, 4]),
+        ([110], [1, 0], [10]),
+        ([110], [], []),
+        ([110, 250], [2, 1], []),
+    ],
+    ids=["one each", "out of order", "two each", "a dropped record", "unknown counts", "wrong counts"],
+)
+def test_latency_is_the_difference_of_append_times(
+    outputs_ms: list[int], per_record: list[int], expected: list[int]
+) -> None:
+    """Without a certain match of outputs and records there are no latencies."""
+    assert expected == latencies_ms([100, 200], [_output(at) for at in outputs_ms], per_record)
