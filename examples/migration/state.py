@@ -1,0 +1,56 @@
+"""Copy the state of the micro-batch job to a topic, and compare the results of both jobs."""
+
+import psycopg
+from pyspark.sql import DataFrame, SparkSession
+
+from examples.migration.totals import Places, stored_totals
+from examples.realtime.positions import NO_BATCH, Position
+
+Total = tuple[str, int, int]
+"""A card, its number of payments, and their sum in cents."""
+
+
+def copy_state(spark: SparkSession, places: Places, position: Position) -> int:
+    """
+    Write the state after the batch of `position` to the topic `seeds`, and return the number of records.
+
+    Without a committed batch, there is no state yet. Raises ValueError if the topic contains records, because the new
+    job would add them, too.
+    """
+    if position.batch_id == NO_BATCH:
+        return 0
+    kafka = {"kafka.bootstrap.servers": places.bootstrap_servers}
+    if not spark.read.format("kafka").options(**kafka, subscribe=places.seeds).load().isEmpty():
+        raise ValueError(
+            f"topic {places.seeds!r} already contains records, so the new job would count them twice; "
+            f"create another topic, and use a new checkpoint"
+        )
+    # With format 2, the setting of real-time mode, a session cannot read state that has format 1.
+    session = spark.newSession()
+    session.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
+    reader = session.read.format("statestore").option("batchId", position.batch_id)
+    state = reader.load(str(places.checkpoints / "before"))
+    # The names of the state's columns are those of the aggregate functions.
+    total = "to_json(struct(value.count AS payments, value.sum AS total_cents)) AS value"
+    seeds = state.selectExpr("key.card AS key", total)
+    seeds.write.format("kafka").options(**kafka, topic=places.seeds).save()
+    return spark.read.format("kafka").options(**kafka, subscribe=places.seeds).load().count()
+
+
+def table_rows(dsn: str, table: str) -> list[Total]:
+    """Return all rows of a table of totals, sorted by card."""
+    with psycopg.connect(dsn) as connection:
+        return [(card, count, cents) for card, count, cents in connection.execute(f"SELECT * FROM {table} ORDER BY 1")]
+
+
+def unconfirmed(spark: SparkSession, places: Places, before: list[Total]) -> DataFrame:
+    """
+    Return the totals of the micro-batch job that the real-time job has not written.
+
+    The real-time job writes a total after each payment, so each newer total of the micro-batch job is among its
+    results, also while payments arrive. A row that is still here after a minute shows a difference.
+    """
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", places.bootstrap_servers)
+    after = stored_totals(reader.option("subscribe", places.totals).load())
+    rows = spark.createDataFrame(before, "card string, payments long, total_cents long")
+    return rows.join(after, ["card", "payments", "total_cents"], "left_anti")

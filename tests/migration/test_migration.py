@@ -1,0 +1,78 @@
+"""A micro-batch job with state moves to real-time mode and back, and no total differs at any step."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.migration.__main__ import migrate
+from examples.migration.state import Total, copy_state, unconfirmed
+from examples.migration.totals import Places
+from examples.realtime.positions import NO_BATCH, Position
+from examples.services import postgres_server
+from tests.helpers import new_topic, produce
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    """Yield the address of a database."""
+    with postgres_server() as address:
+        yield address
+
+
+@pytest.fixture
+def places(kafka: str, tmp_path: Path) -> Places:
+    """Return new topics, without a database."""
+    return Places(kafka, new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 1), "", tmp_path)
+
+
+def write_totals(spark: SparkSession, places: Places, totals: list[Total]) -> None:
+    """Write totals to the result topic in the form of the real-time job."""
+    rows = spark.createDataFrame(totals, "key string, payments long, total_cents long")
+    rows = rows.selectExpr("key", "to_json(struct(payments, total_cents)) AS value")
+    writer = rows.write.format("kafka").option("kafka.bootstrap.servers", places.bootstrap_servers)
+    writer.option("topic", places.totals).save()
+
+
+def test_job_moves_to_real_time_mode_and_back(spark: SparkSession, kafka: str, dsn: str, tmp_path: Path) -> None:
+    """At each step, the table of the running job equals all payments sent; the old job can catch up at the end."""
+    steps: list[str] = []
+
+    migrate(spark, kafka, dsn, tmp_path, "1 second", steps.append)
+
+    assert 6 == len(steps), steps
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ([("a", 1, 5)], []),
+        ([("a", 2, 12)], []),
+        ([("a", 2, 11)], [("a", 2, 11)]),
+        ([("a", 3, 12), ("b", 1, 1)], [("a", 3, 12), ("b", 1, 1)]),
+    ],
+    ids=["older total", "newest total", "wrong sum", "payment too many and card missing"],
+)
+def test_comparison_finds_totals_that_differ(
+    spark: SparkSession, places: Places, before: list[Total], expected: list[Total]
+) -> None:
+    """A total is confirmed only if the real-time job wrote it with the same number and sum."""
+    write_totals(spark, places, [("a", 1, 5), ("a", 2, 12)])
+
+    assert expected == sorted(tuple(row) for row in unconfirmed(spark, places, before).collect())
+
+
+def test_without_committed_batch_no_state_is_copied(spark: SparkSession, places: Places) -> None:
+    """A job without a committed batch has no state, so the new job begins at the first position of the old one."""
+    assert 0 == copy_state(spark, places, Position(NO_BATCH, ()))
+
+
+def test_state_is_copied_to_empty_topic_only(spark: SparkSession, places: Places) -> None:
+    """A second copy would double all totals, so it is refused."""
+    produce(places.bootstrap_servers, places.seeds, [(0, b"{}")])
+
+    with pytest.raises(ValueError, match="already contains records"):
+        copy_state(spark, places, Position(0, ()))
