@@ -21,6 +21,8 @@ from examples.services import kafka_broker, postgres_server, run_folder
 from examples.services.spark import build_session
 
 PARTITIONS = 2
+SLOTS = 16
+"""The real-time job needs 5 task slots; the micro-batch jobs beside it need some of the others."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             postgres_server() as dsn,
             tempfile.TemporaryDirectory(dir=run_folder()) as folder,
         ):
-            migrate(build_session("migration"), servers, dsn, Path(folder))
+            migrate(build_session("migration", slots=SLOTS), servers, dsn, Path(folder))
     except (RuntimeError, ValueError, TimeoutError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -92,7 +92,7 @@ def run_real_time_job(m: Migration, offsets: str, old: StreamingQuery) -> list[S
     m.pay(BEFORE, old, *queries)
 
     def is_confirmed() -> bool:
-        return unconfirmed(m.spark, m.places, table_rows(m.places.dsn, BEFORE)).isEmpty()
+        return not unconfirmed(m.places, table_rows(m.places.dsn, BEFORE))
 
     wait_until(is_confirmed, DEADLINE_SECONDS, "the real-time job to write each total of the old job", queries)
     m.expect(AFTER, queries)

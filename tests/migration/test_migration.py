@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from examples.migration.__main__ import migrate
 from examples.migration.state import Total, copy_state, unconfirmed
-from examples.migration.totals import Places
+from examples.migration.totals import Places, start_after
 from examples.realtime.positions import NO_BATCH, Position
+from examples.realtime.queries import QueryFailedError, wait_until
+from examples.realtime.slots import slots_total
 from examples.services import postgres_server
 from tests.helpers import new_topic, produce
 
@@ -62,7 +65,19 @@ def test_comparison_finds_totals_that_differ(
     """A total is confirmed only if the real-time job wrote it with the same number and sum."""
     write_totals(spark, places, [("a", 1, 5), ("a", 2, 12)])
 
-    assert expected == sorted(tuple(row) for row in unconfirmed(spark, places, before).collect())
+    assert expected == unconfirmed(places, before)
+
+
+def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: Places) -> None:
+    """A batch job that has all slots at a batch boundary ends a real-time query with state: use another cluster."""
+    query = start_after(spark, places, "earliest", {"realTime": "1 second"}, slots=3)
+    wait_until(lambda: query.lastProgress is not None, 60, "a batch", [query])
+    # Each task holds its slot for two seconds without using a core.
+    tasks, hold = 2 * slots_total(spark), F.expr("reflect('java.lang.Thread', 'sleep', id - id + 2000)")
+    spark.range(0, tasks, 1, tasks).select(hold).collect()
+
+    with pytest.raises(QueryFailedError, match="CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"):
+        wait_until(lambda: False, 60, "the failure of the query", [query])
 
 
 def test_without_committed_batch_no_state_is_copied(spark: SparkSession, places: Places) -> None:

@@ -83,7 +83,7 @@ def test_partition_added_after_commit_is_read_from_its_start(job: ModeJob) -> No
 
 
 def test_state_is_rebuilt_by_replay(job: ModeJob) -> None:
-    """A micro-batch on a new checkpoint counts all records again and repeats one result; then real-time mode continues."""
+    """A micro-batch on a new checkpoint counts all records again; then real-time mode continues with the counts."""
     job = replace(job, shape="counted")
     send(job, "a", "b")
     run_until(job, "micro-batch", 1)
