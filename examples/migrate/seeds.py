@@ -6,28 +6,18 @@ import psycopg
 from pyspark.sql import SparkSession
 
 from examples.kafka.consumer import read_topic
-from examples.migration.totals import Places
+from examples.migrate.totals import Places
 from examples.realtime.positions import NO_BATCH, Position
 
 Total = tuple[str, int, int]
 """A card, its number of payments, and their sum in cents."""
 
 
-def copy_state(spark: SparkSession, places: Places, position: Position) -> int:
-    """
-    Write the state after the batch of `position` to the topic `seeds`, and return the number of records.
-
-    Without a committed batch, there is no state yet. Raises ValueError if the topic contains records, because the new
-    job would add them, too.
-    """
+def copy_state(spark: SparkSession, places: Places, position: Position) -> None:
+    """Write the state after the batch of `position` to the empty topic `seeds`, one record per card."""
     if position.batch_id == NO_BATCH:
-        return 0
-    kafka = {"kafka.bootstrap.servers": places.bootstrap_servers}
-    if not spark.read.format("kafka").options(**kafka, subscribe=places.seeds).load().isEmpty():
-        raise ValueError(
-            f"topic {places.seeds!r} already contains records, so the new job would count them twice; "
-            f"create another topic, and use a new checkpoint"
-        )
+        return  # Without a committed batch, there is no state yet.
+    _require_empty(spark, places.bootstrap_servers, places.seeds)
     # With format 2, the setting of real-time mode, a session cannot read state that has format 1.
     session = spark.newSession()
     session.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
@@ -35,9 +25,17 @@ def copy_state(spark: SparkSession, places: Places, position: Position) -> int:
     state = reader.load(str(places.checkpoints / "before"))
     # The names of the state's columns are those of the aggregate functions.
     total = "to_json(struct(value.count AS payments, value.sum AS total_cents)) AS value"
-    seeds = state.selectExpr("key.card AS key", total)
-    seeds.write.format("kafka").options(**kafka, topic=places.seeds).save()
-    return spark.read.format("kafka").options(**kafka, subscribe=places.seeds).load().count()
+    writer = state.selectExpr("key.card AS key", total).write.format("kafka").option("topic", places.seeds)
+    writer.option("kafka.bootstrap.servers", places.bootstrap_servers).save()
+
+
+def _require_empty(spark: SparkSession, bootstrap_servers: str, topic: str) -> None:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
+    if not reader.option("subscribe", topic).load().isEmpty():
+        raise ValueError(
+            f"topic {topic!r} already contains records, so the new job would count them twice; "
+            f"create another topic, and use a new checkpoint"
+        )
 
 
 def table_rows(dsn: str, table: str) -> list[Total]:

@@ -5,8 +5,8 @@ from collections import Counter
 
 from confluent_kafka import Producer
 
-from examples.migration.state import Total
-from examples.migration.totals import Places
+from examples.migrate.seeds import Total
+from examples.migrate.totals import Places
 
 CARDS = 20
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from examples.kafka.topics import ensure_topics
-from examples.migration.steps import Migration, move_back, rebuild_state, run_micro_batch_job, run_real_time_job
-from examples.migration.totals import Places
+from examples.migrate.steps import Migration, move_back, rebuild_state, run_micro_batch_job, run_real_time_job
+from examples.migrate.totals import Places
 from examples.services import kafka_broker, postgres_server, run_folder
 from examples.services.spark import build_session
 
@@ -28,9 +28,9 @@ SLOTS = 16
 def main(arguments: Sequence[str] | None = None) -> int:
     """Start the servers and run all steps; print one line to stderr and return 1 if a step fails."""
     argparse.ArgumentParser(
-        prog="python -m examples.migration",
+        prog="python -m examples.migrate",
         description=__doc__,
-        epilog="example: python -m examples.migration",
+        epilog="example: python -m examples.migrate",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     ).parse_args(arguments)
     print("starting a Kafka broker, a PostgreSQL server and Spark ...", flush=True)
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             postgres_server() as dsn,
             tempfile.TemporaryDirectory(dir=run_folder()) as folder,
         ):
-            migrate(build_session("migration", slots=SLOTS), servers, dsn, Path(folder))
+            migrate(build_session("migrate", slots=SLOTS), servers, dsn, Path(folder))
     except (RuntimeError, ValueError, TimeoutError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -7,14 +7,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from examples.migration.__main__ import migrate
-from examples.migration.state import Total, copy_state, unconfirmed
-from examples.migration.totals import Places, start_after
+from examples.migrate.__main__ import migrate
+from examples.migrate.seeds import Total, copy_state, unconfirmed
+from examples.migrate.totals import Places, start_after
 from examples.realtime.positions import NO_BATCH, Position
 from examples.realtime.queries import QueryFailedError, wait_until
 from examples.realtime.slots import slots_total
 from examples.services import postgres_server
-from tests.helpers import new_topic, produce
+from tests.helpers import end_offset, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
@@ -82,7 +82,9 @@ def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: P
 
 def test_without_committed_batch_no_state_is_copied(spark: SparkSession, places: Places) -> None:
     """A job without a committed batch has no state, so the new job begins at the first position of the old one."""
-    assert 0 == copy_state(spark, places, Position(NO_BATCH, ()))
+    copy_state(spark, places, Position(NO_BATCH, ()))
+
+    assert 0 == end_offset(places.bootstrap_servers, places.seeds)
 
 
 def test_state_is_copied_to_empty_topic_only(spark: SparkSession, places: Places) -> None:

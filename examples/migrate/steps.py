@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.migration.payments import Payments
-from examples.migration.state import copy_state, table_rows, unconfirmed
-from examples.migration.totals import Places, start_after, start_before, start_consumer, upsert_into
+from examples.migrate.payments import Payments
+from examples.migrate.seeds import copy_state, table_rows, unconfirmed
+from examples.migrate.totals import Places, start_after, start_before, start_consumer, upsert_into
 from examples.realtime.positions import committed_position
 from examples.realtime.queries import stop_completely, wait_until
 
@@ -76,8 +76,8 @@ def run_micro_batch_job(m: Migration) -> StreamingQuery:
 def rebuild_state(m: Migration) -> str:
     """Give the state of the old job to a new checkpoint, while the old job runs; return the starting offsets."""
     position = committed_position(m.places.checkpoints / "before")
-    cards = copy_state(m.spark, m.places, position)
-    m.say(f"the state after batch {position.batch_id}, {cards} cards, is in topic {m.places.seeds}")
+    copy_state(m.spark, m.places, position)
+    m.say(f"the state after batch {position.batch_id} is in topic {m.places.seeds}")
     offsets = position.starting_offsets(m.partitions)
     # In real-time mode, totals would be too low until all seeds have been read. A micro-batch has no such order.
     start_after(m.spark, m.places, offsets, {"availableNow": True}).awaitTermination()
