@@ -79,7 +79,7 @@ def rebuild_state(m: Migration) -> str:
     copy_state(m.spark, m.places, position)
     m.say(f"the state after batch {position.batch_id} is in topic {m.places.seeds}")
     offsets = position.starting_offsets(m.partitions)
-    # In real-time mode, totals would be too low until all seeds have been read. A micro-batch has no such order.
+    # In real-time mode, totals would be too low until all seeds have been read. One batch adds all seeds and payments.
     start_after(m.spark, m.places, offsets, {"availableNow": True}).awaitTermination()
     return offsets
 

@@ -5,7 +5,7 @@ The real-time query writes to a topic, because real-time mode refuses `foreachBa
 micro-batches and calls the unchanged function.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,9 +93,7 @@ def start_after(
 
     In real-time mode, `slots` is the number of source partitions; the function then checks the task slots and the mode.
     """
-    # Micro-batches limit the records of each batch; real-time mode refuses the option.
-    limits = {} if "realTime" in trigger else {"maxOffsetsPerTrigger": "1000"}
-    records = _source(spark, places, f"{places.payments},{places.seeds}", starting_offsets, limits)
+    records = _source(spark, places, f"{places.payments},{places.seeds}", starting_offsets)
     totals = totals_after(records, places.seeds)
     rows = totals.select(F.col("card").alias("key"), F.to_json(F.struct("payments", "total_cents")).alias("value"))
     if "realTime" in trigger:
@@ -123,8 +121,6 @@ def stored_totals(records: DataFrame) -> DataFrame:
     return records.select(F.col("key").cast("string").alias("card"), total).select("card", "total.*")
 
 
-def _source(
-    spark: SparkSession, places: Places, topics: str, starting_offsets: str, limits: Mapping[str, str] | None = None
-) -> DataFrame:
+def _source(spark: SparkSession, places: Places, topics: str, starting_offsets: str) -> DataFrame:
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", places.bootstrap_servers)
-    return source.options(**(limits or {}), subscribe=topics, startingOffsets=starting_offsets).load()
+    return source.options(subscribe=topics, startingOffsets=starting_offsets).load()

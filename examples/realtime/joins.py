@@ -24,6 +24,11 @@ class TimeBound:
     lateness_seconds: int
     """Rows may arrive this much later than the newest row of their stream."""
 
+    def __post_init__(self) -> None:
+        """Reject a bound that has no buckets, or that would drop rows that are not late."""
+        if self.within_seconds < 1 or self.lateness_seconds < 0:
+            raise ValueError(f"{self} needs within_seconds of at least 1 and lateness_seconds of at least 0")
+
     @property
     def watermark(self) -> str:
         """Return the delay after which no row of a bucket can arrive; a bucket is `within_seconds` long."""
@@ -35,7 +40,7 @@ def inner_join(left: DataFrame, right: DataFrame, bound: TimeBound) -> DataFrame
     Return the pairs of rows with the same `key` within the time bound, as columns `key`, `left` and `right`.
 
     Both streams have the columns `key`, `at` (a timestamp) and `row` (any type that can be compared; the same row twice
-    counts once).
+    counts once). Rows without a key or a time have no partner and are dropped.
     """
     sides = [_side(stream, number, bound) for number, stream in enumerate((left, right))]
     rows = sides[0].unionByName(sides[1], allowMissingColumns=True)
@@ -53,6 +58,6 @@ def _side(stream: DataFrame, number: int, bound: TimeBound) -> DataFrame:
     times = F.array(at) if number == 0 else F.array(at, at - length)
     starts = F.array_distinct(F.transform(times, lambda time: time - F.pmod(time, F.lit(length))))
     row = F.struct("at", "row").alias(SIDES[number])
-    rows = stream.select("key", F.explode(starts).alias("start"), row)
+    rows = stream.where("key IS NOT NULL AND at IS NOT NULL").select("key", F.explode(starts).alias("start"), row)
     rows = rows.select("key", F.timestamp_micros("start").alias("bucket"), SIDES[number])
     return rows.withWatermark("bucket", bound.watermark)

@@ -19,7 +19,7 @@ from tests.helpers import new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
-BOUND = TimeBound(within_seconds=10, lateness_seconds=5)
+BOUND = TimeBound(within_seconds=10, lateness_seconds=10)
 START_MS = 1_700_000_000_000
 
 
@@ -98,9 +98,18 @@ def batch_join(spark: SparkSession, topics: Topics) -> set[str]:
     return {row[0] for row in pairs.select(F.concat_ws(" ", "key", "row", "right_row")).collect()}
 
 
+@pytest.mark.parametrize("values", [(0, 0), (1, -1)], ids=["no bound", "negative lateness"])
+def test_bound_without_time_is_refused(values: tuple[int, int]) -> None:
+    """A bound of zero seconds has no buckets, and a negative lateness would drop rows that are not late."""
+    with pytest.raises(ValueError, match="at least"):
+        TimeBound(*values)
+
+
 def test_join_equals_batch_join_in_both_modes(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     """Rows one at a time in real-time mode and all together in one batch give the pairs of the batch join."""
     send(topics, history())
+    for topic in (topics.left, topics.right):
+        produce(topics.kafka, topic, [(0, b"{bad"), (0, b'{"key": "0", "name": "no time"}'), (0, None)])
     expected = batch_join(spark, topics)
     assert len(expected) > 20
 
@@ -115,24 +124,39 @@ def test_join_equals_batch_join_in_both_modes(spark: SparkSession, topics: Topic
     assert (topics.left, topics.right) == (*left, *right)
 
 
-def test_state_expires_when_both_streams_have_passed(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
-    """A row at the limit of the lateness finds its pair; an idle stream keeps the state; afterwards it is removed."""
+def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """A row finds its partner at the limit of the lateness, not one millisecond later; an idle stream keeps state."""
     query = start(spark, topics, tmp_path, {"realTime": "1 second"})
 
-    def state_rows() -> int:
-        progress = query.lastProgress
-        return progress.stateOperators[0].numRowsTotal if progress else 0
+    def both(key: str, at_ms: int) -> None:
+        """Send a pair to both streams and wait until the watermark has followed."""
+        send(topics, [Event(0, key, at_ms, "left"), Event(1, key, at_ms, "right")])
+        wait_until(lambda: f"{key} left right" in texts_of(topics.kafka, topics.target), 60, key, [query])
+        wait_for_batches()
 
-    end_ms = START_MS + 10_000
-    send(topics, [Event(0, "a", START_MS, "left"), Event(0, "b", end_ms + 5_000, "left")])
-    wait_until(lambda: state_rows() == 2, 60, "2 keys in the state", [query])
-    send(topics, [Event(1, "b", end_ms + 5_000, "right"), Event(1, "a", end_ms, "late")])
-    wait_until(lambda: len(texts_of(topics.kafka, topics.target)) >= 2, 60, "2 pairs", [query])
-    send(topics, [Event(0, "c", end_ms + 3_600_000, "left")])
-    seen = query.lastProgress.batchId
-    wait_until(lambda: query.lastProgress.batchId > seen + 3, 60, "3 batches", [query])
-    assert state_rows() >= 3
-    send(topics, [Event(1, "c", end_ms + 3_600_000, "right")])
-    wait_until(lambda: state_rows() <= 2, 60, "the state of 2 keys to be removed", [query])
+    def wait_for_batches() -> None:
+        seen = query.lastProgress.batchId if query.lastProgress else -1
+        wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 2, 60, "3 batches", [query])
 
-    assert {"a left late", "b left right", "c left right"} == set(texts_of(topics.kafka, topics.target))
+    def dropped() -> int:
+        return sum(progress.stateOperators[0].numRowsDroppedByWatermark for progress in query.recentProgress)
+
+    # The left row is at the end of its bucket of 10 s, the right row at the end of the time bound.
+    send(topics, [Event(0, "a", START_MS + 9_999, "left")])
+    both("b", START_MS + 29_999)
+    send(topics, [Event(1, "a", START_MS + 19_999, "in-time")])
+    wait_until(lambda: "a left in-time" in texts_of(topics.kafka, topics.target), 60, "the late pair", [query])
+    assert 0 == dropped()
+    both("c", START_MS + 30_000)
+    send(topics, [Event(1, "a", START_MS + 19_999, "too-late")])
+    wait_until(lambda: dropped() > 0, 60, "a dropped row", [query])
+    send(topics, [Event(0, "d", START_MS + 3_600_000, "left")])
+    wait_for_batches()
+    assert query.lastProgress.stateOperators[0].numRowsTotal > 2
+    both("d", START_MS + 3_600_000)
+    wait_until(lambda: query.lastProgress.stateOperators[0].numRowsTotal <= 2, 60, "the state to be removed", [query])
+
+    pairs = {"b left right", "a left in-time", "c left right", "d left right"}
+    assert pairs == set(texts_of(topics.kafka, topics.target))
