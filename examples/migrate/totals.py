@@ -101,7 +101,7 @@ def start_after(
     writer = rows.writeStream.format("kafka").options(**KAFKA_SINK, topic=places.totals).outputMode("update")
     writer = writer.option("kafka.bootstrap.servers", places.bootstrap_servers).queryName("totals_after")
     writer = writer.option("checkpointLocation", str(places.checkpoints / "after"))
-    query: StreamingQuery = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+    query: StreamingQuery = writer.trigger(**trigger).start()  # type: ignore[call-overload]
     if "realTime" in trigger:
         assert_real_time(query)
     return query

@@ -86,7 +86,9 @@ def start(spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[s
     rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
     writer = rows.writeStream.format("kafka").options(**KAFKA_SINK, topic=topics.target).outputMode("update")
     writer = writer.option("kafka.bootstrap.servers", topics.kafka).queryName("joined")
-    return writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()  # type: ignore[arg-type]
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query: StreamingQuery = writer.trigger(**trigger).start()  # type: ignore[call-overload]
+    return query
 
 
 def batch_join(spark: SparkSession, topics: Topics) -> set[str]:
@@ -140,6 +142,9 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
         seen = query.lastProgress.batchId if query.lastProgress else -1
         wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 2, 60, "3 batches", [query])
 
+    def state_rows() -> int:
+        return query.recentProgress[-1].stateOperators[0].numRowsTotal
+
     def dropped() -> int:
         return sum(progress.stateOperators[0].numRowsDroppedByWatermark for progress in query.recentProgress)
 
@@ -154,9 +159,9 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
     wait_until(lambda: dropped() > 0, 60, "a dropped row", [query])
     send(topics, [Event(0, "d", START_MS + 3_600_000, "left")])
     wait_for_batches()
-    assert query.lastProgress.stateOperators[0].numRowsTotal > 2
+    assert state_rows() > 2
     both("d", START_MS + 3_600_000)
-    wait_until(lambda: query.lastProgress.stateOperators[0].numRowsTotal <= 2, 60, "the state to be removed", [query])
+    wait_until(lambda: state_rows() <= 2, 60, "the state to be removed", [query])
 
     pairs = {"b left right", "a left in-time", "c left right", "d left right"}
     assert pairs == set(texts_of(topics.kafka, topics.target))
