@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 def names(spark: SparkSession, name: str) -> DataFrame:
     """Return one row of the table."""
-    return spark.createDataFrame([(name, f"new {name}")], "value string, name string").coalesce(1)
+    return spark.sql(f"SELECT '{name}' AS value, 'new {name}' AS name")
 
 
 def start_named(job: ModeJob, table: DataFrame) -> StreamingQuery:

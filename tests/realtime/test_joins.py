@@ -140,7 +140,7 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
 
     def wait_for_batches() -> None:
         seen = query.lastProgress.batchId if query.lastProgress else -1
-        wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 2, 60, "3 batches", [query])
+        wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 1, 60, "2 batches", [query])
 
     def state_rows() -> int:
         return query.recentProgress[-1].stateOperators[0].numRowsTotal
