@@ -1,14 +1,15 @@
 """The benchmark of the join finds pairs that are missing and pairs that do not exist."""
 
 import time
+import uuid
 
 import pytest
 from confluent_kafka import Producer
 
 from examples.benchmarks.joins import latencies_ms
 from examples.kafka.topics import ensure_topics
-from tests.helpers import new_topic
 
+PRODUCERS_TIME = {"message.timestamp.type": "CreateTime"}
 BEGIN_MS = int(time.time() * 1000)
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(60)]
 
@@ -23,7 +24,10 @@ def write(kafka: str, topic: str, *times_ms: tuple[int, int]) -> None:
 
 def test_latency_counts_from_second_record_and_missing_pairs(kafka: str) -> None:
     """Pair 1 takes 5 ms after its click; pair 0 is before the measurement, pair 2 is missing, pair 3 has no click."""
-    impressions, clicks, target = topics = [new_topic(kafka, 1) for _ in range(3)]
+    impressions, clicks, target = topics = [
+        f"test-{name}-{uuid.uuid4().hex[:8]}" for name in ("shown", "clicks", "pairs")
+    ]
+    ensure_topics(kafka, topics, 1, dict.fromkeys(topics, PRODUCERS_TIME))
     write(kafka, impressions, (0, 1_000), (1, 1_001), (2, 1_002), (3, 1_003))
     write(kafka, clicks, (0, 2_000), (1, 2_001), (2, 2_002))
     write(kafka, target, (0, 2_900), (1, 2_006), (1, 2_500))
