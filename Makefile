@@ -56,8 +56,8 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness
-.PHONY: help setup packages quickstart demo bench $(BENCHMARKS:%=bench-%) services generate validate site serve test test-unit check lint format clean
+BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
+.PHONY: help setup packages quickstart demo migrate bench $(BENCHMARKS:%=bench-%) services generate validate site serve test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -133,6 +133,12 @@ bench-timeout-lateness: setup ## measure how late Python timers fire in micro-ba
 
 bench-offline-lateness: setup ## measure how late Scala timers fire in real-time mode; DURATION
 	@$(PY) -m examples.benchmarks.offline_lateness $(BENCH_OPTIONS)
+
+bench-joins: setup ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1
+	@$(PY) -m examples.benchmarks.joins $(BENCH_OPTIONS)
+
+migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
+	@$(PY) -m examples.migrate
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
 	@$(PY) -m examples.services

@@ -18,6 +18,7 @@ EXAMPLES = {
     "examples/quickstart": "kafka realtime services",
     "examples/testing": "kafka realtime services",
     "examples/alerts": "command_line kafka realtime services",
+    "examples/migrate": "kafka realtime services",
     # The pipeline: its words, its rules, its flow.
     "examples/attribution/topics": "kafka",
     "examples/attribution/settings": "attribution/topics",

@@ -14,6 +14,9 @@ from tests.helpers import produce, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
+"""Settings with which a micro-batch query creates a checkpoint that real-time mode can continue."""
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")
@@ -43,20 +46,21 @@ def stream_of(job: ModeJob) -> DataFrame:
     stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
     match job.shape:
         case "counted":
-            return stream.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
+            stream = stream.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
         case "repartitioned":
-            return stream.repartition(2)
+            stream = stream.repartition(2)
         case "timed":
-            return stream.withColumn("value", F.current_timestamp().cast("string"))
+            stream = stream.withColumn("value", F.current_timestamp().cast("string"))
         case "slow for b":
             # A computation that takes seconds and ignores interrupts.
             numbers = F.sequence(F.lit(1), F.lit(30_000_000))
             odd = F.aggregate(numbers, F.lit(0), lambda count, number: count + number % 2)
-            return stream.withColumn("value", F.when(stream.value != "b", "a").when(odd > 1, "b"))
+            stream = stream.withColumn("value", F.when(stream.value != "b", "a").when(odd > 1, "b"))
+        case "failing for b":
+            stream = stream.withColumn("value", F.when(stream.value == "b", F.raise_error(F.lit("b"))).otherwise("a"))
         case "through Python":
-            return stream.withColumn("value", F.udf(str.upper)("value"))
-        case _:
-            return stream
+            stream = stream.withColumn("value", F.udf(str.upper)("value"))
+    return stream
 
 
 def start(job: ModeJob, mode: Mode, interval: str = "2 seconds") -> StreamingQuery:

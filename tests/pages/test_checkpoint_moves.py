@@ -1,8 +1,6 @@
-"""Checkpoints that move from one execution mode to another, and positions that move without their checkpoint."""
+"""Checkpoints that move from one execution mode to another; `test_migrate.py` moves only their position."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -10,12 +8,10 @@ from examples.realtime.queries import QueryFailedError
 from scripts.checkpoint.broker import Connection
 from scripts.checkpoint.inspection import inspect, starting_offsets
 from tests.helpers import add_partition
-from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, run_until, send, written
+from tests.pages.jobs import FORMAT, PREPARED, PROVIDER, ROCKSDB, Mode, ModeJob, run_until, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 
 MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]] = {
@@ -44,13 +40,6 @@ MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]]
     ),
     "stateful, real-time first": ("counted", {}, [("real-time", ["1", "2"]), ("micro-batch", ["4"])]),
 }
-
-
-def committed_position(checkpoint: Path) -> str:
-    """Return the newest committed offsets of a query with one source, as JSON for `startingOffsets`."""
-    logs = [{int(file.name) for file in (checkpoint / log).glob("[0-9]*")} for log in ("commits", "offsets")]
-    newest_commit = max(set.intersection(*logs))
-    return (checkpoint / "offsets" / str(newest_commit)).read_text().splitlines()[-1]
 
 
 def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused: bool) -> None:
@@ -95,21 +84,6 @@ def test_override_accepts_checkpoint_of_old_format(job: ModeJob) -> None:
     send(job, "b", "b")
 
     assert ["2", "3", "4"] == run_until(job, "real-time", 3)
-
-
-@pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous"])
-def test_new_checkpoint_continues_at_committed_position(job: ModeJob, mode: Mode) -> None:
-    """A new query that starts at the last committed position loses and repeats no record."""
-    send(job, "a", "b")
-    run_until(job, mode, 2)
-    send(job, "c")
-    position = committed_position(job.checkpoint)
-    assert [json.loads(position)] == [json.loads(offsets) for offsets in starting_offsets(str(job.checkpoint))]
-    moved = replace(job, checkpoint=job.checkpoint.with_name("new"), starting_offsets=position)
-
-    values = run_until(moved, "real-time", 3)
-
-    assert ["a", "b", "c"] == values
 
 
 def test_position_needs_every_partition_of_the_topic(job: ModeJob) -> None:

@@ -28,6 +28,14 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     "What do I do with a default checkpoint?": ("state", "checkpoints-and-state-store", r"CHECKPOINT_FORMAT_V1"),
     "Which runtime for Python stateful?": ("cluster_and_slots", "which-databricks-runtime-do-i-need", r"17\.3 LTS"),
     "Where is p99?": ("latency", "where-is-p99", r"batch boundary|boundary"),
+    "What do I change in my micro-batch job?": ("migrate", "checklist", r"4\. `foreachBatch` \| write to a topic"),
+    "How does a new checkpoint continue?": ("migrate", "checkpoint", r"committed_position"),
+    "Which settings does a join on Databricks need?": (
+        "joins",
+        "two-streams-on-databricks",
+        r"streamStreamJoin\.enabled",
+    ),
+    "How do I join two streams on OSS?": ("joins", "two-streams-on-oss", r"def inner_join"),
     "How do I write to Lakebase?": ("postgres_sink", "which-sink", r"format\(\"postgresql\"\)|PostgresUpsertSink"),
     "Can each id be written once over a restart?": (
         "kafka_patterns",

@@ -1,0 +1,122 @@
+"""
+Move the job to real-time mode, compare both jobs, and move back, with payments in every step.
+
+Each function is a step, and each step ends when a table is equal to all payments sent so far.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.migrate.payments import Payments
+from examples.migrate.seeds import copy_state, table_rows, unconfirmed
+from examples.migrate.totals import Places, start_after, start_before, start_consumer, upsert_into
+from examples.realtime.positions import committed_position
+from examples.realtime.queries import stop_completely, wait_until
+
+BEFORE, AFTER = "totals_before", "totals_after"
+PAYMENTS_PER_STEP = 200
+DEADLINE_SECONDS = 120
+STATE_SETTINGS = (
+    "spark.sql.streaming.stateStore.checkpointFormatVersion",
+    "spark.sql.streaming.stateStore.providerClass",
+)
+
+
+@dataclass
+class Migration:
+    """What the steps share."""
+
+    spark: SparkSession
+    places: Places
+    partitions: dict[str, int]
+    """Partitions of the topics of payments and of seeds."""
+    interval: str
+    say: Callable[[str], None]
+    payments: Payments = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Create the generator of payments."""
+        self.payments = Payments(self.places, self.partitions[self.places.payments])
+
+    def expect(self, table: str, queries: Iterable[StreamingQuery]) -> None:
+        """Wait until a table is equal to the payments sent; raise TimeoutError otherwise."""
+
+        def is_equal() -> bool:
+            return table_rows(self.places.dsn, table) == self.payments.totals
+
+        wait_until(is_equal, DEADLINE_SECONDS, f"table {table!r} to equal the payments sent", queries)
+
+    def pay(self, table: str, *queries: StreamingQuery) -> None:
+        """Send payments, and wait until they are in the table."""
+        self.payments.send(PAYMENTS_PER_STEP)
+        self.expect(table, queries)
+
+
+def run_micro_batch_job(m: Migration) -> StreamingQuery:
+    """Start the old job with the default settings of Spark, as it runs in production."""
+    defaults = m.spark.newSession()
+    for setting in STATE_SETTINGS:
+        defaults.conf.unset(setting)
+    old = start_before(defaults, m.places, upsert_into(m.places.dsn, BEFORE))
+    m.pay(BEFORE, old)
+
+    def is_committed() -> bool:
+        (offsets,) = committed_position(m.places.checkpoints / "before").sources
+        return sum(offsets[m.places.payments].values()) == PAYMENTS_PER_STEP
+
+    # The rows of a batch are in the table before the batch is committed.
+    wait_until(is_committed, DEADLINE_SECONDS, "the micro-batch job to commit", [old])
+    m.say(f"the micro-batch job with default settings has stored {PAYMENTS_PER_STEP} payments")
+    return old
+
+
+def rebuild_state(m: Migration) -> str:
+    """Give the state of the old job to a new checkpoint, while the old job runs; return the starting offsets."""
+    position = committed_position(m.places.checkpoints / "before")
+    copy_state(m.spark, m.places, position)
+    m.say(f"the state after batch {position.batch_id} is in topic {m.places.seeds}")
+    offsets = position.starting_offsets(m.partitions)
+    # In real-time mode, totals would be too low until all seeds have been read. One batch adds all seeds and payments.
+    start_after(m.spark, m.places, offsets, {"availableNow": True}).awaitTermination()
+    return offsets
+
+
+def run_real_time_job(m: Migration, offsets: str, old: StreamingQuery) -> list[StreamingQuery]:
+    """Start the new job beside the old one, compare both while payments arrive, and stop the old job."""
+    slots = sum(m.partitions.values())
+    new = start_after(m.spark, m.places, offsets, {"realTime": m.interval}, slots)
+    queries = [new, start_consumer(m.spark, m.places, upsert_into(m.places.dsn, AFTER))]
+    m.pay(BEFORE, old, *queries)
+
+    def is_confirmed() -> bool:
+        return not unconfirmed(m.places, table_rows(m.places.dsn, BEFORE))
+
+    wait_until(is_confirmed, DEADLINE_SECONDS, "the real-time job to write each total of the old job", queries)
+    m.expect(AFTER, queries)
+    m.say("the real-time job has written each total of the micro-batch job, and its table is equal")
+    stop_completely(m.spark, old)
+    m.pay(AFTER, *queries)
+    m.say("the real-time job runs alone")
+    return queries
+
+
+def move_back(m: Migration, offsets: str, queries: list[StreamingQuery]) -> None:
+    """Continue the checkpoint of the real-time job in micro-batches; then let the old job catch up on its own one."""
+    real_time, consumer = queries
+    stop_completely(m.spark, real_time)
+    back = start_after(m.spark, m.places, offsets, {"processingTime": "0 seconds"})
+    m.pay(AFTER, back, consumer)
+    m.say("the new job continues in micro-batch mode on the same checkpoint")
+    stop_completely(m.spark, back, consumer)
+    old = run_again(m)
+    m.expect(BEFORE, [old])
+    stop_completely(m.spark, old)
+    m.say("the old job on its old checkpoint has caught up and stores the same totals")
+
+
+def run_again(m: Migration) -> StreamingQuery:
+    """Start the old job on its own checkpoint; Spark takes the state settings from the checkpoint."""
+    return start_before(m.spark, m.places, upsert_into(m.places.dsn, BEFORE))

@@ -1,0 +1,63 @@
+"""
+Join two streams in real-time mode of OSS, which refuses stream-stream joins, as a union with an aggregation.
+
+The state of a key and a time bucket contains the rows of both streams. After each row, the query writes all pairs of
+the row's bucket again, so the sink must upsert pairs by their ids. Real-time mode and micro-batch mode write the same
+pairs, in any order of the rows.
+"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+SIDES = ("left", "right")
+MICROS = 1_000_000
+
+
+@dataclass(frozen=True)
+class TimeBound:
+    """How long after a left row a right row may happen, and how late rows may arrive."""
+
+    within_seconds: int
+    """A pair needs `left.at <= right.at <= left.at + within_seconds`."""
+    lateness_seconds: int
+    """Rows may arrive this much later than the newest row of their stream."""
+
+    def __post_init__(self) -> None:
+        """Reject a bound that has no buckets, or that would drop rows that are not late."""
+        if self.within_seconds < 1 or self.lateness_seconds < 0:
+            raise ValueError(f"{self} needs within_seconds of at least 1 and lateness_seconds of at least 0")
+
+    @property
+    def watermark(self) -> str:
+        """Return the delay after which no row of a bucket can arrive; a bucket is `within_seconds` long."""
+        return f"{2 * self.within_seconds + self.lateness_seconds} seconds"
+
+
+def inner_join(left: DataFrame, right: DataFrame, bound: TimeBound) -> DataFrame:
+    """
+    Return the pairs of rows with the same `key` within the time bound, as columns `key`, `left` and `right`.
+
+    Both streams have the columns `key`, `at` (a timestamp) and `row` (any type that can be compared; the same row twice
+    counts once). Rows without a key or a time have no partner and are dropped.
+    """
+    sides = [_side(stream, number, bound) for number, stream in enumerate((left, right))]
+    rows = sides[0].unionByName(sides[1], allowMissingColumns=True)
+    # `collect_set` ignores null, so each of the two sets contains the rows of one stream.
+    state = rows.groupBy("key", "bucket").agg(*(F.collect_set(side).alias(side) for side in SIDES))
+    pairs = state.select("key", F.explode("left").alias("left"), "right")
+    pairs = pairs.select("key", "left", F.explode("right").alias("right"))
+    since_left = F.unix_micros("right.at") - F.unix_micros("left.at")
+    return pairs.where(since_left.between(0, bound.within_seconds * MICROS))
+
+
+def _side(stream: DataFrame, number: int, bound: TimeBound) -> DataFrame:
+    """Add the bucket of each left row, and of a right row both buckets in which it can have a partner."""
+    length, at = bound.within_seconds * MICROS, F.unix_micros("at")
+    times = F.array(at) if number == 0 else F.array(at, at - length)
+    starts = F.array_distinct(F.transform(times, lambda time: time - F.pmod(time, F.lit(length))))
+    row = F.struct("at", "row").alias(SIDES[number])
+    rows = stream.where("key IS NOT NULL AND at IS NOT NULL").select("key", F.explode(starts).alias("start"), row)
+    rows = rows.select("key", F.timestamp_micros("start").alias("bucket"), SIDES[number])
+    return rows.withWatermark("bucket", bound.watermark)

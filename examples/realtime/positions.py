@@ -1,0 +1,100 @@
+"""
+Read from a checkpoint where a query with a new checkpoint must start so that no record is lost.
+
+Real-time mode refuses most checkpoints of other modes, but the offsets in these checkpoints are JSON files that remain
+valid. This module reads files, so copy the folders `commits`, `offsets` and `sources` of a checkpoint in an object
+store to a local folder first.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+Offsets = dict[str, dict[str, int]]
+"""The next offset of each partition, by topic and partition number."""
+
+FORMAT = "v1"
+NO_BATCH = -1
+FIRST_RECORD = -2
+"""The number that the Kafka source replaces with the offset of the first existing record of a partition."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """The last batch that a query has committed, and the offsets at which the next batch begins."""
+
+    batch_id: int
+    """Number of the batch, or `NO_BATCH` if the query has not committed any."""
+    sources: tuple[Offsets, ...]
+    """Offsets of each Kafka source, in the order of the query."""
+
+    def starting_offsets(self, partitions: Mapping[str, int], source: int = 0) -> str:
+        """
+        Return the option `startingOffsets` of a new query.
+
+        `partitions` maps each topic of the new query to its current number of partitions. A partition without offset
+        was added after the last commit, so the new query reads it from its first record.
+        """
+        offsets = self.sources[source]
+        for topic, found in offsets.items():
+            count = partitions.get(topic, 0)
+            unknown = sorted(int(partition) for partition in found if int(partition) >= count)
+            if unknown:
+                raise ValueError(
+                    f"the checkpoint has offsets of partitions {unknown} of topic {topic!r}, but `partitions` has "
+                    f"{count} for this topic, so their records would be skipped; if the topic was created again, "
+                    f"start at 'earliest', otherwise correct `partitions`"
+                )
+        every = {
+            topic: {str(partition): offsets.get(topic, {}).get(str(partition), FIRST_RECORD) for partition in range(n)}
+            for topic, n in partitions.items()
+        }
+        return json.dumps(every)
+
+
+def committed_position(checkpoint: Path) -> Position:
+    """
+    Return the position of the last committed batch of a query that reads only Kafka.
+
+    A batch that is planned but not committed does not count: the new query reads its records again. Without any commit,
+    the position is the one that the query chose at its first start.
+    """
+    batches = _entries(checkpoint / "offsets") & _entries(checkpoint / "commits")
+    if batches:
+        newest = max(batches)
+        lines = _lines(checkpoint / "offsets" / str(newest))
+        # The first line is JSON with the settings of the query; the others are the offsets of one source each.
+        return Position(newest, tuple(_offsets(line, checkpoint) for line in lines[1:]))
+    starts = sorted((checkpoint / "sources").glob("*/0"), key=lambda path: int(path.parent.name))
+    if not starts:
+        raise ValueError(
+            f"checkpoint {str(checkpoint)!r} contains neither a commit nor a first position, so its query has read "
+            f"nothing; check the path, or give the new query the `startingOffsets` of the old one"
+        )
+    return Position(NO_BATCH, tuple(_offsets(_lines(start)[0], checkpoint) for start in starts))
+
+
+def _entries(log: Path) -> set[int]:
+    return {int(file.name) for file in log.glob("[0-9]*") if file.name.isdecimal()}
+
+
+def _lines(file: Path) -> list[str]:
+    # The file of a first position begins with a zero byte.
+    version, *lines = file.read_text(encoding="utf-8").lstrip("\0").splitlines()
+    if version != FORMAT:
+        raise ValueError(
+            f"{str(file)!r} has format {version!r}, but this module reads only {FORMAT!r}; copy its offsets by hand"
+        )
+    return lines
+
+
+def _offsets(line: str, checkpoint: Path) -> Offsets:
+    try:
+        offsets: Offsets = json.loads(line)
+        return {topic: {p: int(offset) for p, offset in of_topic.items()} for topic, of_topic in offsets.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"checkpoint {str(checkpoint)!r} contains {line!r}, which are not the offsets of a Kafka source, so no "
+            f"`startingOffsets` can be made of it; use the checkpoint of a query that reads only Kafka"
+        ) from error

@@ -1,0 +1,1 @@
+"""Tests of the move from micro-batch mode to real-time mode."""

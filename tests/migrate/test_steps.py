@@ -1,0 +1,95 @@
+"""A micro-batch job with state moves to real-time mode and back, and no total differs at any step."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from examples.migrate.__main__ import migrate
+from examples.migrate.seeds import Total, copy_state, unconfirmed
+from examples.migrate.totals import Places, start_after
+from examples.realtime.positions import NO_BATCH, Position
+from examples.realtime.queries import QueryFailedError, wait_until
+from examples.realtime.slots import slots_total
+from examples.services import postgres_server
+from tests.helpers import end_offset, new_topic, produce
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    """Yield the address of a database."""
+    with postgres_server() as address:
+        yield address
+
+
+@pytest.fixture
+def places(kafka: str, tmp_path: Path) -> Places:
+    """Return new topics, without a database."""
+    return Places(kafka, new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 1), "", tmp_path)
+
+
+def write_totals(places: Places, totals: list[Total]) -> None:
+    """Write totals to the result topic in the form of the real-time job."""
+    producer = Producer({"bootstrap.servers": places.bootstrap_servers, "linger.ms": 0})
+    for card, payments, cents in totals:
+        producer.produce(places.totals, json.dumps({"payments": payments, "total_cents": cents}), card)
+    assert 0 == producer.flush(30)
+
+
+def test_job_moves_to_real_time_mode_and_back(spark: SparkSession, kafka: str, dsn: str, tmp_path: Path) -> None:
+    """At each step, the table of the running job equals all payments sent; the old job can catch up at the end."""
+    steps: list[str] = []
+
+    migrate(spark, kafka, dsn, tmp_path, "1 second", steps.append)
+
+    assert 6 == len(steps), steps
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ([("a", 1, 5)], []),
+        ([("a", 2, 12)], []),
+        ([("a", 2, 11)], [("a", 2, 11)]),
+        ([("a", 3, 12), ("b", 1, 1)], [("a", 3, 12), ("b", 1, 1)]),
+    ],
+    ids=["older total", "newest total", "wrong sum", "payment too many and card missing"],
+)
+def test_comparison_finds_totals_that_differ(places: Places, before: list[Total], expected: list[Total]) -> None:
+    """A total is confirmed only if the real-time job wrote it with the same number and sum."""
+    write_totals(places, [("a", 1, 5), ("a", 2, 12)])
+
+    assert expected == unconfirmed(places, before)
+
+
+def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: Places) -> None:
+    """A batch job that has all slots at a batch boundary ends a real-time query with state: use another cluster."""
+    query = start_after(spark, places, "earliest", {"realTime": "1 second"}, slots=3)
+    wait_until(lambda: query.lastProgress is not None, 60, "a batch", [query])
+    # Each task holds its slot for two seconds without using a core.
+    tasks, hold = 2 * slots_total(spark), F.expr("reflect('java.lang.Thread', 'sleep', id - id + 2000)")
+    spark.range(0, tasks, 1, tasks).select(hold).collect()
+
+    with pytest.raises(QueryFailedError, match="CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"):
+        wait_until(lambda: False, 60, "the failure of the query", [query])
+
+
+def test_without_committed_batch_no_state_is_copied(spark: SparkSession, places: Places) -> None:
+    """A job without a committed batch has no state, so the new job begins at the first position of the old one."""
+    copy_state(spark, places, Position(NO_BATCH, ()))
+
+    assert 0 == end_offset(places.bootstrap_servers, places.seeds)
+
+
+def test_state_is_copied_to_empty_topic_only(spark: SparkSession, places: Places) -> None:
+    """A second copy would double all totals, so it is refused."""
+    produce(places.bootstrap_servers, places.seeds, [(0, b"{}")])
+
+    with pytest.raises(ValueError, match="already contains records"):
+        copy_state(spark, places, Position(0, ()))

@@ -1,0 +1,78 @@
+"""A table beside a stream: which of its changes a real-time query on OSS reads, and which changes end the query."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.realtime.queries import QueryFailedError, wait_until
+from tests.helpers import eventually
+from tests.pages.jobs import ModeJob, send, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
+
+
+def names(spark: SparkSession, name: str) -> DataFrame:
+    """Return one row of the table."""
+    return spark.sql(f"SELECT '{name}' AS value, 'new {name}' AS name")
+
+
+def start_named(job: ModeJob, table: DataFrame) -> StreamingQuery:
+    """Join a table by broadcast, send two records and wait for their results; only the first one has a name."""
+    source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
+    records = source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
+    named = records.select(F.col("value").cast("string")).join(F.broadcast(table), "value", "left")
+    rows = named.select(F.concat_ws(":", "value", F.coalesce("name", F.lit("-"))).alias("value"))
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", job.kafka).outputMode("update")
+    writer = writer.option("topic", job.target).option("checkpointLocation", str(job.checkpoint))
+    query: StreamingQuery = writer.trigger(realTime="1 second").start()  # type: ignore[call-overload]
+    send(job, "a", "b")
+    wait_until(lambda: written(job) == ["a:new a", "b:-"], 60, "the first results", [query])
+    return query
+
+
+def later_results(job: ModeJob, query: StreamingQuery) -> list[str]:
+    """Send the same two records in a later batch, and return their results."""
+    seen = query.lastProgress.batchId if query.lastProgress else -1
+    wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 1, 60, "2 batches", [query])
+    send(job, "a", "b")
+    wait_until(lambda: len(written(job)) == 4, 60, "the later results", [query])
+    return written(job)[2:]
+
+
+def test_added_file_of_path_is_not_read(job: ModeJob, tmp_path: Path) -> None:
+    """Spark lists the files of a path once, when the query is built."""
+    path = str(tmp_path / "names")
+    names(job.spark, "a").write.parquet(path)
+    query = start_named(job, job.spark.read.parquet(path))
+    names(job.spark, "b").write.mode("append").parquet(path)
+
+    assert ["a:new a", "b:-"] == later_results(job, query)
+
+
+def test_replaced_file_of_path_ends_query(job: ModeJob, tmp_path: Path) -> None:
+    """A batch after the replacement reads a file that no longer exists."""
+    path = str(tmp_path / "names")
+    names(job.spark, "a").write.parquet(path)
+    query = start_named(job, job.spark.read.parquet(path))
+    names(job.spark, "b").write.mode("overwrite").parquet(path)
+
+    with pytest.raises(QueryFailedError, match=r"FAILED_READ_FILE\.FILE_NOT_EXIST"):
+        wait_until(lambda: False, 60, "an error", [query])
+
+
+def test_row_added_to_table_is_read_in_next_batch(job: ModeJob) -> None:
+    """A table that the same session appends to is up to date in the next batch."""
+    table = job.source.replace("-", "_")
+    names(job.spark, "a").write.saveAsTable(table)
+    try:
+        query = start_named(job, job.spark.table(table))
+        names(job.spark, "b").write.mode("append").saveAsTable(table)
+
+        assert ["a:new a", "b:new b"] == later_results(job, query)
+        query.stop()
+        eventually(lambda: not query.isActive, 30, "the query to stop")
+    finally:
+        job.spark.sql(f"DROP TABLE {table}")

@@ -1,0 +1,111 @@
+"""A query with a new checkpoint continues at the position of an old one: no record is lost, and few are repeated."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
+from pyspark.errors import StreamingQueryException
+
+from examples.realtime.positions import NO_BATCH, committed_position
+from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
+from tests.helpers import eventually, produce
+from tests.pages.jobs import PREPARED, Mode, ModeJob, newest_entry, run_until, send, start, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
+
+
+def fail_in_next_batch(job: ModeJob) -> None:
+    """Run a query that plans a batch and fails in it, so the batch stays without a commit."""
+    query = start(replace(job, shape="failing for b"), "micro-batch")
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination(60)
+    assert newest_entry(job.checkpoint / "offsets") == newest_entry(job.checkpoint / "commits") + 1
+
+
+def moved(job: ModeJob, partitions: int = 1) -> ModeJob:
+    """Return the same job with a new checkpoint that starts at the position of the old one."""
+    position = committed_position(job.checkpoint).starting_offsets({job.source: partitions})
+    return replace(job, checkpoint=job.checkpoint.with_name("moved"), starting_offsets=position)
+
+
+def prepare(job: ModeJob) -> None:
+    """Let the session create checkpoints that real-time mode can continue."""
+    for key, value in PREPARED.items():
+        job.spark.conf.set(key, value)
+
+
+@pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous", "real-time"])
+def test_new_checkpoint_continues_at_committed_position(job: ModeJob, mode: Mode) -> None:
+    """A new query that starts at the last committed position loses and repeats no record."""
+    send(job, "a", "b")
+    run_until(job, mode, 2)
+    send(job, "c")
+
+    assert ["a", "b", "c"] == run_until(moved(job), "real-time", 3)
+
+
+def test_planned_batch_without_commit_is_read_again(job: ModeJob) -> None:
+    """The batch may have been written or not; the new query reads it, so nothing is lost."""
+    send(job, "a")
+    run_until(job, "micro-batch", 1)
+    send(job, "b")
+    fail_in_next_batch(job)
+
+    assert ["a", "b"] == run_until(moved(job), "real-time", 2)
+
+
+def test_without_commit_new_query_starts_where_old_one_did(job: ModeJob) -> None:
+    """The old query starts at its second record and never commits; the new query starts there, too."""
+    send(job, "a", "b")
+    fail_in_next_batch(replace(job, starting_offsets=json.dumps({job.source: {"0": 1}})))
+    assert NO_BATCH == committed_position(job.checkpoint).batch_id
+
+    assert ["b"] == run_until(moved(job), "real-time", 1)
+
+
+def test_partition_added_after_commit_is_read_from_its_start(job: ModeJob) -> None:
+    """Without an offset for the new partition, Spark refuses to start; with -2, its first record is read."""
+    send(job, "a")
+    run_until(job, "micro-batch", 1)
+    admin = AdminClient({"bootstrap.servers": job.kafka})
+    admin.create_partitions([NewPartitions(job.source, 2)])[job.source].result(30)
+    eventually(lambda: len(admin.list_topics(job.source, 10).topics[job.source].partitions) == 2, 30, "2 partitions")
+    produce(job.kafka, job.source, [(1, b"b")])
+    refused = start(moved(job), "real-time")
+    with pytest.raises(QueryFailedError, match="must specify all TopicPartitions"):
+        wait_until(lambda: False, 60, "an error", [refused])
+
+    complete = replace(moved(job, partitions=2), checkpoint=job.checkpoint.with_name("complete"))
+
+    assert ["a", "b"] == sorted(run_until(complete, "real-time", 2))
+
+
+def test_state_is_rebuilt_by_replay(job: ModeJob) -> None:
+    """A micro-batch on a new checkpoint counts all records again; then real-time mode continues with the counts."""
+    job = replace(job, shape="counted")
+    send(job, "a", "b")
+    run_until(job, "micro-batch", 1)
+    send(job, "c")
+    rebuilt = replace(job, checkpoint=job.checkpoint.with_name("rebuilt"))
+    prepare(rebuilt)
+    assert ["2", "3"] == run_until(rebuilt, "micro-batch", 2)
+    send(job, "d", "e")
+
+    assert ["2", "3", "4", "5"] == run_until(rebuilt, "real-time", 4)
+
+
+def test_position_that_retention_deleted_ends_the_query(job: ModeJob) -> None:
+    """If the records at the position no longer exist, the new query fails instead of skipping them."""
+    send(job, "a")
+    run_until(job, "micro-batch", 1)
+    send(job, "b", "c")
+    admin = AdminClient({"bootstrap.servers": job.kafka})
+    for deleted in admin.delete_records([TopicPartition(job.source, 0, 2)]).values():
+        deleted.result(30)
+
+    query = start(moved(job), "real-time")
+    with pytest.raises(QueryFailedError, match="OffsetOutOfRangeException"):
+        wait_until(lambda: written(job) == ["a", "c"], 60, "an error", [query])
+    stop_completely(job.spark, query)

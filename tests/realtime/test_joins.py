@@ -1,0 +1,167 @@
+"""A join of two streams as union and aggregation writes exactly the pairs of a batch join of the same records."""
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.realtime.joins import TimeBound, inner_join
+from examples.realtime.positions import committed_position
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import KAFKA_SINK, wait_until
+from tests.helpers import new_topic, produce, texts_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
+
+BOUND = TimeBound(within_seconds=10, lateness_seconds=10)
+START_MS = 1_700_000_000_000
+
+
+class Event(NamedTuple):
+    """A record of one of the two topics."""
+
+    side: int
+    key: str
+    at_ms: int
+    name: str
+
+
+class Topics(NamedTuple):
+    """The broker, the two source topics and the target topic."""
+
+    kafka: str
+    left: str
+    right: str
+    target: str
+
+
+@pytest.fixture
+def topics(kafka: str) -> Topics:
+    """Return new topics."""
+    return Topics(kafka, new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, 1))
+
+
+def history(seed: int = 7) -> list[Event]:
+    """Return events of 25 keys in any order: 0 to 3 on each side, some repeated, many on the limits of the bound."""
+    chosen, events = random.Random(seed), list[Event]()
+    for key in map(str, range(25)):
+        begin_ms = START_MS + chosen.randrange(30_000)
+        for number in range(chosen.randrange(4)):
+            events.append(Event(0, key, begin_ms + chosen.choice([0, 1, 9_999]), f"left-{number}"))
+        for number in range(chosen.randrange(4)):
+            after_ms = chosen.choice([-1, 0, 1, 5_000, 9_999, 10_000, 10_001, 19_999, 20_001])
+            events.append(Event(1, key, begin_ms + after_ms, f"right-{number}"))
+    events += chosen.sample(events, 10)
+    chosen.shuffle(events)
+    return events
+
+
+def send(topics: Topics, events: Iterable[Event]) -> None:
+    """Send events to the topics of their sides."""
+    for event in events:
+        value = json.dumps({"key": event.key, "at_ms": event.at_ms, "name": event.name}).encode()
+        produce(topics.kafka, (topics.left, topics.right)[event.side], [(0, value)])
+
+
+def rows_of(records: DataFrame) -> DataFrame:
+    """Return the columns of a side of the join."""
+    event = F.from_json(F.col("value").cast("string"), "key string, at_ms long, name string").alias("event")
+    return records.select(event).select(
+        "event.key", F.timestamp_millis("event.at_ms").alias("at"), F.col("event.name").alias("row")
+    )
+
+
+def start(spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[str, object]) -> StreamingQuery:
+    """Start the join; it writes each pair as text."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", topics.kafka)
+    source = source.option("startingOffsets", "earliest")
+    left, right = (rows_of(source.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
+    pairs = inner_join(left, right, BOUND)
+    rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
+    writer = rows.writeStream.format("kafka").options(**KAFKA_SINK, topic=topics.target).outputMode("update")
+    writer = writer.option("kafka.bootstrap.servers", topics.kafka).queryName("joined")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query: StreamingQuery = writer.trigger(**trigger).start()  # type: ignore[call-overload]
+    return query
+
+
+def batch_join(spark: SparkSession, topics: Topics) -> set[str]:
+    """Return the pairs that a batch query finds in the same topics."""
+    source = spark.read.format("kafka").option("kafka.bootstrap.servers", topics.kafka)
+    left, right = (rows_of(source.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
+    left, right = left.withColumnRenamed("at", "shown_at"), right.withColumnRenamed("row", "right_row")
+    pairs = left.join(right, "key").where("at BETWEEN shown_at AND shown_at + INTERVAL 10 SECONDS")
+    return {row[0] for row in pairs.select(F.concat_ws(" ", "key", "row", "right_row")).collect()}
+
+
+@pytest.mark.parametrize("values", [(0, 0), (1, -1)], ids=["no bound", "negative lateness"])
+def test_bound_without_time_is_refused(values: tuple[int, int]) -> None:
+    """A bound of zero seconds has no buckets, and a negative lateness would drop rows that are not late."""
+    with pytest.raises(ValueError, match="at least"):
+        TimeBound(*values)
+
+
+def test_join_equals_batch_join_in_both_modes(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    """Rows one at a time in real-time mode and all together in one batch give the pairs of the batch join."""
+    send(topics, history())
+    for topic in (topics.left, topics.right):
+        produce(topics.kafka, topic, [(0, b"{bad"), (0, b'{"key": "0", "name": "no time"}'), (0, None)])
+    expected = batch_join(spark, topics)
+    assert len(expected) > 20
+
+    start(spark, topics, tmp_path / "batch", {"availableNow": True}).awaitTermination()
+    in_batch = texts_of(topics.kafka, topics.target)
+    query = start(spark, topics, tmp_path / "real-time", {"realTime": "1 minute"})
+    assert_real_time(query)
+    wait_until(lambda: set(texts_of(topics.kafka, topics.target, len(in_batch))) >= expected, 60, "all pairs", [query])
+
+    assert expected == set(in_batch) == set(texts_of(topics.kafka, topics.target))
+    left, right = committed_position(tmp_path / "batch").sources
+    assert (topics.left, topics.right) == (*left, *right)
+
+
+def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """A row finds its partner at the limit of the lateness, not one millisecond later; an idle stream keeps state."""
+    query = start(spark, topics, tmp_path, {"realTime": "1 second"})
+
+    def both(key: str, at_ms: int) -> None:
+        """Send a pair to both streams and wait until the watermark has followed."""
+        send(topics, [Event(0, key, at_ms, "left"), Event(1, key, at_ms, "right")])
+        wait_until(lambda: f"{key} left right" in texts_of(topics.kafka, topics.target), 60, key, [query])
+        wait_for_batches()
+
+    def wait_for_batches() -> None:
+        seen = query.lastProgress.batchId if query.lastProgress else -1
+        wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 1, 60, "2 batches", [query])
+
+    def state_rows() -> int:
+        return query.recentProgress[-1].stateOperators[0].numRowsTotal
+
+    def dropped() -> int:
+        return sum(progress.stateOperators[0].numRowsDroppedByWatermark for progress in query.recentProgress)
+
+    # The left row is at the end of its bucket of 10 s, the right row at the end of the time bound.
+    send(topics, [Event(0, "a", START_MS + 9_999, "left")])
+    both("b", START_MS + 29_999)
+    send(topics, [Event(1, "a", START_MS + 19_999, "in-time")])
+    wait_until(lambda: "a left in-time" in texts_of(topics.kafka, topics.target), 60, "the late pair", [query])
+    assert 0 == dropped()
+    both("c", START_MS + 30_000)
+    send(topics, [Event(1, "a", START_MS + 19_999, "too-late")])
+    wait_until(lambda: dropped() > 0, 60, "a dropped row", [query])
+    send(topics, [Event(0, "d", START_MS + 3_600_000, "left")])
+    wait_for_batches()
+    assert state_rows() > 2
+    both("d", START_MS + 3_600_000)
+    wait_until(lambda: state_rows() <= 2, 60, "the state to be removed", [query])
+
+    pairs = {"b left right", "a left in-time", "c left right", "d left right"}
+    assert pairs == set(texts_of(topics.kafka, topics.target))
