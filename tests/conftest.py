@@ -74,12 +74,16 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(workplace: Path) -> Iterator[SparkSession]:
     """Yield one session for all tests, with more slots than any query of a test needs."""
+    from examples.services.packages import avro_jars, connector
     from examples.services.spark import build_session
 
+    jars = ",".join(str(jar) for jar in (*connector().jars, *avro_jars()))
     # Python workers start in the same folder and need the path to the repository's modules.
     os.environ["PYTHONPATH"] = str(ROOT)
     with contextlib.chdir(workplace):
-        session = build_session("tests", slots=SLOTS, confs={"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
+        session = build_session(
+            "tests", slots=SLOTS, confs={"spark.sql.streaming.realTimeMode.minBatchDuration": "1s", "spark.jars": jars}
+        )
     yield session
     session.stop()
 

@@ -14,6 +14,7 @@ EXAMPLES = {
     "examples/sinks": "",
     "examples/kafka": "realtime",
     "examples/measure": "services",
+    "examples/monitoring": "kafka measure realtime",
     "examples/quickstart": "kafka realtime services",
     "examples/alerts": "command_line kafka realtime services",
     # The pipeline: its words, its rules, its flow.
