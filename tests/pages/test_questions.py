@@ -41,7 +41,7 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
         r"compacted result topic refuses",
     ),
     "In which order do rows of two topics arrive?": ("kafka_patterns", "keys-headers-and-formats", r"overtake older"),
-    "Which schema decodes registry Avro?": ("kafka_patterns", "keys-headers-and-formats", r"\*\*writer's\*\* schema"),
+    "Which schema decodes registry Avro?": ("formats", "avro-with-a-schema-registry", r"\*\*writer's\*\* schema"),
     "Where does a new checkpoint start?": (
         "kafka_patterns",
         "client-options",
