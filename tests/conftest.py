@@ -73,6 +73,14 @@ def workplace(rtm_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def rtm_confs() -> dict[str, str]:
+    """Add the Avro functions, which pages use, to the jars of the session."""
+    from examples.services.packages import avro_jars, connector
+
+    return {"spark.jars": ",".join(str(jar) for jar in (*connector().jars, *avro_jars()))}
+
+
+@pytest.fixture(scope="session")
 def spark(workplace: Path, rtm_spark: SparkSession) -> SparkSession:
     """Return one session for all tests, with more slots than any query of a test needs."""
     return rtm_spark

@@ -15,6 +15,7 @@ EXAMPLES = {
     "examples/sinks": "",
     "examples/kafka": "realtime",
     "examples/measure": "services",
+    "examples/monitoring": "kafka measure realtime",
     "examples/quickstart": "kafka realtime services",
     "examples/testing": "kafka realtime services",
     "examples/alerts": "command_line kafka realtime services",

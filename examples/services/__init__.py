@@ -9,13 +9,14 @@ from examples.services.files.run_folder import jvm_folder, run_folder
 from examples.services.java import java_home
 from examples.services.kafka import LocalKafka, kafka_broker
 from examples.services.local_server import running
-from examples.services.packages import Connector, broker_jars, connector
+from examples.services.packages import Connector, avro_jars, broker_jars, connector
 from examples.services.postgres import LocalPostgres, postgres_server
 
 __all__ = [
     "Connector",
     "LocalKafka",
     "LocalPostgres",
+    "avro_jars",
     "broker_jars",
     "connector",
     "java_home",

@@ -13,7 +13,7 @@ from types import FrameType
 from examples.services.java import java_home, system_java_home
 from examples.services.kafka import kafka_broker
 from examples.services.kafka import record_classes as record_broker_classes
-from examples.services.packages import broker_jars, broker_version, connector, downloaded_checksums
+from examples.services.packages import avro_jars, broker_jars, broker_version, connector, downloaded_checksums
 from examples.services.postgres import postgres_server, without_password
 
 
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: python -m examples.services packages",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    packages = "download the Kafka broker and Spark's Kafka connector into the cache, unless the cache contains them"
+    packages = "download the Kafka broker and Spark's jars for Kafka and Avro, unless the cache contains them"
     commands.add_parser("packages", help=packages, description=packages)
     archives = "record which classes a broker and a Spark session load, so that later ones start in half the time"
     commands.add_parser("archives", help=archives, description=archives)
@@ -89,6 +89,7 @@ def _fetch_packages() -> int:
     print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
     jars = broker_jars()
     print(f"Kafka broker {broker_version()}: {len(jars)} jars in {jars[0].parent}")
+    print(f"Avro functions of Spark: {', '.join(jar.name for jar in avro_jars())}")
     return 0
 
 

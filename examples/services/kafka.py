@@ -1,9 +1,9 @@
 """
 Run a real single-node Kafka broker on this machine, or use the cluster at `KAFKA_BOOTSTRAP_SERVERS`.
 
-The examples measure latency with the broker's clock, so topics store append times by default. The local broker has
-neither authentication nor encryption: every user of this machine can read and write its topics, so use it only on a
-single-user machine.
+The examples measure latency with the broker's clock, so topics store append times by default. Without further
+`properties`, the local broker has neither authentication nor encryption: every user of this machine can read and write
+its topics, so use it only on a single-user machine.
 """
 
 import base64
@@ -11,7 +11,7 @@ import logging
 import os
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +76,8 @@ class LocalKafka(LocalServer):
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     archive_options: list[str] = field(default_factory=lambda: class_archive.using(_archive_folder()))
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further properties of the broker, such as a listener with a login; they override those of `broker.properties`."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -97,8 +99,9 @@ class LocalKafka(LocalServer):
     def _format(self, properties: Path) -> None:
         port, controller = self.ports
         draft = properties.with_suffix(".draft")
-        template = BROKER_PROPERTIES.read_text()
-        draft.write_text(template.format(port=port, controller=controller, data=self.folder / "data"))
+        text = BROKER_PROPERTIES.read_text().format(port=port, controller=controller, data=self.folder / "data")
+        # The last value of a property counts. The folder belongs to this user, so nobody else can read a password.
+        draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
         options = class_archive.using(_archive_folder())

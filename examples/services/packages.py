@@ -1,5 +1,5 @@
 """
-Download the jars of the Kafka broker and of Spark's Kafka connector, with the copy of Ivy that PySpark contains.
+Download the jars of the Kafka broker and of Spark's Kafka connector and Avro functions, with the Ivy of PySpark.
 
 The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. If the
 connector for the installed version of Spark is not available, the examples use an older, tested set of jars.
@@ -89,7 +89,7 @@ def _failure(ivy_file: Path, output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip(" :\t")]
     return (
         f"cannot download the Maven packages {', '.join(pinned(ivy_file).values())}, and they are not in the cache "
-        f"{cache_root()}, so Kafka and Spark's Kafka source cannot start. "
+        f"{cache_root()}, so Kafka, Spark's Kafka source or its Avro functions cannot start. "
         "With a network, run `python -m examples.services packages`. With a mirror, set RTM_IVY_SETTINGS to the path "
         "of your ivysettings.xml. Without a network, copy the cache folder of another machine and set RTM_CACHE to its "
         "path. Last lines of Ivy's output:\n  " + "\n  ".join(lines[-TAIL_LINES:])
@@ -128,6 +128,11 @@ def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
 def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
     """Return the jars of the Kafka broker; raise RuntimeError if they are neither cached nor downloadable."""
     return jars(ivy_dir / "broker.xml")
+
+
+def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
+    """Return the jars of `from_avro` and `to_avro`; raise RuntimeError if they are neither cached nor downloadable."""
+    return jars(ivy_dir / "avro.xml")
 
 
 def broker_version() -> str:

@@ -33,12 +33,18 @@ def rtm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def rtm_spark(rtm_folder: Path) -> Iterator[SparkSession]:
+def rtm_confs() -> dict[str, str]:
+    """Return further settings of the session; define this fixture again in your `conftest.py` to add some."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def rtm_spark(rtm_folder: Path, rtm_confs: dict[str, str]) -> Iterator[SparkSession]:
     """Yield a local session with the settings and the Kafka connector that real-time mode needs."""
     from examples.services.spark import build_session
 
     with contextlib.chdir(rtm_folder):
-        session = build_session("tests", slots=SLOTS, confs=MIN_INTERVAL)
+        session = build_session("tests", slots=SLOTS, confs={**MIN_INTERVAL, **rtm_confs})
     yield session
     session.stop()
 

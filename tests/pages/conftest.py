@@ -19,7 +19,12 @@ def environment(spark: SparkSession, kafka: str, workplace: Path) -> Iterator[Pa
     """Yield a session, a broker with the pages' topics, and a folder; environment variables hold their addresses."""
     create_page_topics(kafka)
     with postgres_server() as dsn:
-        addresses = {"KAFKA_BOOTSTRAP_SERVERS": kafka, "POSTGRES_DSN": dsn, "CHECKPOINTS": "checkpoints"}
+        addresses = {
+            "KAFKA_BOOTSTRAP_SERVERS": kafka,
+            "POSTGRES_DSN": dsn,
+            "CHECKPOINTS": "checkpoints",
+            "METRICS_PORT": "0",
+        }
         before = {name: os.environ.get(name) for name in addresses}
         os.environ.update(addresses)
         yield PageEnvironment(spark, kafka, workplace)

@@ -37,6 +37,11 @@ def _json(key: str, **fields: object) -> Sample:
     return key, json.dumps(fields).encode()
 
 
+def avro_click(schema_id: int, *texts: str) -> bytes:
+    """Return texts of at most 63 bytes as an Avro record of string fields in the format of a schema registry."""
+    return b"\0" + schema_id.to_bytes(4, "big") + b"".join(bytes([2 * len(t)]) + t.encode() for t in texts)
+
+
 def _samples() -> dict[str, list[Sample]]:
     now = int(time.time() * 1000)
     traffic = TrafficGenerator(replace(Settings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
@@ -47,6 +52,7 @@ def _samples() -> dict[str, list[Sample]]:
         "clicks": [
             _json(f"u{n % 3}", click_id=f"k{n}", user_id=f"u{n % 3}", ad_id=f"a{n % 2}", ts=now + n) for n in range(8)
         ],
+        "clicks-avro": [(f"u{n % 3}", avro_click(1, f"k{n}", f"u{n % 3}")) for n in range(8)],
         "impressions": [_json(f"u{n % 3}", user_id=f"u{n % 3}", ad_id=f"a{n % 2}", ts=now + n) for n in range(8)],
         "payments": [
             _json(

@@ -1,6 +1,7 @@
 """Checkpoints that move from one execution mode to another; `test_migrate.py` moves only their position."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 

@@ -21,6 +21,7 @@ from scripts.text import markdown
 from tests.pages.examples import EXAMPLES, Example
 from tests.pages.refusals import refused_examples
 from tests.pages.running import PageEnvironment, check_example
+from tests.pages.secured import secured_examples
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir"}
 
@@ -30,16 +31,16 @@ def _examples_with(*fates: str) -> list[Example]:
 
 
 def run_here() -> list[Example]:
-    """Return the code blocks that this module runs; `test_errors.py` runs those of the error pages."""
-    elsewhere = {str(example) for example in refused_examples()}
+    """Return the code blocks that this module runs; two modules run those of the error pages and of security."""
+    elsewhere = {str(example) for example in [*refused_examples(), *secured_examples()]}
     return [example for example in _examples_with("run", "raises") if str(example) not in elsewhere]
 
 
 def test_every_python_fence_runs_in_one_test() -> None:
-    """Each code block that must run or fail is run by this module or by `test_errors.py`, and by one of them only."""
+    """Each code block that must run or fail is run by this module, `test_errors.py` or `test_security.py` only."""
     blocks = sorted(map(str, _examples_with("run", "raises")))
 
-    assert blocks == sorted(map(str, [*run_here(), *refused_examples()]))
+    assert blocks == sorted(map(str, [*run_here(), *refused_examples(), *secured_examples()]))
 
 
 @pytest.mark.parametrize("path", files.pages(files.ROOT), ids=lambda path: files.relative(files.ROOT, path))

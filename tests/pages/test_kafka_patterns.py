@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -263,17 +261,6 @@ def test_json_of_null_structs_and_null_fields(spark: SparkSession) -> None:
     assert [(None, "{}", '{"id":null}')] == [tuple(row) for row in spark.sql(NULL_STRUCT).collect()]
 
 
-def test_login_classes_of_oss_are_not_renamed(spark: SparkSession) -> None:
-    """The client of the connector has the login classes without the prefix that Databricks adds."""
-    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
-    for name in ("scram.ScramLoginModule", "plain.PlainLoginModule"):
-        path = f"org.apache.kafka.common.security.{name}"
-
-        assert path == loader.loadClass(path).getName()
-        with pytest.raises(Py4JJavaError, match="ClassNotFoundException"):
-            loader.loadClass(f"kafkashaded.{path}")
-
-
 DEFAULTS = {
     "producer.ProducerConfig": {
         "linger.ms": "0",
@@ -296,11 +283,3 @@ def test_kafka_client_defaults_equal_the_table(spark: SparkSession, name: str) -
     defaults = definition.defaultValues()
 
     assert DEFAULTS[name] == {key: str(defaults.get(key)).lower() for key in DEFAULTS[name]}
-
-
-def test_avro_function_fails_without_its_package(spark: SparkSession) -> None:
-    """`from_avro` exists, and its error names the missing package."""
-    with pytest.raises(AnalysisException) as refused:
-        spark.sql("select from_avro(x'00', '{}', map())")
-
-    assert "AVRO_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE" == refused.value.getCondition()

@@ -49,7 +49,7 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
         r"compacted result topic refuses",
     ),
     "In which order do rows of two topics arrive?": ("kafka_patterns", "keys-headers-and-formats", r"overtake older"),
-    "Which schema decodes registry Avro?": ("kafka_patterns", "keys-headers-and-formats", r"\*\*writer's\*\* schema"),
+    "Which schema decodes registry Avro?": ("formats", "avro-with-a-schema-registry", r"\*\*writer's\*\* schema"),
     "Where does a new checkpoint start?": (
         "kafka_patterns",
         "client-options",
@@ -71,6 +71,14 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     "How late may a row be and still count?": ("state", "watermark", r"up to 15 minutes older"),
     "How many slots for 10,000 records/s?": ("throughput", "cluster-size-for-a-record-rate", r"10,000 \| stateful \|"),
     "What grows under overload?": ("throughput", "what-happens-under-overload", r"source topic"),
+    "How do I log in to Kafka?": ("security", "log-in-with-a-password", "password_login"),
+    "Which rights does a query need?": ("security", "rights", "READ on the source topic, WRITE on the target topic"),
+    "What do I do when the Avro schema changes?": (
+        "formats",
+        "change-the-schema-of-a-live-query",
+        r"\*\*same checkpoint\*\*",
+    ),
+    "How do I notice that a query no longer answers?": ("monitoring", "what-to-watch", "realtime_canary_missing"),
 }
 
 

@@ -75,7 +75,7 @@ def test_no_network_and_no_cache_names_packages_and_remedies(repository: Path) -
 
     message = str(failure.value)
     assert "org.apache.kafka:kafka_2.13:4.4.0, org.slf4j:slf4j-simple:1.7.36" in message
-    assert "so Kafka and Spark's Kafka source cannot start" in message
+    assert "so Kafka, Spark's Kafka source or its Avro functions cannot start" in message
     assert "python -m examples.services packages" in message
     assert "RTM_IVY_SETTINGS" in message
     assert f"the cache {repository.parent / 'cache'}" in message
@@ -250,7 +250,7 @@ def test_printed_checksums_are_the_format_of_the_file(repository: Path, ivy_dir:
 
 @pytest.mark.parametrize(
     "ivy_file",
-    [IVY_DIR / "broker.xml", IVY_DIR / "connector_fallback.xml", *IVY_FILES.glob("*.xml")],
+    [*(IVY_DIR / f"{stem}.xml" for stem in ("avro", "broker", "connector_fallback")), *IVY_FILES.glob("*.xml")],
     ids=lambda path: path.stem,
 )
 def test_pinned_jars_have_committed_checksums(ivy_file: Path) -> None:

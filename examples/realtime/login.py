@@ -1,0 +1,54 @@
+"""
+Build the options with which Spark's Kafka source and sink log in to a cluster.
+
+The options contain the password, so do not print or store them.
+"""
+
+OSS_CLIENT = "org.apache.kafka"
+DATABRICKS_CLIENT = "kafkashaded.org.apache.kafka"
+"""Databricks renames the packages of its Kafka client. With the name of the other engine, Kafka finds no module."""
+MODULES = {
+    "PLAIN": "plain.PlainLoginModule",
+    "SCRAM-SHA-256": "scram.ScramLoginModule",
+    "SCRAM-SHA-512": "scram.ScramLoginModule",
+}
+
+
+def password_login(
+    mechanism: str, user: str, password: str, *, truststore: str = "", client: str = OSS_CLIENT
+) -> dict[str, str]:
+    """
+    Return the options of a login with a password over TLS.
+
+    `truststore` is a PEM file with the certificates that sign those of the brokers. Without it, the client trusts the
+    certificates of Java. Every executor reads the file, so each of them needs it at this path.
+    """
+    if not user or not password:
+        raise ValueError(f"user {user!r} or its password is empty, so the brokers would refuse the login; set both")
+    module = f"{client}.common.security.{MODULES[mechanism]}"
+    jaas = f"{module} required username={_quoted(user)} password={_quoted(password)};"
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+    return _for_spark({**login, **_trusted(truststore)})
+
+
+def certificate_login(keystore: str, *, truststore: str = "") -> dict[str, str]:
+    """
+    Return the options of a login with a certificate.
+
+    `keystore` is a PEM file with the private key (PKCS #8) and the certificate of the client.
+    """
+    keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": keystore}
+    return _for_spark({"security.protocol": "SSL", **keys, **_trusted(truststore)})
+
+
+def _trusted(truststore: str) -> dict[str, str]:
+    return {"ssl.truststore.type": "PEM", "ssl.truststore.location": truststore} if truststore else {}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _for_spark(options: dict[str, str]) -> dict[str, str]:
+    return {f"kafka.{name}": value for name, value in options.items()}

@@ -1,0 +1,1 @@
+"""Tests of the exported metrics, the alert rules and the dashboard."""

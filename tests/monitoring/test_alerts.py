@@ -1,0 +1,193 @@
+"""A real query, a broker and the exporter trigger each alert rule, and a healthy query triggers none."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.samples import Sample
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.kafka.topics import ensure_topics
+from examples.monitoring.canary import Canary
+from examples.monitoring.query_listener import QueryMetrics
+from examples.monitoring.topic_watcher import TopicWatcher
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import stop_completely
+from tests.helpers import eventually, new_topic, produce
+from tests.monitoring.rules import FOLDER, METRIC, Rule, ringing, rules, scrape
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+PARTITIONS = 2
+NAME = "monitored"
+
+
+class Scene:
+    """A query with its topics, its canary, and the exporter of its metrics."""
+
+    def __init__(
+        self, spark: SparkSession, kafka: str, checkpoint: Path, port: int, registry: CollectorRegistry
+    ) -> None:
+        """Create the topics and open the clients."""
+        self.spark, self.kafka, self.checkpoint, self.port = spark, kafka, checkpoint, port
+        self.source = new_topic(kafka, PARTITIONS)
+        self.target, self.rejects = f"{self.source}-target", f"{self.source}-rejects"
+        ensure_topics(kafka, [self.target, self.rejects], 1)
+        value = '{{"id":"{}"}}'.format
+        self.watcher = TopicWatcher(kafka, self.source, self.target, self.rejects, 4, registry)
+        self.canary = Canary(kafka, self.source, PARTITIONS, lambda key: value(key).encode(), 0.2, registry)
+        self.seen: dict[str, set[str]] = {}
+
+    def start(self, is_bad: str = "id is null") -> StreamingQuery:
+        """Start the query, which writes the headers that the watcher reads."""
+        stream = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
+        records = stream.option("subscribe", self.source).option("startingOffsets", "earliest").load()
+        headers = """array(struct('src' as key, binary(concat_ws(':', topic, partition, offset)) as value),
+            struct('appended_ms' as key, binary(string(unix_millis(timestamp))) as value))"""
+        rows = records.withColumn("id", F.expr("from_json(string(value), 'id string').id")).selectExpr(
+            "key", "value", f"{headers} as headers", f"if({is_bad}, '{self.rejects}', '{self.target}') as topic"
+        )
+        writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", self.kafka).outputMode("update")
+        writer = writer.queryName(NAME).option("checkpointLocation", str(self.checkpoint))
+        return writer.trigger(realTime="3 seconds").start()  # type: ignore[call-overload, no-any-return]
+
+    def until(self, phase: str, is_reached: Callable[[set[str]], bool]) -> None:
+        """Let the canary and the watcher run until the ringing alerts are as expected, and keep them."""
+
+        def probe() -> bool:
+            self.canary.send_if_due()
+            self.canary.receive(self.watcher.poll())
+            self.seen[phase] = ringing(scrape(self.port), time.time())
+            return is_reached(self.seen[phase])
+
+        eventually(probe, 60, f"the alerts of the phase {phase!r}; the last ones were {self.seen.get(phase)}")
+
+    def reports_rows(self) -> bool:
+        """Return whether a batch that has read rows is reported."""
+        return any(s.name == "realtime_query_rows_total" and s.value > 0 for s in scrape(self.port))
+
+
+@pytest.fixture(scope="module")
+def scene(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Run the query through all phases once."""
+    registry = CollectorRegistry()
+    server, _ = start_http_server(0, addr="127.0.0.1", registry=registry)
+    metrics = QueryMetrics(registry)
+    spark.streams.addListener(metrics)
+    scene = Scene(spark, kafka, tmp_path_factory.mktemp("monitored"), server.server_port, registry)
+    try:
+        _play(scene)
+        yield scene
+    finally:
+        spark.streams.removeListener(metrics)
+        scene.canary.close()
+        scene.watcher.close()
+        server.shutdown()
+
+
+def _play(scene: Scene) -> None:
+    query = scene.start()
+    assert_real_time(query)
+    scene.until("healthy", lambda rings: not rings and scene.reports_rows())
+    scene.seen["eleven minutes later"] = ringing(scrape(scene.port), time.time() + 661)
+
+    produce(scene.kafka, scene.source, [(0, b"not JSON")] * 20)
+    scene.until("bad records", lambda rings: "RecordsRejected" in rings)
+
+    stop_completely(scene.spark, query)
+    waiting = Producer({"bootstrap.servers": scene.kafka})
+    for number in range(1_001):
+        waiting.produce(scene.source, json.dumps({"id": str(number)}).encode(), partition=0)
+    assert 0 == waiting.flush(30)
+    scene.until("stopped", lambda rings: {"CanaryMissing", "QueryEnded", "PartitionLag"} <= rings)
+
+    query = scene.start()
+    scene.until("restarted", lambda rings: "ResultsLate" in rings)
+    scene.until("recovered", lambda rings: not rings)
+    stop_completely(scene.spark, query)
+
+    produce(scene.kafka, scene.source, [(0, b'{"id":"last"}')])
+    for _ in range(3):
+        failing = scene.start("raise_error('broken') is null")
+        eventually(failing.exception, 60, "the failure")
+    scene.until("failing", lambda rings: {"QueryFailing", "QueryEnded"} <= rings)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("phase", ["healthy", "recovered"])
+def test_healthy_query_triggers_no_alert(scene: Scene, phase: str) -> None:
+    """Neither a query that runs nor one that has caught up again rings."""
+    assert set() == scene.seen[phase]
+
+
+PHASES = {
+    "eleven minutes later": {"NoProgressReport"},
+    "bad records": {"RecordsRejected"},
+    "stopped": {"CanaryMissing", "QueryEnded", "PartitionLag"},
+    "restarted": {"ResultsLate"},
+    "failing": {"QueryFailing", "QueryEnded"},
+}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("phase", PHASES)
+def test_each_fault_rings_its_alerts(scene: Scene, phase: str) -> None:
+    """Without reports, with bad records, while stopped, after the restart and after failures, the right alerts ring."""
+    assert PHASES[phase] <= scene.seen[phase]
+
+
+def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
+    """A rule that no phase triggers would be a rule that nobody has seen ring."""
+    assert {rule.name for rule in rules()} == set.union(*PHASES.values())
+
+
+@pytest.mark.timeout(240)
+def test_dashboard_and_rules_use_only_exported_metrics(scene: Scene) -> None:
+    """Every query of the dashboard and of the rules names a metric that the exporter serves, and none is left out."""
+    exported = {sample.name for sample in scrape(scene.port) if not sample.name.endswith("_created")}
+    panels = json.loads((FOLDER / "dashboard.json").read_text())["panels"]
+    shown = {name for panel in panels for target in panel["targets"] for name in METRIC.findall(target["expr"])}
+    ruled = {name for rule in rules() for name in METRIC.findall(rule.expression)}
+
+    # OSS reports no latency, so this metric has no value here.
+    assert {"realtime_query_latency_seconds"} == (shown | ruled) - exported
+    assert exported <= shown
+
+
+def test_record_without_append_time_of_its_source_is_refused(kafka: str) -> None:
+    """Without the header, a latency of zero would be exported, so the watcher ends with the remedy instead."""
+    source = new_topic(kafka, 1)
+    target, rejects = f"{source}-target", f"{source}-rejects"
+    ensure_topics(kafka, [target, rejects], 1)
+    watcher = TopicWatcher(kafka, source, target, rejects, registry=CollectorRegistry())
+    produce(kafka, target, [(0, b"{}")])
+
+    with pytest.raises(ValueError, match="no append time or no header appended_ms"):
+        eventually(lambda: bool(watcher.poll()), 20, "the record")
+
+    watcher.close()
+
+
+def test_rule_is_evaluated_with_label_time_and_threshold() -> None:
+    """The evaluation can be false: at the threshold, with another label, and without the metric."""
+    samples = [Sample("m", {"quantile": "0.99"}, 5.0)]
+
+    outcomes = [
+        Rule("r", expression).is_true(samples, 10)
+        for expression in (
+            'm{quantile="0.99"} > 4',
+            "m > 5",
+            'm{quantile="0.5"} > 4',
+            "n > 0",
+            "time() - m > 4",
+            "m == 5",
+        )
+    ]
+
+    assert [True, False, False, False, True, True] == outcomes

@@ -1,0 +1,72 @@
+"""The command of the monitoring page serves metrics until Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+
+import pytest
+
+from examples.kafka.topics import ensure_topics
+from examples.services.child import free_ports
+from examples.services.kafka import LocalKafka
+from examples.services.local_server import running
+from scripts.pack import files
+from tests.helpers import eventually, new_topic
+from tests.monitoring.rules import scrape
+
+pytestmark = pytest.mark.services
+
+COMMAND = [sys.executable, "-m", "examples.monitoring"]
+
+
+def missing_canaries(port: int) -> dict[str, float]:
+    """Return the age of the oldest canary without a result per partition; it is empty while no server answers."""
+    try:
+        samples = scrape(port)
+    except urllib.error.URLError:
+        return {}
+    return {s.labels["partition"]: s.value for s in samples if s.name == "realtime_canary_missing_seconds"}
+
+
+def test_command_survives_an_outage_and_ends_with_ctrl_c() -> None:
+    """The canaries of both partitions are missing, also after the broker is killed; Ctrl-C ends the command."""
+    [port] = free_ports(1)
+    with running(LocalKafka()) as broker:
+        source = new_topic(broker.bootstrap_servers, 2)
+        topics = [f"{source}-target", f"{source}-rejects"]
+        ensure_topics(broker.bootstrap_servers, topics, 1)
+        arguments = [source, *topics, "--partitions", "2", "--port", str(port), "--canary", '{"card":"KEY"}']
+        environment = os.environ | {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+        with subprocess.Popen(
+            [*COMMAND, *arguments], cwd=files.ROOT, env=environment, stderr=subprocess.DEVNULL
+        ) as program:
+            try:
+                eventually(lambda: len(missing_canaries(port)) == 2, 60, "the canaries")
+                broker.kill()
+                eventually(lambda: min(missing_canaries(port).values(), default=0) > 5, 60, "the outage")
+                program.send_signal(signal.SIGINT)
+                assert 0 == program.wait(30)
+            finally:
+                program.kill()
+
+
+@pytest.mark.parametrize(
+    ("canary", "variables", "message"),
+    [
+        ('{"card":', {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}, "argument --canary: invalid"),
+        ('{"card":"KEY"}', {"KAFKA_BOOTSTRAP_SERVERS": ""}, "KAFKA_BOOTSTRAP_SERVERS is not set"),
+    ],
+    ids=["canary is no JSON", "no broker"],
+)
+def test_wrong_call_is_named_at_once(canary: str, variables: dict[str, str], message: str) -> None:
+    """A canary that is not JSON would be rejected by the query, so the command refuses it."""
+    command = [*COMMAND, "a", "b", "c", "--canary", canary]
+
+    result = subprocess.run(
+        command, cwd=files.ROOT, env=os.environ | variables, text=True, capture_output=True, check=False, timeout=60
+    )
+
+    assert 2 == result.returncode
+    assert message in result.stderr

@@ -1,0 +1,24 @@
+"""The listener exports the latencies of Databricks in both spellings, and none for OSS."""
+
+import json
+
+import pytest
+
+from examples.monitoring.query_listener import latencies_of
+
+FORMS = {
+    "structured streaming": {"rtmMetrics": {"e2eLatencyMs": {"P0": 1, "P50": 5, "P99": 9}}},
+    "pipelines": {"latencies": {"e2eLatencyMs": {"p0": 1, "p50": 5, "p99": 9}}},
+}
+
+
+@pytest.mark.parametrize("event", FORMS.values(), ids=FORMS)
+def test_both_spellings_of_databricks_give_the_same_metrics(event: dict[str, object]) -> None:
+    """A dashboard reads `p50`, whichever field and whichever case the runtime uses."""
+    assert [("e2eLatencyMs", "p50", 5), ("e2eLatencyMs", "p99", 9)] == latencies_of(json.dumps(event))
+
+
+@pytest.mark.parametrize("event", [{}, {"rtmMetrics": None}])
+def test_event_without_latencies_gives_no_metric(event: dict[str, object]) -> None:
+    """An event of OSS 4.3.0 has no latencies."""
+    assert [] == latencies_of(json.dumps(event))

@@ -1,0 +1,138 @@
+"""A broker and a database that require TLS and a login; the broker denies every operation without an ACL."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from psycopg.conninfo import make_conninfo
+
+from examples.services.child import free_ports
+from examples.services.kafka import LocalKafka
+from examples.services.local_server import running
+from examples.services.postgres import LocalPostgres
+from scripts.pack import files
+from tests.certificates import Certificates
+from tests.pages.examples import Example, examples_of
+from tests.pages.tls_proxy import tls_proxy
+
+PACKAGE = "org.apache.kafka.common.security"
+USER = "pipeline"
+# Quotes and backslashes must be escaped in a login.
+PASSWORD = secrets.token_urlsafe(9) + '"\\'
+Acl = tuple[str, str, str]
+
+
+def secured_examples() -> list[Example]:
+    """Return the code blocks that need the servers of this module."""
+    page = files.ROOT / "references" / "security.md"
+    return [example for example in examples_of(page) if example.fate in ("run", "raises")]
+
+
+@dataclass(frozen=True)
+class SecuredKafka:
+    """The addresses of a broker's listeners, and the certificates of its clients."""
+
+    setup: str
+    """For the set-up of a test: without a login, the anonymous user may do everything."""
+    login: str
+    """Passwords and tokens over TLS."""
+    mutual: str
+    """Client certificates."""
+    trusted: str
+    stranger: Certificates
+    """An authority that the broker does not trust, and that did not sign the broker's certificate."""
+    keystore: str
+
+    def allow(self, *acls: Acl) -> None:
+        """Replace all ACLs with those for `USER`: resource type, name and operation."""
+        admin = AdminClient({"bootstrap.servers": self.setup})
+        # The stub of the client lacks None, which means any name, user or host.
+        anything: Any = None
+        everything = AclBindingFilter(
+            ResourceType.ANY,
+            anything,
+            ResourcePatternType.ANY,
+            anything,
+            anything,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        for deleted in admin.delete_acls([everything]).values():
+            deleted.result(30)
+        for created in admin.create_acls([_binding(*acl) for acl in acls]).values():
+            created.result(30)
+
+
+def _binding(kind: str, name: str, operation: str) -> AclBinding:
+    resource, allowed = ResourceType[kind], AclPermissionType.ALLOW
+    return AclBinding(
+        resource, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", AclOperation[operation], allowed
+    )
+
+
+def _broker_properties(ports: list[int], certificates: Certificates) -> dict[str, str]:
+    setup, controller, login, mutual = ports
+    listeners = f"PLAINTEXT://127.0.0.1:{setup},LOGIN://127.0.0.1:{login},MUTUAL://127.0.0.1:{mutual}"
+    # A properties file needs each backslash twice.
+    password = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
+    plain = f'{PACKAGE}.plain.PlainLoginModule required user_{USER}="{password}";'
+    return {
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": listeners,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,LOGIN:SASL_SSL,MUTUAL:SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(certificates.identity_file("broker")),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(certificates.trusted()),
+        "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.mutual.ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
+        "listener.name.login.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512,OAUTHBEARER",
+        "listener.name.login.plain.sasl.jaas.config": plain,
+        "listener.name.login.scram-sha-512.sasl.jaas.config": f"{PACKAGE}.scram.ScramLoginModule required;",
+        "listener.name.login.oauthbearer.sasl.jaas.config": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required;",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+
+
+@contextmanager
+def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
+    """Yield a broker with logins and the ACL right to nothing; its certificates are in `folder`."""
+    ports, certificates = free_ports(4), Certificates(folder)
+    (folder / "stranger").mkdir()
+    properties = _broker_properties(ports, certificates)
+    with running(LocalKafka(ports=ports[:2], properties=properties)) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        upsert = UserScramCredentialUpsertion(USER, credential, PASSWORD.encode())
+        admin.alter_user_scram_credentials([upsert])[USER].result(30)
+        login, mutual = (f"127.0.0.1:{port}" for port in ports[2:])
+        keystore = str(certificates.identity_file(USER))
+        stranger = Certificates(folder / "stranger")
+        yield SecuredKafka(broker.bootstrap_servers, login, mutual, str(certificates.trusted()), stranger, keystore)
+
+
+@contextmanager
+def secured_postgres(certificates: Certificates) -> Iterator[str]:
+    """Yield the connection string of a PostgreSQL server that is reached over TLS only."""
+    key, certificate = certificates.identity("postgres")
+    with (
+        running(LocalPostgres()) as server,
+        tls_proxy(("127.0.0.1", server.port), key, certificate) as port,
+    ):
+        yield make_conninfo(server.dsn, port=port)

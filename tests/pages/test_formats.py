@@ -1,0 +1,200 @@
+"""Claims of the page on formats that its code blocks do not show: bad Avro records, and schemas that change."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro, to_avro
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
+from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+from tests.pages.jobs import newest_entry
+from tests.pages.running import name_of
+from tests.pages.samples import avro_click
+
+pytestmark = pytest.mark.spark
+
+FIELDS = [{"name": "click_id", "type": "string"}, {"name": "user_id", "type": "string"}]
+WRITERS = {1: FIELDS, 2: [*FIELDS, {"name": "country", "type": ["null", "string"], "default": None}]}
+SCHEMA = json.dumps({"type": "record", "name": "Click", "fields": FIELDS})
+PERMISSIVE = {"mode": "PERMISSIVE"}
+FAILING = {
+    "too short": b"\x04k",
+    "length that is too large": b"\xfe\xff\xff\xff\x0fk1",
+    "negative length": b"\x01k1",
+    "nothing": b"",
+}
+
+
+def schema(version: int) -> str:
+    """Return the writer's schema of a version."""
+    return json.dumps({"type": "record", "name": "Click", "fields": WRITERS[version]})
+
+
+def decoded(spark: SparkSession, data: bytes | None, options: dict[str, str] | None = None) -> Any:
+    """Return the struct that `from_avro` reads from bytes, as a tuple, or None."""
+    rows = spark.createDataFrame([(bytearray(data) if data is not None else None,)], "data binary")
+    found = rows.select(from_avro("data", SCHEMA, options or {}).alias("click")).collect()[0].click
+    return found if found is None else tuple(found)
+
+
+def test_distribution_has_neither_avro_nor_protobuf_functions(spark: SparkSession, tmp_path: Path) -> None:
+    """PySpark contains no jar of the functions, and the error of `from_protobuf` names the missing one."""
+    jars = {jar.name for jar in Path(pyspark.__file__).parent.glob("jars/spark-*.jar")}
+    assert jars
+    assert not {name for name in jars if name.startswith(("spark-avro", "spark-protobuf"))}
+
+    descriptor = tmp_path / "descriptor"
+    descriptor.touch()
+    with pytest.raises(AnalysisException) as refused:
+        spark.sql(f"select from_protobuf(x'00', 'M', '{descriptor}', map())")
+
+    assert "PROTOBUF_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE" == refused.value.getCondition()
+
+
+@pytest.mark.parametrize("data", FAILING.values(), ids=FAILING)
+def test_bad_avro_ends_the_query_or_becomes_a_struct_of_nulls(spark: SparkSession, data: bytes) -> None:
+    """PERMISSIVE returns a struct whose fields are null, so a test for a null struct would miss it."""
+    assert (None, None) == decoded(spark, data, PERMISSIVE)
+
+    with pytest.raises(Exception, match="Malformed records"):
+        decoded(spark, data)
+
+
+def test_avro_data_may_be_wrong_without_an_error(spark: SparkSession) -> None:
+    """A null stays null, further bytes are ignored, and data of another schema can fit."""
+    good = avro_click(1, "k1", "u1")[5:]
+
+    assert decoded(spark, None) is None
+    assert ("k1", "u1") == decoded(spark, good + b"tail") == decoded(spark, good + b"tail", PERMISSIVE)
+    # The data of an array of two strings: its count and the first text.
+    assert ("\x04k", "") == decoded(spark, b"\x04\x04k\x00")
+
+
+def test_corrupted_avro_never_throws_in_permissive_mode(spark: SparkSession) -> None:
+    """Five hundred randomly changed records become structs; none ends the query."""
+    source, good = random.Random(7), avro_click(1, "k1", "user-1")[5:]
+
+    def corrupted() -> bytearray:
+        return bytearray(source.randrange(256) if source.random() < 0.3 else byte for byte in good)
+
+    records = [(corrupted(),) for _ in range(500)]
+
+    rows = spark.createDataFrame(records, "data binary").select(from_avro("data", SCHEMA, PERMISSIVE).alias("click"))
+
+    assert 500 == rows.where("click is not null").count()
+
+
+def test_nullable_column_needs_a_union(spark: SparkSession) -> None:
+    """A null in a field that the schema declares as a plain string ends the query."""
+    row = spark.sql("select named_struct('click_id', 'k1', 'user_id', if(rand() < 2, null, 'u1')) as click")
+
+    with pytest.raises(Exception, match=r"null|Null"):
+        row.select(to_avro("click", SCHEMA)).collect()
+
+
+def test_json_reader_ignores_new_fields_and_reads_null_for_lost_ones(spark: SparkSession) -> None:
+    """A new field is ignored, a lost one is null, and a text in place of a number is a corrupt record."""
+    texts = ['{"id":1,"name":"a","more":true}', '{"name":"a"}', '{"id":"one","name":"a"}']
+    rows = spark.createDataFrame([(text,) for text in texts], "value string")
+    options = {"columnNameOfCorruptRecord": "corrupt"}
+
+    read = rows.select(F.from_json("value", "id long, name string, corrupt string", options).alias("j"))
+
+    assert [(1, "a", None), (None, "a", None), (None, "a", texts[2])] == [tuple(row.j) for row in read.collect()]
+    kept = rows.selectExpr("variant_get(try_parse_json(value), '$.more', 'boolean') as more").collect()
+    assert [True, None, None] == [row.more for row in kept]
+
+
+def click_of(versions: tuple[int, ...]) -> Column:
+    """Return the decoded click of the known versions, or null."""
+    head, data = F.expr("hex(substring(value, 1, 5))"), F.expr("substring(value, 6)")
+    options = {**PERMISSIVE, "avroSchema": schema(max(versions))}
+    return F.coalesce(*(F.when(head == f"00{v:08X}", from_avro(data, schema(v), options)) for v in versions))
+
+
+def start(rows: DataFrame, kafka: str, checkpoint: Path) -> StreamingQuery:
+    """Start a query that routes rows by their column `topic`."""
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    return writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload, no-any-return]
+
+
+def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+    """Return a stream that reads a topic from its beginning."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
+    return source.option("subscribe", topic).option("startingOffsets", "earliest").load()
+
+
+def stop_after_commit(spark: SparkSession, query: StreamingQuery, checkpoint: Path) -> None:
+    """Wait until all written rows are committed, and stop the query."""
+    committed = newest_entry(checkpoint / "commits")
+    eventually(lambda: newest_entry(checkpoint / "commits") > committed + 1, 60, "two commits")
+    stop_completely(spark, query)
+
+
+@pytest.mark.services
+def test_new_schema_goes_to_the_reject_topic_until_the_restart(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The old query rejects schema 2; the new one continues on its checkpoint and accepts the record when resent."""
+    source, good, bad = (new_topic(kafka, 1) for _ in range(3))
+    old, new = avro_click(1, "k1", "u1"), avro_click(2, "k2", "u2") + b"\x02\x04NL"
+
+    def routed(*versions: int) -> DataFrame:
+        rows = read(spark, kafka, source).withColumn("click", click_of(versions))
+        known = F.col("click.click_id").isNotNull()
+        value = F.when(known, F.to_json("click").cast("binary")).otherwise(F.col("value"))
+        return rows.select(value.alias("value"), F.when(known, good).otherwise(bad).alias("topic"))
+
+    query = start(routed(1), kafka, tmp_path)
+    produce(kafka, source, [(0, old), (0, new)])
+    wait_until(lambda: (end_offset(kafka, good), end_offset(kafka, bad)) == (1, 1), 60, "both records", [query])
+    assert_real_time(query)
+    stop_after_commit(spark, query, tmp_path)
+
+    query = start(routed(1, 2), kafka, tmp_path)
+    produce(kafka, source, [(0, old), (0, new)])
+    wait_until(lambda: end_offset(kafka, good) == 3, 60, "the accepted records", [query])
+
+    first, *later = map(json.loads, texts_of(kafka, good))
+    assert {"click_id": "k1", "user_id": "u1"} == first
+    assert [{"click_id": "k1", "user_id": "u1"}, {"click_id": "k2", "user_id": "u2", "country": "NL"}] == later
+    assert 1 == end_offset(kafka, bad)
+
+
+@pytest.mark.services
+def test_state_survives_a_new_field_but_not_a_new_aggregate(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The counts continue after the restart with schema 2; an aggregate over the new field is refused."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    new = avro_click(2, "k2", "u1") + b"\x02\x04NL"
+
+    def counted(versions: tuple[int, ...], *aggregates: Column) -> DataFrame:
+        clicks = read(spark, kafka, source).select(click_of(versions).alias("click")).select("click.*")
+        counts = clicks.groupBy("user_id").agg(F.count("*").alias("n"), *aggregates)
+        # All columns are written, because Spark removes aggregates that nobody reads.
+        return counts.select(F.concat_ws(":", *counts.columns).alias("value"), F.lit(target).alias("topic"))
+
+    query = start(counted((1,)), kafka, tmp_path)
+    produce(kafka, source, [(0, avro_click(1, "k1", "u1"))])
+    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
+    stop_after_commit(spark, query, tmp_path)
+
+    query = start(counted((1, 2)), kafka, tmp_path)
+    produce(kafka, source, [(0, new)])
+    wait_until(lambda: end_offset(kafka, target) == 2, 60, "the second count", [query])
+    assert ["u1:1", "u1:2"] == texts_of(kafka, target)
+    stop_after_commit(spark, query, tmp_path)
+
+    query = start(counted((1, 2), F.max("country").alias("country")), kafka, tmp_path)
+    produce(kafka, source, [(0, new)])
+    eventually(query.exception, 60, "the refusal")
+    with pytest.raises(QueryFailedError) as refused:
+        raise_if_failed([query])
+    assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" == name_of(refused.value.__cause__ or refused.value)

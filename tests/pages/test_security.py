@@ -1,0 +1,319 @@
+"""The security page, on a broker with SASL over TLS, client certificates and ACLs, and on PostgreSQL behind TLS."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from confluent_kafka import KafkaException
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pytest_examples import EvalExample
+
+from examples.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, password_login
+from examples.realtime.plans import plan_of_query
+from examples.realtime.proof import assert_real_time
+from scripts.pack import files
+from tests.certificates import Certificates
+from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.pages.examples import Example
+from tests.pages.running import PageEnvironment, check_example
+from tests.pages.samples import ALL_TOPICS, PARTITIONS, create_page_topics
+from tests.pages.secured import (
+    PACKAGE,
+    PASSWORD,
+    USER,
+    SecuredKafka,
+    secured_examples,
+    secured_kafka,
+    secured_postgres,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+READ, WRITE = ("TOPIC", "source", "READ"), ("TOPIC", "target", "WRITE")
+WRONG_PASSWORD = "wrong-word"
+Options = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    """Yield a broker that only this module uses."""
+    with secured_kafka(tmp_path_factory.mktemp("certificates")) as kafka:
+        create_page_topics(kafka.setup)
+        eventually(lambda: _has_leaders(kafka.setup), 30, "the leaders of the page's topics")
+        yield kafka
+
+
+def _has_leaders(kafka: str) -> bool:
+    try:
+        return [end_offset(kafka, topic, number) for topic in ALL_TOPICS for number in range(PARTITIONS)] != []
+    except KafkaException:
+        return False
+
+
+@pytest.fixture(scope="module")
+def source(secured: SecuredKafka) -> str:
+    """Return a topic with one record."""
+    topic = new_topic(secured.setup, 1)
+    produce(secured.setup, topic, [(0, b"record")])
+    return topic
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Yield the connection string of a server with TLS, and the file of its certificate authority."""
+    certificates = Certificates(tmp_path_factory.mktemp("postgres"))
+    with secured_postgres(certificates) as dsn:
+        yield dsn, str(certificates.trusted())
+
+
+def password(secured: SecuredKafka, mechanism: str = "SCRAM-SHA-512", word: str = PASSWORD) -> Options:
+    """Return the options of a login with a password."""
+    login = password_login(mechanism, USER, word, truststore=secured.trusted)
+    return {"kafka.bootstrap.servers": secured.login, **login}
+
+
+def certificate(secured: SecuredKafka, keystore: str) -> Options:
+    """Return the options of a login with a certificate."""
+    return {"kafka.bootstrap.servers": secured.mutual, **certificate_login(keystore, truststore=secured.trusted)}
+
+
+def unsigned_token(secured: SecuredKafka) -> Options:
+    """Return the options of a login with a token that no server has signed, which only a test may accept."""
+    jaas = f'{PACKAGE}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="{USER}";'
+    token = {"kafka.sasl.mechanism": "OAUTHBEARER", "kafka.sasl.jaas.config": jaas}
+    return password(secured) | token
+
+
+def start(
+    spark: SparkSession, secured: SecuredKafka, topics: tuple[str, str], reader: Options, writer: Options, folder: Path
+) -> StreamingQuery:
+    """Start a query that copies a topic, with separate logins of its source and its sink."""
+    stream = spark.readStream.format("kafka").options(**reader).option("startingOffsets", "earliest")
+    rows = stream.option("subscribe", topics[0]).load().select("value")
+    sink = rows.writeStream.format("kafka").options(**writer).option("topic", topics[1]).outputMode("update")
+    sink = sink.option("checkpointLocation", str(folder / "checkpoint"))
+    return sink.trigger(realTime="3 seconds").start()  # type: ignore[call-overload, no-any-return]
+
+
+def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
+    """Return `copied`, or the last Kafka exception of the failed query; neither error nor plan holds a password."""
+    eventually(lambda: query.exception() or end_offset(secured.setup, target), 60, "a record or a failure")
+    if not (failure := query.exception()):
+        assert_real_time(query)
+        assert PASSWORD not in plan_of_query(query)
+        return "copied"
+    assert WRONG_PASSWORD not in str(failure)
+    assert PASSWORD not in str(failure)
+    return str(re.findall(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+: [^\n]*)", str(failure))[-1])
+
+
+def copied(
+    spark: SparkSession, secured: SecuredKafka, source: str, reader: Options, writer: Options, folder: Path, *acls: Any
+) -> str:
+    """Copy a record with the given ACLs, whose topics are called `source` and `target`; return the outcome."""
+    target = new_topic(secured.setup, 1)
+    names = {"source": source, "target": target}
+    secured.allow(*((kind, names.get(name, name), operation) for kind, name, operation in acls))
+    query = start(spark, secured, (source, target), reader, writer, folder)
+    try:
+        return outcome(secured, target, query)
+    finally:
+        query.stop()
+
+
+@pytest.mark.parametrize("login", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER", "certificate"])
+def test_right_login_with_two_rights_copies_a_record(
+    login: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """READ on the source and WRITE on the target are enough: no right to a group, cluster or DESCRIBE is necessary."""
+    if login == "certificate":
+        options = certificate(secured, secured.keystore)
+    else:
+        options = unsigned_token(secured) if login == "OAUTHBEARER" else password(secured, login)
+
+    assert "copied" == copied(spark, secured, source, options, options, tmp_path, READ, WRITE)
+
+
+WRONG = {
+    "PLAIN": "SaslAuthenticationException: Authentication failed: Invalid username or password",
+    "SCRAM-SHA-512": "SaslAuthenticationException: Authentication failed during authentication due to invalid "
+    "credentials with SASL mechanism SCRAM-SHA-512",
+}
+
+
+@pytest.mark.parametrize("mechanism", WRONG)
+def test_wrong_password_of_the_source_is_named(
+    mechanism: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """The query fails within seconds, and the error names the login but not the password."""
+    wrong = password(secured, mechanism, WRONG_PASSWORD)
+
+    found = copied(spark, secured, source, wrong, password(secured), tmp_path, READ, WRITE)
+
+    assert WRONG[mechanism] == found
+
+
+def test_wrong_password_of_the_sink_is_named(
+    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """The source and the sink log in separately; the error of the sink is that of a task."""
+    wrong = password(secured, "PLAIN", WRONG_PASSWORD)
+
+    assert copied(spark, secured, source, password(secured), wrong, tmp_path, READ, WRITE).startswith(WRONG["PLAIN"])
+
+
+def test_foreign_authority_and_certificate_are_refused(
+    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """A client refuses a broker whose authority it does not know, and a broker refuses such a client."""
+    foreign = password(secured) | {"kafka.ssl.truststore.location": str(secured.stranger.trusted())}
+    stranger = certificate(secured, str(secured.stranger.identity_file(USER)))
+
+    refused = [
+        copied(spark, secured, source, options, password(secured), tmp_path / str(n), READ, WRITE)
+        for n, options in enumerate((foreign, stranger))
+    ]
+
+    assert "SslAuthenticationException: SSL handshake failed" == refused[0]
+    # With TLS 1.3, the client learns only after the handshake that its certificate was refused.
+    assert "SslAuthenticationException: Failed to process post-handshake messages" == refused[1]
+
+
+MISSING = {
+    "nothing on the source": ((WRITE,), "TopicAuthorizationException: Topic authorization failed."),
+    "DESCRIBE without READ": (
+        (("TOPIC", "source", "DESCRIBE"), WRITE),
+        "TopicAuthorizationException: Not authorized to access topics: [source]",
+    ),
+    "nothing on the target": ((READ,), "TopicAuthorizationException: Not authorized to access topics: [target]"),
+    "DESCRIBE without WRITE": (
+        (READ, ("TOPIC", "target", "DESCRIBE")),
+        "TopicAuthorizationException: Not authorized to access topics: [target]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("acls", "expected"), MISSING.values(), ids=MISSING)
+def test_missing_right_ends_the_query_and_names_the_topic(
+    acls: Any, expected: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """If the query may not even describe its source, the error names no topic; in all other cases, it does."""
+    login = password(secured)
+
+    found = copied(spark, secured, source, login, login, tmp_path, *acls)
+
+    assert expected == re.sub(r"\[test-\w+\]", f"[{expected[-7:-1]}]", found)
+
+
+def test_rights_can_be_withdrawn_from_a_running_query(
+    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """A query that has read records fails when its right is withdrawn, at the latest with its batch."""
+    target = new_topic(secured.setup, 1)
+    secured.allow(("TOPIC", source, "READ"), ("TOPIC", target, "WRITE"))
+    query = start(spark, secured, (source, target), password(secured), password(secured), tmp_path)
+    assert "copied" == outcome(secured, target, query)
+
+    secured.allow(("TOPIC", target, "WRITE"))
+
+    eventually(query.exception, 60, "the failure")
+    assert "TopicAuthorizationException" in str(query.exception())
+
+
+def test_login_module_of_the_other_engine_is_not_found(
+    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+) -> None:
+    """The client of OSS has the login classes without the prefix that Databricks adds."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    for name in ("scram.ScramLoginModule", "plain.PlainLoginModule"):
+        path = f"{OSS_CLIENT}.common.security.{name}"
+
+        assert path == loader.loadClass(path).getName()
+        with pytest.raises(Py4JJavaError, match="ClassNotFoundException"):
+            loader.loadClass(path.replace(OSS_CLIENT, DATABRICKS_CLIENT))
+
+
+def test_empty_password_is_refused_before_the_start() -> None:
+    """A missing secret is an error at once, and the message contains no password."""
+    with pytest.raises(ValueError, match="user '' or its password is empty") as refused:
+        password_login("PLAIN", "", PASSWORD)
+
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.fixture
+def login_environment(
+    spark: SparkSession,
+    secured: SecuredKafka,
+    postgres: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> PageEnvironment:
+    """Return the environment of the page's code blocks; variables hold the logins that it reads."""
+    secured.allow(("TOPIC", "payments", "READ"), ("TOPIC", "payments-checked", "WRITE"))
+    dsn = conninfo_to_dict(postgres[0])
+    variables = {
+        "KAFKA_BOOTSTRAP_SERVERS": secured.login,
+        "KAFKA_MUTUAL_TLS_SERVERS": secured.mutual,
+        "KAFKA_USER": USER,
+        "KAFKA_PASSWORD": PASSWORD,
+        "KAFKA_TRUSTSTORE": secured.trusted,
+        "KAFKA_KEYSTORE": secured.keystore,
+        "POSTGRES_HOST": f"{dsn['host']}",
+        "POSTGRES_PORT": f"{dsn['port']}",
+        "POSTGRES_USER": f"{dsn['user']}",
+        "POSTGRES_PASSWORD": f"{dsn['password']}",
+        "POSTGRES_DATABASE": f"{dsn['dbname']}",
+        "POSTGRES_CA": postgres[1],
+        "CHECKPOINTS": str(tmp_path / "checkpoints"),
+    }
+    for name, value in variables.items():
+        monkeypatch.setitem(os.environ, name, value)
+    return PageEnvironment(spark, secured.setup, tmp_path)
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.proves("code blocks run")
+@pytest.mark.parametrize("example", secured_examples(), ids=str)
+def test_python_fence_of_page_logs_in(
+    example: Example, eval_example: EvalExample, login_environment: PageEnvironment
+) -> None:
+    """Each code block of the page runs on the secured servers, or fails with its condition."""
+    check_example(example, eval_example, login_environment)
+
+
+def test_postgres_login_checks_authority_name_and_password(postgres: tuple[str, str], tmp_path: Path) -> None:
+    """`verify-full` refuses a foreign authority and a foreign name; the default accepts any certificate."""
+    dsn, authority = postgres
+    stranger = str(Certificates(tmp_path).trusted())
+    verified = {"sslmode": "verify-full", "sslrootcert": authority}
+    for accepted in (verified, {"sslmode": "prefer"}):
+        with psycopg.connect(make_conninfo(dsn, **accepted)) as connection:
+            assert connection.pgconn.ssl_in_use
+
+    refused = {
+        "password authentication failed": {**verified, "password": WRONG_PASSWORD},
+        "certificate verify failed": {**verified, "sslrootcert": stranger},
+        'does not match host name "localhost"': {**verified, "host": "localhost"},
+    }
+    for message, options in refused.items():
+        with pytest.raises(psycopg.OperationalError, match=message):
+            psycopg.connect(make_conninfo(dsn, **options))
+
+
+def test_page_names_every_message_of_this_module() -> None:
+    """A reader who searches the page for the error of a failed login or right finds it."""
+    text = files.ROOT.joinpath("references", "security.md").read_text(encoding="utf-8")
+
+    messages = [
+        *WRONG.values(),
+        *(message.replace("[source]", "[…]").replace("[target]", "[…]") for _, message in MISSING.values()),
+    ]
+    assert [] == [message for message in messages if message.partition(": ")[2] not in text]
