@@ -34,7 +34,7 @@ _HOME_CARDS = """
 
     Paste the exception into the [error finder](references/error_finder.md), or look up the
     [condition](references/errors.md#all-conditions) or the
-    [symptom](references/errors.md#symptoms-without-an-exception).
+    [symptom](references/debugging.md).
 
 - **Measure latency**
 
