@@ -4,13 +4,13 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import pyspark
+
 from examples.services.java import java_home
 
 
 def compiled_java(code: str, main_class: str, folder: Path) -> Path:
     """Return a jar of one class, compiled against Spark's jars; raise AssertionError with the compiler's messages."""
-    import pyspark
-
     source, classes, jar = folder / f"{main_class}.java", folder / "classes", folder / f"{main_class}.jar"
     source.write_text(code)
     jars = Path(pyspark.__file__).parent / "jars" / "*"

@@ -6,6 +6,7 @@ Arguments are the name of a session and the address of a broker; the program pri
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -19,10 +20,19 @@ from pyspark.sql import functions as F
 from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
 from examples.services import connector, java_home
 from examples.services.spark import build_session
+from scripts.pack import files
 from tests.helpers import new_topic, produce, texts_of
 
 SHORT_BATCHES = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 DYNAMIC_ALLOCATION = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "1"}
+
+
+def outcome_of(session: str, kafka: str) -> str:
+    """Run a session of `other_sessions.py` and return the outcome that it prints."""
+    command = [sys.executable, "-m", "tests.pages.other_sessions", session, kafka]
+    completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=170)
+    assert 0 == completed.returncode, completed.stderr[-2000:]
+    return completed.stdout.partition("=> ")[2].strip()
 
 
 def without_connector(servers: str) -> str:

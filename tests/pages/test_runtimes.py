@@ -3,17 +3,20 @@
 import json
 import re
 import tomllib
-import xml.etree.ElementTree as ElementTree
 import zipfile
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import pyspark
 import pytest
 
+from examples.services.scala import scala_object
 from scripts.pack import files
 from scripts.text import markdown
 from tests.helpers import eventually, new_topic, produce, texts_of
 from tests.pages.java import compiled_java
+from tests.pages.other_sessions import outcome_of
 
 PAGE = files.ROOT / "references/runtimes.md"
 IVY = files.ROOT / "examples/services/ivy"
@@ -49,8 +52,6 @@ def test_program_of_page_runs_in_real_time_mode(
     spark: Any, kafka: str, tmp_path: Path, language: str, expected: str
 ) -> None:
     """The program of the page starts a real-time query, and its own function changes each record."""
-    from examples.services.scala import scala_object
-
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     options = {"kafka.bootstrap.servers": kafka, "subscribe": source, "topic": target, "startingOffsets": "earliest"}
     produce(kafka, source, [(0, b"Click")])
@@ -86,8 +87,6 @@ def test_form_of_databricks_is_the_same_trigger(spark: Any) -> None:
 @pytest.mark.timeout(200)
 def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
     """Queries run through Spark Connect; errors come from other classes; helpers that need the JVM fail."""
-    from tests.pages.test_errors_while_running import outcome_of
-
     assert {
         "copied": ["a", "a"],
         "counted": ["1", "2"],
@@ -126,8 +125,6 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
 @pytest.mark.spark
 def test_pyspark_contains_kubernetes_but_no_checkpoint_manager_for_s3() -> None:
     """The jars of PySpark can submit to Kubernetes; the checkpoint file manager for S3 is in another package."""
-    import pyspark
-
     jars = list((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
 
     assert [jar.name for jar in jars if jar.name.startswith("spark-kubernetes")]
