@@ -21,7 +21,7 @@ _ENGINE_CHOICE = re.compile(r"<!-- engine -->\n.*?<!-- end -->\n", re.DOTALL)
 _UNTOUCHED_OR_CODE = re.compile(r"<(?P<skip>script|pre)\b.*?</(?P=skip)>|<code>(?P<name>[^<]*)</code>", re.DOTALL)
 # A line may end after a separator, and before a capital letter in a word that is too long for the screen of a phone.
 _SEPARATOR = re.compile(r"(?<=[._/=,:|@-])(?=[^\s._/=,:|@-])")
-_LONG_WORD = re.compile(r"\w{28,}")
+_LONG_WORD = re.compile(r"\w{36,}")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
 
