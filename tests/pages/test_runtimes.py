@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pyspark
 import pytest
+from pyspark import pipelines
 
 from examples.services.scala import scala_object
 from scripts.pack import files
@@ -120,6 +121,12 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
     pandas = next(name for name in project["dependencies"] if name.startswith("pandas"))
     protobuf = ".".join(pins["protobuf"].split(".")[:2])
     assert f"below {pandas.removeprefix('pandas<')}; {protobuf}" == version_on_page("pandas, protobuf")
+
+
+@pytest.mark.spark
+def test_update_flow_of_lakeflow_does_not_exist_in_oss() -> None:
+    """The pipelines of OSS have sinks and append flows, but no update flows."""
+    assert ["append_flow", "create_sink"] == sorted({"append_flow", "create_sink", "update_flow"} & set(dir(pipelines)))
 
 
 @pytest.mark.spark
