@@ -63,7 +63,7 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
     if name in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[name]}
     if layout.FILTER_ID in text:
-        page.meta |= {"wide": True, "hide": ["toc"]}
+        page.meta["wide"], page.meta["hide"] = True, ["toc"]
     return text
 
 

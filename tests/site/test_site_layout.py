@@ -56,8 +56,8 @@ def test_names_in_code_break_only_between_words(page: Page, address: str, size: 
 
 def test_broken_name_would_be_found(page: Page, address: str) -> None:
     """The check reports a name that the style breaks anywhere."""
-    visit(page, address, "errors_at_start", NARROW)
-    page.add_style_tag(content="article code { word-break: break-all; }")
+    visit(page, address, "sources_sinks_operators", NARROW)
+    page.add_style_tag(content="article code { word-break: break-all !important; }")
 
     assert page.evaluate(BROKEN_NAMES)
 

@@ -32,9 +32,10 @@ def _without_filter(page: Page) -> None:
 
 def shown_rows(page: Page) -> list[str]:
     """Return the text of each visible row."""
-    return page.locator("article tbody tr").evaluate_all(
+    texts: list[str] = page.locator("article tbody tr").evaluate_all(
         "rows => rows.filter(row => row.checkVisibility()).map(row => row.textContent.toLowerCase())"
     )
+    return texts
 
 
 def test_words_in_any_order_select_the_rows(page: Page) -> None:
