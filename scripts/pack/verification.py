@@ -17,11 +17,11 @@ BLOCKS = {
     "raises": "Python blocks that OSS 4.3.0 refuses with the stated condition",
     "excerpt": "Python blocks that equal the code of a module",
     "requires": "Python blocks for Databricks, only linted",
-    "parsed": "JSON, YAML, TOML, SQL and Scala blocks, only parsed or compiled",
+    "parsed": "JSON, YAML, TOML, SQL, Scala and Java blocks, only parsed or compiled",
     "bash": "shell blocks, whose programs, files and `make` targets exist",
     "text": "diagrams and other text, not checked",
 }
-LANGUAGES = {"json": "parsed", "yaml": "parsed", "toml": "parsed", "sql": "parsed", "scala": "parsed", "bash": "bash"}
+LANGUAGES = {**dict.fromkeys(("json", "yaml", "toml", "sql", "scala", "java"), "parsed"), "bash": "bash"}
 ROWS = {
     "executed": "table rows about an engine whose evidence is a test or a block that runs",
     "public": "table rows about an engine whose evidence is a public source with a date",

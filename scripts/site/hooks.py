@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
-from scripts.site import diagrams, machines, measured, page, tree
+from scripts.site import diagrams, layout, machines, measured, page, tree
 from scripts.text import markdown
 
 ROOT = pack_files.ROOT
@@ -55,14 +55,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
-    """Set the page's search weight, and the name of the page's raw file, which is in the same folder."""
+    """Set the page's search weight, its width, and the name of the page's raw file, which is in the same folder."""
     name = page.file.src_uri
     source = name.removesuffix(".md")
     if (ROOT / name).is_file() or (ROOT / source).is_file():
         page.meta["raw"] = Path(name if (ROOT / name).is_file() else source).name
     if name in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[name]}
+    if layout.FILTER_ID in text:
+        page.meta["wide"], page.meta["hide"] = True, ["toc"]
     return text
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Let long names wrap between their words; the search index, which is complete by now, keeps the whole names."""
+    return layout.breakable(output)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import chart, error_finder, tree
+from scripts.site import chart, error_finder, layout, tree
 from scripts.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
@@ -34,7 +34,7 @@ _HOME_CARDS = """
 
     Paste the exception into the [error finder](references/error_finder.md), or look up the
     [condition](references/errors.md#all-conditions) or the
-    [symptom](references/errors.md#symptoms-without-an-exception).
+    [symptom](references/debugging.md).
 
 - **Measure latency**
 
@@ -52,12 +52,16 @@ def for_site(root: Path, name: str, text: str) -> str:
         _link_sources(root, name, lines)
         _title_fences(lines)
     text = "\n".join(lines) + "\n"
-    text = _TOOL.sub(lambda match: tool(root, match["name"]), text)
+    if name.startswith("references/"):
+        text = layout.adapted(text)
+    text = _TOOL.sub(lambda match: tool(root, match["name"], text), text)
     return _with_home_cards(text) if name == "README.md" else text
 
 
-def tool(root: Path, name: str) -> str:
-    """Return a tool as HTML with its data embedded, so the tool works without a server."""
+def tool(root: Path, name: str, text: str) -> str:
+    """Return a tool for a page as HTML with its data embedded, so the tool works without a server."""
+    if name == "table_filter":
+        return layout.table_filter(text)
     form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 

@@ -16,7 +16,7 @@ from scripts.pack.verification import BLOCKS, ROWS, verification
 PARSER = MarkdownIt("commonmark").enable("table")
 OPTION = re.compile(r"\b(raises|excerpt|requires)=")
 KINDS = {"python": "run", "mermaid": "text", "markdown": "text"}
-PARSED = {"json", "yaml", "toml", "sql", "scala"}
+PARSED = {"json", "yaml", "toml", "sql", "scala", "java"}
 
 
 def tokens_of(path: Path) -> list[Token]:

@@ -1,23 +1,38 @@
 """
-Run Spark sessions that need a separate process, because they lack the connector or use dynamic allocation.
+Run Spark sessions that need a separate process: without the connector, with dynamic allocation, with Spark Connect.
 
 Arguments are the name of a session and the address of a broker; the program prints the resulting error.
 """
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from examples.realtime.queries import QueryFailedError, wait_until
-from examples.services import java_home
+from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
+from examples.services import connector, java_home
 from examples.services.spark import build_session
+from scripts.pack import files
+from tests.helpers import new_topic, produce, texts_of
 
 SHORT_BATCHES = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 DYNAMIC_ALLOCATION = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "1"}
+
+
+def outcome_of(session: str, kafka: str) -> str:
+    """Run a session of `other_sessions.py` and return the outcome that it prints."""
+    command = [sys.executable, "-m", "tests.pages.other_sessions", session, kafka]
+    completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=170)
+    assert 0 == completed.returncode, completed.stderr[-2000:]
+    return completed.stdout.partition("=> ")[2].strip()
 
 
 def without_connector(servers: str) -> str:
@@ -42,6 +57,67 @@ def dynamic_allocation(servers: str) -> str:
     return f"stateless: {_outcome(rows)}\nstateful: {_outcome(rows.groupBy('key').count())}"
 
 
+def spark_connect(servers: str) -> str:
+    """Run queries through a Spark Connect server on this machine, and return what the client sees, as JSON."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    # The client also tries to set each option in the running session, and warns for those that need a new server.
+    warnings.simplefilter("ignore")
+    builder = SparkSession.builder.remote("local[4]").config("spark.jars", ",".join(map(str, connector().jars)))
+    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    kafka = {"kafka.bootstrap.servers": servers}
+    source = new_topic(servers, 1)
+    produce(servers, source, [(0, b"a"), (0, b"a")])
+    rows = session.readStream.format("kafka").options(**kafka, subscribe=source, startingOffsets="earliest").load()
+    counts = rows.groupBy("value").count().select(F.col("count").cast("string").alias("value"))
+
+    def start(stream: DataFrame, interval: str, target: str = "any", sink: str = "kafka") -> Any:
+        writer = stream.writeStream.format(sink).options(**kafka, topic=target).outputMode("update")
+        return writer.option("checkpointLocation", target).trigger(realTime=interval).start()  # type: ignore[call-overload]
+
+    def written(stream: DataFrame, interval: str) -> tuple[Any, list[str]]:
+        target = new_topic(servers, 1)
+        query = start(stream, interval, target)
+        wait_until(lambda: len(texts_of(servers, target)) == 2, 60, "two results", [query])
+        return query, texts_of(servers, target)
+
+    copy, copied = written(rows.select("value"), "5 minutes")
+    counter, counted = written(counts, "5 seconds")
+    wait_until(lambda: counter.lastProgress, 60, "a batch", [counter])
+    other = rows.sparkSession.readStream.format("rate").load()
+    append = rows.writeStream.format("console")
+    return json.dumps(
+        {
+            "copied": copied,
+            "counted": counted,
+            "progress of the open batch": copy.lastProgress,
+            "rows in progress": counter.lastProgress["numInputRows"],
+            "append": _raised(lambda: append.trigger(realTime="5 minutes").start()),  # type: ignore[call-overload]
+            "noop": _raised(lambda: start(rows, "5 minutes", sink="noop")),
+            "short": _raised(lambda: start(rows, "4 seconds")),
+            "rate": _raised(lambda: wait_until(lambda: False, 60, "?", [start(other, "5 minutes", sink="console")])),
+            "udf": _raised(lambda: wait_until(lambda: False, 60, "?", [start(_shouted(rows), "5 minutes", "udf")])),
+            "sparkContext": _raised(lambda: session.sparkContext),
+            "plan": _raised(lambda: copy._jsq),  # noqa: SLF001 - the private attribute that `proof` uses
+            "stop_completely": _raised(lambda: stop_completely(session, copy)),
+        }
+    )
+
+
+def _shouted(rows: DataFrame) -> DataFrame:
+    return rows.select(F.udf(lambda value: value.upper())("value").alias("value"))
+
+
+def _raised(call: Callable[[], object]) -> str:
+    """Return the exception of a call: its module, class and condition."""
+    try:
+        return f"nothing: {call()}"
+    except QueryFailedError as error:
+        return f"QueryFailedError {error.condition}"
+    except Exception as error:  # noqa: BLE001 - the tests compare any exception
+        condition = getattr(error, "getCondition", lambda: None)()
+        return f"{type(error).__module__}.{type(error).__name__} {condition}"
+
+
 def _outcome(stream: DataFrame) -> str:
     writer = stream.writeStream.format("console").outputMode("update")
     query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
@@ -57,6 +133,7 @@ def _outcome(stream: DataFrame) -> str:
 SESSIONS: dict[str, Callable[[str], str]] = {
     "without-connector": without_connector,
     "dynamic-allocation": dynamic_allocation,
+    "spark-connect": spark_connect,
 }
 
 if __name__ == "__main__":

@@ -149,6 +149,6 @@ def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, 
     newest = json.dumps({source: dict.fromkeys(map(str, range(partitions)), 2)})
     silent = [f"{source}-{partition}" for partition, end in json.loads(after)[source].items() if end == 0]
     assert 2 == len(silent)
-    assert sorted(silent) == sorted(definition_of(PAGE, "starved")(before, after, newest))
+    assert sorted(silent) == sorted(definition_of(PAGE.with_name("debugging.md"), "starved")(before, after, newest))
     assert query.isActive
     assert query.exception() is None

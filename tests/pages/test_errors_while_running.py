@@ -1,16 +1,12 @@
 """Errors that need a running query or another session: shuffles, clusters, a missing connector, late rows."""
 
-import subprocess
-import sys
-
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scripts.pack import files
-from scripts.prove.verdicts.failure import name_of
 from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.pages.other_sessions import outcome_of
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import template
 from tests.pages.running import PageEnvironment, fresh_session
@@ -19,14 +15,6 @@ from tests.pages.samples import feed
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 DYNAMIC_ALLOCATION = "Dynamic allocation is not supported for a job that uses a pipelined shuffle dependency"
-
-
-def outcome_of(session: str, kafka: str) -> str:
-    """Run a session of `other_sessions.py` and return the outcome that it prints."""
-    command = [sys.executable, "-m", "tests.pages.other_sessions", session, kafka]
-    completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=170)
-    assert 0 == completed.returncode, completed.stderr[-2000:]
-    return completed.stdout.partition("=> ")[2].strip()
 
 
 def start_counting(session: SparkSession, kafka: str) -> None:

@@ -19,6 +19,7 @@ from scripts.pack import files
 from scripts.pack.excerpt import excerpt
 from scripts.text import markdown
 from tests.pages.examples import EXAMPLES, Example
+from tests.pages.java import compiled_java
 from tests.pages.refusals import refused_examples
 from tests.pages.running import PageEnvironment, check_example
 from tests.pages.secured import secured_examples
@@ -118,7 +119,7 @@ def test_unbound_name_and_syntax_error_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("example", _examples_with("other"), ids=str)
 def test_fence_in_another_language_is_valid(example: Example, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Shell commands exist, data parses, SQL parses, Scala compiles; every other fence is marked as text."""
+    """Shell commands exist, data parses, SQL parses, Scala and Java compile; every other fence is marked as text."""
     CHECKERS[example.fence.language](example, request, tmp_path)
 
 
@@ -173,6 +174,12 @@ def _check_scala(example: Example, _: pytest.FixtureRequest, folder: Path) -> No
     assert compiled(source).is_file()
 
 
+def _check_java(example: Example, _: pytest.FixtureRequest, folder: Path) -> None:
+    main_class = re.search(r"public class (\w+)", example.fence.code)
+    assert main_class, f"{example} has no public class"
+    assert compiled_java(example.fence.code, main_class[1], folder).is_file()
+
+
 def _check_not_empty(example: Example, *_: object) -> None:
     assert example.fence.code.strip(), f"{example} is empty"
 
@@ -184,6 +191,7 @@ CHECKERS: dict[str, Callable[..., None]] = {
     "toml": _check_toml,
     "sql": _check_sql,
     "scala": _check_scala,
+    "java": _check_java,
     "text": _check_not_empty,
     "markdown": _check_not_empty,
     "mermaid": _check_not_empty,

@@ -17,6 +17,8 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
         r"8 \+ 4 \+ 6 = 18 slots",
     ),
     "Why is partition 3 silent?": ("cluster_and_slots", "why-is-one-partition-silent", r"fewer slots than source part"),
+    "Why are rows missing?": ("debugging", "rows-are-missing", r"starved"),
+    "Why are my results repeated?": ("debugging", "rows-are-repeated", r"replays"),
     "Which output mode?": ("errors_at_start", "output-mode-is-not-update", r'outputMode\("update"\)'),
     "Can I use foreachBatch?": (
         "sources_sinks_operators",
@@ -26,7 +28,7 @@ QUESTIONS: dict[str, tuple[str, str, str]] = {
     "Why does True fail?": ("errors_at_start", "invalid-trigger", r"VALUE_NOT_NON_EMPTY_STR"),
     "How long can a timer be late?": ("state", "timers", r"end of (the|its) batch"),
     "What do I do with a default checkpoint?": ("state", "checkpoints-and-state-store", r"CHECKPOINT_FORMAT_V1"),
-    "Which runtime for Python stateful?": ("cluster_and_slots", "which-databricks-runtime-do-i-need", r"17\.3 LTS"),
+    "Which runtime for Python stateful?": ("runtimes", "databricks", r"17\.3 LTS.*`transformWithState`"),
     "Where is p99?": ("latency", "where-is-p99", r"batch boundary|boundary"),
     "What do I change in my micro-batch job?": ("migrate", "checklist", r"4\. `foreachBatch` \| write to a topic"),
     "How does a new checkpoint continue?": ("migrate", "checkpoint", r"committed_position"),

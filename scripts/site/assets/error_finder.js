@@ -71,7 +71,7 @@
     const problem = names.length ? `No page explains ${names.join(", ")}.` : "This text contains no known error condition.";
     const advice = "Paste the whole stack trace, including the last “Caused by”, or see the";
     const paragraph = element("p", `${problem} ${advice} `);
-    paragraph.append(element("a", "symptoms without an exception", { href: "errors.html#symptoms-without-an-exception" }), ".");
+    paragraph.append(element("a", "symptoms without an exception", { href: "debugging.html" }), ".");
     return element("div", paragraph, { className: "finding" });
   }
 

@@ -1,0 +1,140 @@
+"""Claims of the page on runtimes: forms of the trigger, Spark Connect, versions, what PySpark contains."""
+
+import json
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyspark
+import pytest
+from pyspark import pipelines
+
+from examples.services.scala import scala_object
+from scripts.pack import files
+from scripts.text import markdown
+from tests.helpers import eventually, new_topic, produce, texts_of
+from tests.pages.java import compiled_java
+from tests.pages.other_sessions import outcome_of
+
+PAGE = files.ROOT / "references/runtimes.md"
+IVY = files.ROOT / "examples/services/ivy"
+CONNECT = "pyspark.errors.exceptions.connect"
+FAMILY = "STREAMING_REAL_TIME_MODE"
+ABORTABLE = "AbortableStreamBasedCheckpointFileManager"
+
+
+def code_of_page(language: str) -> str:
+    """Return the code of the only block in a language."""
+    [code] = [fence.code for fence in markdown.fences(PAGE.read_text(encoding="utf-8")) if fence.language == language]
+    return code
+
+
+def version_on_page(part: str) -> str:
+    """Return the version of a part in the table of versions."""
+    tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
+    [version] = [cells[1] for table in tables for _, cells in table.rows if cells[0] == part]
+    return version
+
+
+def revision(file: str, module: str) -> str:
+    """Return the version of a module in a file of Ivy."""
+    [found] = ElementTree.parse(IVY / file).findall(f".//dependency[@name='{module}']")
+    return found.attrib["rev"]
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(("language", "expected"), [("scala", "CLICK"), ("java", "click")])
+def test_program_of_page_runs_in_real_time_mode(
+    spark: Any, kafka: str, tmp_path: Path, language: str, expected: str
+) -> None:
+    """The program of the page starts a real-time query, and its own function changes each record."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    options = {"kafka.bootstrap.servers": kafka, "subscribe": source, "topic": target, "startingOffsets": "earliest"}
+    produce(kafka, source, [(0, b"Click")])
+    if language == "scala":
+        code = tmp_path / "upper.scala"
+        code.write_text(code_of_page("scala"))
+        program = scala_object(spark, code, "runtimes.Upper")
+    else:
+        spark.sql(f"ADD JAR '{compiled_java(code_of_page('java'), 'Lower', tmp_path)}'")
+        program = spark._jvm.Lower  # noqa: SLF001 - PySpark has no public API for classes of a jar
+
+    query = program.start(spark._jsparkSession, options, str(tmp_path / language))  # noqa: SLF001 - for the JVM
+    try:
+        eventually(lambda: texts_of(kafka, target), 90, "a record")
+        assert [expected] == texts_of(kafka, target)
+        assert "RealTimeStreamScan" in query.explainInternal(False)
+    finally:
+        query.stop()
+
+
+@pytest.mark.spark
+def test_form_of_databricks_is_the_same_trigger(spark: Any) -> None:
+    """`RealTimeTrigger.apply`, which the examples of Databricks use, equals `Trigger.RealTime` on OSS."""
+    streaming = spark._jvm.org.apache.spark.sql  # noqa: SLF001 - not public
+
+    assert streaming.streaming.Trigger.RealTime("5 minutes").equals(
+        streaming.execution.streaming.RealTimeTrigger.apply("5 minutes")
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.timeout(200)
+def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
+    """Queries run through Spark Connect; errors come from other classes; helpers that need the JVM fail."""
+    assert {
+        "copied": ["a", "a"],
+        "counted": ["1", "2"],
+        "progress of the open batch": None,
+        "rows in progress": None,
+        "append": f"{CONNECT}.AnalysisException {FAMILY}.OUTPUT_MODE_NOT_SUPPORTED",
+        "noop": f"{CONNECT}.IllegalArgumentException {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
+        "short": f"{CONNECT}.IllegalArgumentException INVALID_STREAMING_REAL_TIME_MODE_TRIGGER_INTERVAL",
+        "rate": f"QueryFailedError {FAMILY}.INPUT_STREAM_NOT_SUPPORTED",
+        "udf": f"QueryFailedError {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
+        "sparkContext": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
+        "plan": "builtins.AttributeError None",
+        "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
+    } == json.loads(outcome_of("spark-connect", kafka))
+
+
+def test_versions_on_the_page_are_those_that_are_installed() -> None:
+    """The table of versions follows from the pinned requirements and from the files of Ivy."""
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (files.ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    project = tomllib.loads((files.ROOT / "pyproject.toml").read_text())["project"]
+    connector = "spark-sql-kafka-0-10_2.13"
+
+    assert pins["pyspark"] == version_on_page("Spark, PySpark")
+    fallback, clients = (revision("connector_fallback.xml", module) for module in (connector, "kafka-clients"))
+    assert (
+        f"{revision('connector.xml', connector)}; if it cannot be downloaded, {fallback} with Kafka clients {clients}"
+        == version_on_page("Kafka connector")
+    )
+    assert revision("broker.xml", "kafka_2.13") == version_on_page("Kafka broker")
+    assert f"{project['requires-python'].removeprefix('>=')} or newer" == version_on_page("Python")
+    pandas = next(name for name in project["dependencies"] if name.startswith("pandas"))
+    protobuf = ".".join(pins["protobuf"].split(".")[:2])
+    assert f"below {pandas.removeprefix('pandas<')}; {protobuf}" == version_on_page("pandas, protobuf")
+
+
+@pytest.mark.spark
+def test_update_flow_of_lakeflow_does_not_exist_in_oss() -> None:
+    """The pipelines of OSS have sinks and append flows, but no update flows."""
+    assert ["append_flow", "create_sink"] == sorted({"append_flow", "create_sink", "update_flow"} & set(dir(pipelines)))
+
+
+@pytest.mark.spark
+def test_pyspark_contains_kubernetes_but_no_checkpoint_manager_for_s3() -> None:
+    """The jars of PySpark can submit to Kubernetes; the checkpoint file manager for S3 is in another package."""
+    jars = list((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
+
+    assert [jar.name for jar in jars if jar.name.startswith("spark-kubernetes")]
+    names = {name for jar in jars if jar.name.startswith("spark-") for name in zipfile.ZipFile(jar).namelist()}
+    assert any(name.endswith("/FileSystemBasedCheckpointFileManager.class") for name in names)
+    assert [] == [name for name in names if ABORTABLE in name]

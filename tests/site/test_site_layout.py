@@ -1,0 +1,112 @@
+"""Pages adapt to the screen: contents lists, wide pages, and names that wrap only between their words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from scripts.site import layout
+
+pytestmark = pytest.mark.services
+
+NARROW, WIDE = {"width": 360, "height": 740}, {"width": 1300, "height": 900}
+PAGES_WITH_NAMES = ("sources_sinks_operators", "runtimes", "errors_at_start", "cluster_and_slots", "tuning")
+# Returns each run of letters and digits in code that is spread over more than one line.
+BROKEN_NAMES = """() => {
+  const broken = [];
+  for (const code of document.querySelectorAll("article :not(pre) > code")) {
+    const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      for (const word of node.textContent.matchAll(/[A-Za-z0-9]+/g)) {
+        const range = document.createRange();
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        const tops = new Set([...range.getClientRects()].map((line) => Math.round(line.top)));
+        if (tops.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """Yield a browser page, whose size each test sets."""
+    opened = browser.new_page()
+    yield opened
+    opened.close()
+
+
+def visit(page: Page, address: str, name: str, size: Any) -> Page:
+    """Open a page of the references in a window of this size."""
+    page.set_viewport_size(size)
+    page.goto(f"{address}references/{name}.html")
+    return page
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["phone", "desktop"])
+def test_names_in_code_break_only_between_words(page: Page, address: str, size: Any) -> None:
+    """No condition, setting or class name is broken inside a word."""
+    broken = {name: visit(page, address, name, size).evaluate(BROKEN_NAMES) for name in PAGES_WITH_NAMES}
+
+    assert {name: [] for name in PAGES_WITH_NAMES} == broken
+
+
+def test_broken_name_would_be_found(page: Page, address: str) -> None:
+    """The check reports a name that the style breaks anywhere."""
+    visit(page, address, "sources_sinks_operators", NARROW)
+    page.add_style_tag(content="article code { word-break: break-all !important; }")
+
+    assert page.evaluate(BROKEN_NAMES)
+
+
+def test_contents_are_listed_only_where_no_sidebar_lists_them(page: Page, address: str) -> None:
+    """A wide screen shows the sections in the sidebar; a phone, and a page without this sidebar, show the list."""
+    contents, sidebar = page.locator(".page-contents"), page.locator(".md-sidebar--secondary")
+
+    visit(page, address, "latency", WIDE)
+    assert (False, True) == (contents.is_visible(), sidebar.is_visible())
+    visit(page, address, "latency", NARROW)
+    assert (True, False) == (contents.is_visible(), sidebar.is_visible())
+    visit(page, address, "sources_sinks_operators", WIDE)
+    assert (True, False) == (contents.is_visible(), sidebar.is_visible())
+
+
+def test_page_of_tables_uses_the_width_of_the_screen(page: Page, address: str) -> None:
+    """The article of a page that consists of tables is much wider than that of a page of prose."""
+    widths = {
+        name: visit(page, address, name, {"width": 1700, "height": 900}).locator("article").bounding_box()
+        for name in ("latency", "sources_sinks_operators")
+    }
+
+    prose, tables = (box["width"] for box in widths.values() if box)
+    assert tables > 1.5 * prose
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<code>a.b_c</code>", "<code>a.<wbr>b_<wbr>c</code>"),
+        ("<code>transformWithState</code>", "<code>transformWithState</code>"),
+        (
+            "<code>FileContextBasedCheckpointFileManager</code>",
+            "<code>File<wbr>Context<wbr>Based<wbr>Checkpoint<wbr>File<wbr>Manager</code>",
+        ),
+        ("<pre><code>a.b</code></pre>", "<pre><code>a.b</code></pre>"),
+        ("<script>'<code>a.b</code>'</script>", "<script>'<code>a.b</code>'</script>"),
+    ],
+    ids=["separators", "short name", "long name", "block of code", "data of a form"],
+)
+def test_names_may_wrap_after_separators_and_before_capitals(html: str, expected: str) -> None:
+    """Only inline code gets places where a line may end; a word gets them only if it is long."""
+    assert expected == layout.breakable(html)
+
+
+def test_contents_list_is_marked_and_other_lists_are_not() -> None:
+    """Only a list before the first section whose items are links to sections is marked."""
+    marked = layout.adapted("# T\n\n- [A](#a) · [B](#b)\n- [C](#c)\n\n## A\n\n- [B](#b)\n")
+
+    assert 1 == marked.count('<div class="page-contents" markdown>')
+    assert "page-contents" not in layout.adapted("# T\n\n- [A](a.md)\n- text\n\n## A\n\n- [B](#b)\n")
