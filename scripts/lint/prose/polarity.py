@@ -1,0 +1,166 @@
+"""
+Read one clause: whether it advises a subject such as Photon, or denies it.
+
+A clause advises its subject if it contains a word such as "requires" and an even number of negations.
+So "needs Photon" and "does not run without Photon" advise Photon; "runs only if Photon is off" does not.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+SPLIT = re.compile(
+    r"\s*(?:[;()\u2013\u2014]|\s-\s|,(?!\d)(?!\s*(?-i:Enable|Use)\b)|(?<!e\.g)(?<!i\.e)\.\s|"
+    r"\b(?:but|whereas|while|although|though|because|so|otherwise|however)\b|"
+    r"\band(?=\s+(?!(?-i:Enable|Use)\b)(?:must|should|is|are|has|have|can|turn|switch|set|disable|enable|use|keep|avoid|do|does|not|never|no|"
+    r"without|the|it|run|runs|needs?|requires?|real-time|rtm)\b))\s*",
+    re.IGNORECASE,
+)
+NEGATION = re.compile(
+    r"\b(?:not(?! (?:only|just|forget))|cannot|never|disabl\w+|deactivat\w+|avoid\w*|unsupported|unavailable|unable|"
+    r"incompatible|refus\w+|reject\w*|false|untick\w*|uncheck\w*|remov\w+|drop(?:s|ped)?|exclud\w+|forbid\w*|"
+    r"prohibit\w*|fails?|failed|failing|errors?|unless|until|nor|neither|stop(?:s|ped)?|lacks?|none|prevent\w*|unnecessary|"
+    r"impossible|discourag\w+|interrupt\w*|no longer|no need|no (?:benefit|gain|effect|advantage)|pointless|useless|n/a)\b|\b\w+n['\u2019]t\b(?! forget)|"
+    r"(?<![-\w])off(?![-\w])|(?:^|[:|]\s*)no\b(?=\s*(?:[,.!;:|]|$))|[\u274c\u2717\u2718\u26d4\u2716]|:x:",
+    re.IGNORECASE,
+)
+SCOPED_NEGATION = r"\b(?:no|without|instead of|rather than|other than|except|over)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})"
+PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
+ADVICE = re.compile(
+    r"\b(?:enabl\w+|activat\w+|use[sd]?|using|turn(?:ed|ing)? on|switch(?:ed|ing)? on|keep|kept|choose|select\w*|tick|"
+    r"recommend\w*|support\w*|requir\w+|needs?|needed|must|should|mandatory|necessary|essential|yes|true|available|"
+    r"works?|runs?|relies|rely|depends?|fine|ok(?:ay)?|allowed|possible|ideal|best|let|prefer\w*|attach\w*|deploy\w*|"
+    r"accelerat\w+|benefits?|speeds? up|faster|improv\w+|set|pick|leverag\w+|powered|thanks to|ready|check|clusters? with)\b|[\u2705\u2713\u2714]|:white_check_mark:",
+    re.IGNORECASE,
+)
+BESIDE = r"\b(?:with|on|in|by)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})|(?:{subject})\W+(?:[\w-]+\W+){{0,3}}?on\b"
+CONDITION = re.compile(
+    r"\b(?:if|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE
+)
+OUTCOME = re.compile(
+    r"\b(?:fail\w*|refus\w+|cannot|works?|run|runs|supported|available|starts?|possible|only|faster|lower|slow\w*)\b|"
+    r"n['\u2019]t\b|\bnot\b",
+    re.IGNORECASE,
+)
+REPORT = re.compile(
+    r"\b(?:myth|misconceptions?|wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
+    r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
+    r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
+    r"tried|tested|differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|unlike|advice to)\b|\?",
+    re.IGNORECASE,
+)
+EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
+MAX_PIECES = 60
+
+
+@dataclass(frozen=True)
+class Clause:
+    """The part of a sentence that contains a subject, and the parts around it."""
+
+    text: str
+    position: int
+    """Where the subject begins in the text."""
+    subject: str
+    """The pattern of the subject."""
+    sentence: str
+    after: str = ""
+
+    @cached_property
+    def is_advice(self) -> bool:
+        """Whether the clause advises the subject."""
+        text = PAYS_OFF.sub("", self.text)
+        if REPORT.search(self.sentence):
+            return False
+        negations = self.negations
+        condition = CONDITION.search(text)
+        if condition and condition.start() < self.position:
+            main = text[: condition.start()].strip() or self.after
+            added = 0 if text[: condition.start()].strip() else self._negations(main)
+            return bool(OUTCOME.search(main)) and (negations + added) % 2 == 0
+        if negations:
+            return negations % 2 == 0
+        return bool(ADVICE.search(text) or re.search(BESIDE.format(subject=self.subject), text, re.IGNORECASE))
+
+    @cached_property
+    def negations(self) -> int:
+        """The number of negations in the clause."""
+        return self._negations(PAYS_OFF.sub("", self.text))
+
+    def _negations(self, text: str) -> int:
+        scoped = re.compile(SCOPED_NEGATION.format(subject=self.subject), re.IGNORECASE)
+        return sum(1 for _ in NEGATION.finditer(text)) + sum(1 for _ in scoped.finditer(text))
+
+
+def plain(text: str) -> str:
+    """Return a text without the marks of emphasis and code, which stand between words."""
+    return re.sub(r"[*`~]|(?<![\w])_|_(?![\w])", "", text)
+
+
+def clauses(text: str, subject: str) -> Iterator[Clause]:
+    """Yield each clause of a sentence that contains the subject, which is a pattern."""
+    text = plain(text)
+    is_subject = re.compile(subject, re.IGNORECASE)
+    if not is_subject.search(text):
+        return
+    pieces = list(_pieces(text))
+    for number, piece in enumerate(pieces):
+        if is_subject.search(piece.text):
+            whole = _with_predicate(pieces, number)
+            match = is_subject.search(whole, whole.rfind(piece.text))
+            following = pieces[number + 1].text if number + 1 < len(pieces) else ""
+            yield Clause(whole, match.start() if match else 0, subject, text, following)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of a sentence between two separators."""
+
+    text: str
+    is_listed: bool
+    """Whether only a comma separates this part from the one before."""
+
+    @property
+    def has_predicate(self) -> bool:
+        return bool(NEGATION.search(self.text) or ADVICE.search(self.text))
+
+    @property
+    def is_example(self) -> bool:
+        return bool(EXAMPLE.match(self.text))
+
+    @property
+    def is_negative(self) -> bool:
+        return bool(NEGATION.search(self.text))
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    begin, separator = 0, ""
+    for match in [*islice(SPLIT.finditer(text), MAX_PIECES), None]:
+        piece = text[begin : match.start() if match else None].strip()
+        if piece:
+            yield _Piece(piece, separator == ",")
+            separator = ""
+        separator += match[0].strip() if match else ""
+        begin = match.end() if match else 0
+
+
+def _with_predicate(pieces: list[_Piece], number: int) -> str:
+    """
+    Return a piece; a part of an enumeration has no verb of its own and takes that of its neighbours.
+
+    If its neighbours disagree, the piece stays alone.
+    """
+    piece = pieces[number]
+    if piece.has_predicate or CONDITION.search(piece.text):
+        return piece.text
+    before = after = number
+    while before > 0 and (pieces[before].is_listed or pieces[before].is_example) and not pieces[before].has_predicate:
+        before -= 1
+    while after + 1 < len(pieces) and pieces[after + 1].is_listed and not pieces[after].has_predicate:
+        after += 1
+    first, last = pieces[before], pieces[after]
+    if first.has_predicate and last.has_predicate and first.is_negative != last.is_negative:
+        return piece.text
+    begin, end = (before, number) if first.has_predicate else (number, after)
+    return ", ".join(each.text for each in pieces[begin : end + 1])
