@@ -18,6 +18,7 @@ from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
 from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, layout_of
 from scripts.lint.prose.page import Page, Sentence
+from scripts.lint.prose.polarity import REPORT
 from scripts.lint.prose.sentences import comments, module_sentences, sentences
 from scripts.lint.prose.topics import is_about_spark, names_topic
 from scripts.lint.python.check import SPARK, python_problems
@@ -35,6 +36,11 @@ TRIGGER_SPAN = re.compile(
 )
 BARE_TRIGGER = re.compile(r"\.?\btrigger\((?:realTime|real_time|realtime)\s*=[^()\n]{0,60}\)")
 SCALA_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
+MENTIONS = re.compile(
+    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|removed?|dropp(?:ed|ing)|deprecated)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that mentions a trigger without advising it."""
 SCALA = re.compile(r"\b(?:scala|java)\b", re.IGNORECASE)
 
 
@@ -151,7 +157,7 @@ def _is_warning(text: str, after: str) -> bool:
     words = BARE_TRIGGER.sub("x", markdown.replace_code_spans(text, lambda _: "x"))
     if re.search(r":\s*No\W*$", words):
         return True
-    if WRONG.search(words) or CONDITION.search(text) or SIGN.search(words):
+    if WRONG.search(words) or REPORT.search(words) or MENTIONS.search(words) or CONDITION.search(text) or SIGN.search(words):
         return True
     return bool(REFERS_BACK.match(after) and (WRONG.search(after) or CONDITION.search(after)))
 

@@ -21,9 +21,9 @@ DENIED = re.compile(
 BOUND = r"(?:<|\u2264|\bbelow|\bunder|\bless than|\bwithin|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
 BEYOND = re.compile(r"(?:>|\babove|\bover|\bmore than)\s*~?800\s*-?(?:ms\b|milliseconds?\b)", re.IGNORECASE)
 BELOW = re.compile(BOUND, re.IGNORECASE)
-PAIR = re.compile(rf"{LABEL}\W*{BOUND}\W*$|^\W*{BOUND}\W*:", re.IGNORECASE)
+PAIR = re.compile(rf"{LABEL}\W*{BOUND}\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b", re.IGNORECASE)
 ONLY = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
-CHOICE = re.compile(r"\b(?:use|choose|pick|select|consider|switch|worth)\b", re.IGNORECASE)
+CHOICE = re.compile(r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant)\b", re.IGNORECASE)
 CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
 MEASURED = re.compile(
     r"\b(?:measured|observed|stayed|stays|took|takes|tests?|runs?|p50|p99|results?|was|were|benchmarks?|meets)\b|"
@@ -85,13 +85,13 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
 RTM = r"\b(?:real[- ]time mode|rtm)\b(?: (?:of|in) (?:apache )?spark)?(?:\s*\([^()]{0,80}\))?"
 CONTINUOUS = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
 SAME = (
-    r"[,;]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only )?(?:=|==|equals|means|is|(?:also|better) (?:called|known as)|"
+    r"[,;]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|means|is|(?:also|better) (?:called|known as)|"
     r"a\.?k\.?a\.?|i\.e\.|formerly|previously|the same as|another name for|equivalent to|identical to|called|a new name for|"
     r"implemented (?:by|with)|based on|built on|the new name (?:of|for)|renamed to)\s*(?:the |spark'?s |structured streaming'?s |"
     r"what was )?"
 )
 EQUATES = re.compile(
-    rf"{RTM}(?:{SAME}|\s+is (?:just |simply |really |only ))\s*{CONTINUOUS}|{CONTINUOUS}{SAME}{RTM}|"
+    rf"{RTM}(?:{SAME}|\s+is (?:just |simply |really |only |basically |essentially ))\s*{CONTINUOUS}|{CONTINUOUS}{SAME}{RTM}|"
     rf"\brenamed {CONTINUOUS} to {RTM}|{RTM}\s*\((?:formerly|previously|also called|also known as|a\.?k\.?a\.?) {CONTINUOUS}",
     re.IGNORECASE,
 )
@@ -133,11 +133,16 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
 
 
 MICRO_BATCH = re.compile(r"\b(?:processingTime|availableNow)\b", re.IGNORECASE)
-ENABLE = re.compile(r"\b(?:enable|start|activate|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
+ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
 BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
 ENABLES = re.compile(
     r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|means|puts?|"
     r"switch(?:es)?)\b",
+    re.IGNORECASE,
+)
+IS_TRIGGER = re.compile(
+    r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called )?(?:\.?trigger\()?"
+    r"(?:processingTime|availableNow)\b",
     re.IGNORECASE,
 )
 NAMED = re.compile(LABEL + r"\W*(?:set )?(?:\.?trigger\()?(?:processingTime|availableNow)\b", re.IGNORECASE)
@@ -147,7 +152,7 @@ def _is_micro_batch(text: str) -> bool:
     return bool(MICRO_BATCH.search(text)) and (
         in_order(text, ENABLE, TOPIC, BY_MEANS, MICRO_BATCH)
         or in_order(text, ENABLES, TOPIC)
-        or bool(NAMED.search(text))
+        or bool(NAMED.search(text) or IS_TRIGGER.search(text))
     )
 
 

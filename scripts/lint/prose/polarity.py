@@ -51,6 +51,7 @@ REPORT = re.compile(
     r"tried|tested|differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|unlike|advice to)\b|\?",
     re.IGNORECASE,
 )
+ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
 
@@ -71,7 +72,7 @@ class Clause:
     def is_advice(self) -> bool:
         """Whether the clause advises the subject."""
         text = PAYS_OFF.sub("", self.text)
-        if REPORT.search(self.sentence):
+        if REPORT.search(self.sentence) or ERROR_NAME.search(self.sentence):
             return False
         negations = self.negations
         condition = CONDITION.search(text)
