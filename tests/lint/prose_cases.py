@@ -59,10 +59,13 @@ class Case:
     source: str
     text: str
     expected: Found
+    is_fresh: bool
 
     @property
     def half(self) -> str:
         """The half to which the case belongs. It depends only on the name, so a new case moves no other case."""
+        if not self.is_fresh:
+            return DEVELOPMENT
         digest = hashlib.sha256(f"{SEED} {self.name}".encode()).digest()
         return DEVELOPMENT if digest[0] % 2 else UNSEEN
 
@@ -90,10 +93,14 @@ class Case:
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Return the cases of all case files."""
-    return tuple(case for path in sorted(FOLDER.glob("*.cases")) for case in _cases_of(path.read_text("utf-8")))
+    return tuple(
+        case
+        for path in sorted(FOLDER.rglob("*.cases"))
+        for case in _cases_of(path.read_text("utf-8"), is_fresh=path.parent.name == "fresh")
+    )
 
 
-def _cases_of(text: str) -> Iterable[Case]:
+def _cases_of(text: str, *, is_fresh: bool) -> Iterable[Case]:
     pieces = HEADER.split(text)
     for name, kind, theme, source, marked in zip(*[iter(pieces[1:])] * 5, strict=True):
         lines = marked.rstrip().splitlines()
@@ -103,7 +110,7 @@ def _cases_of(text: str) -> Iterable[Case]:
             for match in MARK.finditer(line)
             for rule in match[1].split(", ")
         }
-        yield Case(name, kind, theme, source, MARK.sub("", "\n".join(lines)) + "\n", frozenset(expected))
+        yield Case(name, kind, theme, source, MARK.sub("", "\n".join(lines)) + "\n", frozenset(expected), is_fresh)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ TRIGGER_SPAN = re.compile(
 BARE_TRIGGER = re.compile(r"\.?\btrigger\((?:realTime|real_time|realtime)\s*=[^()\n]{0,60}\)")
 SCALA_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 MENTIONS = re.compile(
-    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|removed?|dropp(?:ed|ing)|deprecated)\b",
+    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|complain\w*|crash\w*|breaks?|missing|invalid|removed?|dropp(?:ed|ing)|deprecated)\b",
     re.IGNORECASE,
 )
 """What a sentence says that mentions a trigger without advising it."""

@@ -50,7 +50,8 @@ def texts_of_code(code: str) -> list[CodeText]:
 def _joined(comments: list[tuple[int, str]], context: tuple[str, ...]) -> list[CodeText]:
     if not comments or any(is_wrong_comment(text) for _, text in comments):
         return []
-    return [CodeText(comments[0][0], "\n".join(EXPECT.sub("", text) for _, text in comments) + "\n", context)]
+    text = "\n".join(EXPECT.sub("", text) for _, text in comments) + "\n"
+    return [CodeText(comments[0][0], text, (*context, comments[0][1][:200]))]
 
 
 def _docstring(line: int, text: str) -> CodeText:

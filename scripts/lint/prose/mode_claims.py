@@ -85,7 +85,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
 RTM = r"\b(?:real[- ]time mode|rtm)\b(?: (?:of|in) (?:apache )?spark)?(?:\s*\([^()]{0,80}\))?"
 CONTINUOUS = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
 SAME = (
-    r"[,;]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|means|is|(?:also|better) (?:called|known as)|"
+    r"[,;:]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|means|is|(?:also|better|formerly|previously) (?:called|known as)|"
     r"a\.?k\.?a\.?|i\.e\.|formerly|previously|the same as|another name for|equivalent to|identical to|called|a new name for|"
     r"implemented (?:by|with)|based on|built on|the new name (?:of|for)|renamed to)\s*(?:the |spark'?s |structured streaming'?s |"
     r"what was )?"
@@ -140,6 +140,11 @@ ENABLES = re.compile(
     r"switch(?:es)?)\b",
     re.IGNORECASE,
 )
+IS_ENABLED = re.compile(
+    r"\b(?:real[- ]time mode|rtm) (?:is|can be|gets?|must be) (?:enabled|started|activated|switched on|turned on|set) "
+    r"(?:with|by|using|via|through)\b",
+    re.IGNORECASE,
+)
 IS_TRIGGER = re.compile(
     r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called )?(?:\.?trigger\()?"
     r"(?:processingTime|availableNow)\b",
@@ -152,6 +157,7 @@ def _is_micro_batch(text: str) -> bool:
     return bool(MICRO_BATCH.search(text)) and (
         in_order(text, ENABLE, TOPIC, BY_MEANS, MICRO_BATCH)
         or in_order(text, ENABLES, TOPIC)
+        or in_order(text, IS_ENABLED, MICRO_BATCH)
         or bool(NAMED.search(text) or IS_TRIGGER.search(text))
     )
 

@@ -13,6 +13,7 @@ from itertools import islice
 
 SPLIT = re.compile(
     r"\s*(?:[;()\u2013\u2014]|\s-\s|,(?!\d)(?!\s*(?-i:Enable|Use)\b)|(?<!e\.g)(?<!i\.e)\.\s|"
+    r"\b(?:in order )?to(?=\s+(?:avoid|prevent|stop|reduce)\b)|\bby(?=\s+\w+ing\b)|"
     r"\b(?:but|whereas|while|although|though|because|so|otherwise|however)\b|"
     r"\band(?=\s+(?!(?-i:Enable|Use)\b)(?:must|should|is|are|has|have|can|turn|switch|set|disable|enable|use|keep|avoid|do|does|not|never|no|"
     r"without|the|it|run|runs|needs?|requires?|real-time|rtm)\b))\s*",
@@ -28,14 +29,37 @@ NEGATION = re.compile(
 )
 SCOPED_NEGATION = r"\b(?:no|without|instead of|rather than|other than|except|over)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})"
 PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
+BEFORE = (
+    r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
+    r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|deploy\w*|"
+    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave"
+)
+AFTER = (
+    r"enabled|activated|used|turned on|switched on|kept|required|needed|mandatory|necessary|essential|accelerat\w+|"
+    r"speeds? up|faster|improv\w+|ready|needs to be"
+)
+ANYWHERE = (
+    r"recommend\w*|supports|supported|must|should|yes|true|available|works?|fine|ok(?:ay)?|allowed|possible|ideal|best|"
+    r"safely|prerequisites?"
+)
 ADVICE = re.compile(
-    r"\b(?:enabl\w+|activat\w+|use[sd]?|using|turn(?:ed|ing)? on|switch(?:ed|ing)? on|keep|kept|choose|select\w*|tick|"
-    r"recommend\w*|support\w*|requir\w+|needs?|needed|must|should|mandatory|necessary|essential|yes|true|available|"
-    r"works?|runs?|relies|rely|depends?|fine|ok(?:ay)?|allowed|possible|ideal|best|let|prefer\w*|attach\w*|deploy\w*|"
-    r"accelerat\w+|benefits?|speeds? up|faster|improv\w+|set|pick|leverag\w+|powered|thanks to|ready|check|clusters? with)\b|[\u2705\u2713\u2714]|:white_check_mark:",
+    rf"\b(?:{BEFORE}|{AFTER}|{ANYWHERE})\b|[\u2705\u2713\u2714]|:white_check_mark:|\bon\W*$", re.IGNORECASE
+)
+ADVICE_BEFORE = re.compile(rf"\b(?:{BEFORE}|{ANYWHERE})\b|[\u2705\u2713\u2714]|:white_check_mark:", re.IGNORECASE)
+ADVICE_AFTER = re.compile(
+    rf"\b(?:{AFTER}|{ANYWHERE})\b|[\u2705\u2713\u2714]|:white_check_mark:|"
+    r"^\W+(?:(?:is|are|be|must|should|has|have|to|turned|switched|acceleration|engine|support|fully|always)\W+){0,4}"
+    r"on\b(?=\W*$|\W*[,.;)]|\s+(?:for|in|by|at|and|the|all|every)\b)",
     re.IGNORECASE,
 )
-BESIDE = r"\b(?:with|on|in|by)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})|(?:{subject})\W+(?:[\w-]+\W+){{0,3}}?on\b"
+WITH = r"\b(?:with|on|in|by)\s+(?:[\w-]+\s+){0,3}?\W*$"
+"""The end of a text before a subject, such as "real-time mode with"."""
+KEEPS = re.compile(
+    r"\b(?:not|never|\w+n['\u2019]t|no need to|avoid)\s+(?:\w+\s+){0,2}?(?:disabl\w*|deactivat\w*|turn\w*|switch\w*|"
+    r"remov\w*|uncheck|untick|off)\b|:\s*no\W*$",
+    re.IGNORECASE,
+)
+"""Advice to keep the subject, such as "do not disable Photon"."""
 CONDITION = re.compile(
     r"\b(?:if|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE
 )
@@ -48,7 +72,8 @@ REPORT = re.compile(
     r"\b(?:myth|misconceptions?|wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
     r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
     r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
-    r"tried|tested|differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|unlike|advice to)\b|\?",
+    r"tried|tested|differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|unlike|advice to|told|suggested|wrote|said|stated|advised|(?:first|early) (?:version|draft)|"
+    r"(?:I|we|they|he|she|customers?|users?) (?:have |had )?(?:enabled|used|set|turned|switched|ran)|out of date)\b|\?",
     re.IGNORECASE,
 )
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
@@ -68,10 +93,15 @@ class Clause:
     sentence: str
     after: str = ""
 
+    @property
+    def _text(self) -> str:
+        """The text, with idioms such as "pays off" blanked out."""
+        return PAYS_OFF.sub(lambda match: " " * len(match[0]), self.text)
+
     @cached_property
     def is_advice(self) -> bool:
         """Whether the clause advises the subject."""
-        text = PAYS_OFF.sub("", self.text)
+        text = self._text
         if REPORT.search(self.sentence) or ERROR_NAME.search(self.sentence):
             return False
         negations = self.negations
@@ -81,17 +111,25 @@ class Clause:
             added = 0 if text[: condition.start()].strip() else self._negations(main)
             return bool(OUTCOME.search(main)) and (negations + added) % 2 == 0
         if negations:
-            return negations % 2 == 0
-        return bool(ADVICE.search(text) or re.search(BESIDE.format(subject=self.subject), text, re.IGNORECASE))
+            is_indirect = self._scoped_negation.search(text) or KEEPS.search(text)
+            return negations % 2 == 0 and bool(is_indirect)
+        before, after = text[: self.position], text[self.position :]
+        after = re.sub(rf"^\W*(?:{self.subject})", "", after, count=1, flags=re.IGNORECASE)
+        return bool(
+            ADVICE_BEFORE.search(before) or ADVICE_AFTER.search(after) or re.search(WITH, before, re.IGNORECASE)
+        )
+
+    @cached_property
+    def _scoped_negation(self) -> re.Pattern[str]:
+        return re.compile(SCOPED_NEGATION.format(subject=self.subject), re.IGNORECASE)
 
     @cached_property
     def negations(self) -> int:
         """The number of negations in the clause."""
-        return self._negations(PAYS_OFF.sub("", self.text))
+        return self._negations(self._text)
 
     def _negations(self, text: str) -> int:
-        scoped = re.compile(SCOPED_NEGATION.format(subject=self.subject), re.IGNORECASE)
-        return sum(1 for _ in NEGATION.finditer(text)) + sum(1 for _ in scoped.finditer(text))
+        return sum(1 for _ in NEGATION.finditer(text)) + sum(1 for _ in self._scoped_negation.finditer(text))
 
 
 def plain(text: str) -> str:

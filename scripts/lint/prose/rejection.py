@@ -9,12 +9,15 @@ REFUTES = re.compile(
     r"^\W*(?:not so\b|wrong\b|false\b|incorrect|outdated|obsolete|nonsense|not true|don'?t\b|do not (?:do|use|follow|copy)|"
     r"please (?:change|fix|correct|remove)|no(?=[,.!])|no (?:public |official )?(?:source|document)|"
     r"(?:py)?spark (?:then )?(?:raise[sd]?|refuse[sd]?|reject(?:s|ed)?|throws?|fails?)|"
+    r"(?:the (?:\w+ )?(?:engine|call|query|trigger|cluster|databricks|pyspark|spark)|databricks|it|this|that)\b.{0,30}?"
+    r"\b(?:does not|doesn't|do not|cannot|will not|won't) (?:accept|allow|support|work|run|start|exist)|"
     r"(?:this|that|it|these|both|which|all of (?:this|that))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
     r"untrue|not (?:true|correct|supported|work)|no longer|fails?|refused|rejected|a myth|contradicts?|old|mistakes?))\b",
     re.IGNORECASE,
 )
 REPLY = re.compile(
     r"\b(?:wrong|false|outdated|obsolete|incorrect|untrue|myth|mistakes?|nonsense|contradict\w*|not true|no longer|"
+    r"out[- ]of[- ]date|deprecated|(?:no|not find|found no|without) (?:a |any )?(?:\w+ )?(?:source|evidence|proof)|"
     r"(?:replaced?|changed?|correct(?:ed)?|fix(?:ed)?|updated?|removed?|delete[sd]?|revert(?:ed)?) (?:this|that|it|them|the))\b",
     re.IGNORECASE,
 )
