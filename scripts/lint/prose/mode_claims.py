@@ -23,10 +23,10 @@ BEYOND = re.compile(r"(?:>|\babove|\bover|\bmore than)\s*~?800\s*-?(?:ms\b|milli
 BELOW = re.compile(BOUND, re.IGNORECASE)
 PAIR = re.compile(rf"{LABEL}\W*{BOUND}\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b", re.IGNORECASE)
 ONLY = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
-CHOICE = re.compile(r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant)\b", re.IGNORECASE)
+CHOICE = re.compile(r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant|(?:is|are) for)\b", re.IGNORECASE)
 CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
 MEASURED = re.compile(
-    r"\b(?:measured|observed|stayed|stays|took|takes|tests?|runs?|p50|p99|results?|was|were|benchmarks?|meets)\b|"
+    r"\b(?:measured|observed|stay(?:s|ed) (?:below|under|within)|took|takes|tests?|runs?|p50|p99|results?|was|were|benchmarks?|meets)\b|"
     r"\b(?:no source|not true|untrue|there is no|no bound|no limit)\b|:\s*no\W*$",
     re.IGNORECASE,
 )
@@ -76,7 +76,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
     Source: [triggers]
     """
     for sentence in _undenied(page):
-        if _is_equation(plain(sentence.text)):
+        if _is_equation(plain(sentence.text)) or _is_answer(sentence):
             message = "real-time mode and continuous mode have different triggers and different limits"
             fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
             yield Problem(sentence.line, message, fix)
@@ -98,6 +98,16 @@ EQUATES = re.compile(
 CONTINUOUS_TRIGGER = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']", re.IGNORECASE)
 STARTS = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for|gives?|switch(?:es)? to)\b", re.IGNORECASE)
 MEANS = re.compile(r"\b(?:use|set|with|via|by)\b", re.IGNORECASE)
+
+
+BECAME = re.compile(
+    r"^\W*it (?:became|was renamed to|is now|is called|turned into|is) (?:called |the )?(?:real[- ]time mode|rtm)\b", re.IGNORECASE
+)
+
+
+def _is_answer(sentence: Sentence) -> bool:
+    """Return whether a sentence such as "It became real-time mode" answers a question about continuous mode."""
+    return bool(BECAME.search(sentence.text)) and any(re.search(CONTINUOUS, text, re.I) for text in sentence.context)
 
 
 def _is_equation(text: str) -> bool:
@@ -146,7 +156,7 @@ IS_ENABLED = re.compile(
     re.IGNORECASE,
 )
 IS_TRIGGER = re.compile(
-    r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called )?(?:\.?trigger\()?"
+    r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called |the (?:trigger|setting) )?(?:\.?trigger\()?"
     r"(?:processingTime|availableNow)\b",
     re.IGNORECASE,
 )

@@ -57,7 +57,9 @@ class Sentence:
         topic = nearest_topic(clause.text, clause.position)
         if topic is None and names_topic(clause.sentence) is not None:
             topic = nearest_topic(clause.sentence, max(clause.sentence.find(clause.text), 0))
-        return is_about(reversed(self.context)) if topic is None else topic
+        if topic is not None:
+            return topic
+        return is_about(reversed(self.context)) and (self.is_statement_of_table or clause.is_about_query)
 
 
 @dataclass

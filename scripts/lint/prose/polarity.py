@@ -32,7 +32,7 @@ PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! p
 BEFORE = (
     r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
     r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|deploy\w*|"
-    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave"
+    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?"
 )
 AFTER = (
     r"enabled|activated|used|turned on|switched on|kept|required|needed|mandatory|necessary|essential|accelerat\w+|"
@@ -76,7 +76,21 @@ REPORT = re.compile(
     r"(?:I|we|they|he|she|customers?|users?) (?:have |had )?(?:enabled|used|set|turned|switched|ran)|out of date)\b|\?",
     re.IGNORECASE,
 )
+ELLIPSIS = re.compile(r"\b(?:(?:may|can|must|does|do|is|are|will|should|has) not|cannot|\w+n['\u2019]t)\W*$", re.IGNORECASE)
+"""The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
+PLAIN_SUBJECT = re.compile(
+    r"(?:the|an?|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|for|in|on|of|to|with|at|"
+    r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|will|not|"
+    r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
+    r"latency|latencies|performance|speed|setup|configuration|config|settings?|costs?|real-?time|real|time|rtm|low|lowest|"
+    r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|streams?|"
+    r"streaming|pipelines?|modes?|triggers?|engines?|policy|result|results|reason|slots?|peaks?|kafka|one|only|just|simply|"
+    r"here|now|first|finally|because|if|when|before|start|starting|run|running|use|using|create|choose|open|edit|step|"
+    r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|instances?|vms?|safely|support|supports|with|without|dedicated|classic|fixed|size|recommended|"
+    r"photon|acceleration|serverless|autoscaling|auto-scaling|spot|a|answer|q|\d+(?:\.\d+)?\+?)"
+)
+"""The words of a subject that stands for a query or its cluster, and not for something else on the page."""
 EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
 
@@ -104,6 +118,8 @@ class Clause:
         text = self._text
         if REPORT.search(self.sentence) or ERROR_NAME.search(self.sentence):
             return False
+        if ELLIPSIS.search(self.after):
+            return False
         negations = self.negations
         condition = CONDITION.search(text)
         if condition and condition.start() < self.position:
@@ -118,6 +134,13 @@ class Clause:
         return bool(
             ADVICE_BEFORE.search(before) or ADVICE_AFTER.search(after) or re.search(WITH, before, re.IGNORECASE)
         )
+
+    @property
+    def is_about_query(self) -> bool:
+        """Whether the words before the verb name a query or its cluster, or nothing at all."""
+        verbs = [match.start() for pattern in (ADVICE, NEGATION) if (match := pattern.search(self.text))]
+        before = self.text[: min(*verbs, self.position) if verbs else self.position]
+        return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"[\w.+-]+", before.lower()))
 
     @cached_property
     def _scoped_negation(self) -> re.Pattern[str]:
@@ -134,7 +157,7 @@ class Clause:
 
 def plain(text: str) -> str:
     """Return a text without the marks of emphasis and code, which stand between words."""
-    return re.sub(r"[*`~]|(?<![\w])_|_(?![\w])", "", text)
+    return re.sub(r"</?\w[^<>]{0,200}>|[*`~]|(?<![\w])_|_(?![\w])", "", text)
 
 
 def clauses(text: str, subject: str) -> Iterator[Clause]:
@@ -191,6 +214,11 @@ def _with_predicate(pieces: list[_Piece], number: int) -> str:
     If its neighbours disagree, the piece stays alone.
     """
     piece = pieces[number]
+    example = number
+    while example > 0 and pieces[example].is_listed and not pieces[example].is_example:
+        example -= 1
+    if example > 0 and pieces[example].is_example:
+        return ", ".join(each.text for each in pieces[example - 1 : number + 1])
     if piece.has_predicate or CONDITION.search(piece.text):
         return piece.text
     before = after = number

@@ -93,17 +93,28 @@ class _Context:
 def _judged(blocks: list[_Block]) -> Iterator[Sentence]:
     """Yield the sentences of all blocks, and mark those that the text around them rejects."""
     context = _Context()
+    intro = _introduction(blocks)
     split = [list(_split(block)) for block in blocks]
     for number, (block, parts) in enumerate(zip(blocks, split, strict=True)):
         context.enter(block.titles)
         following = split[number + 1][0].text if number + 1 < len(split) and split[number + 1] else ""
         same_section = number + 1 < len(blocks) and blocks[number + 1].titles == block.titles
-        yield from _of_block(block, parts, following if same_section else "", context)
+        for sentence in _of_block(block, parts, following if same_section else "", context):
+            yield replace(sentence, context=(*intro, *sentence.context))
         last = parts[-1].text if parts else ""
         if last.rstrip("*_ ").endswith(":"):
             context.lead, context.is_wrong = last.rstrip("*_: "), is_announced_wrong(last)
         elif block.kind != "item":
             context.lead, context.is_wrong = "", False
+
+
+def _introduction(blocks: list[_Block]) -> tuple[str, ...]:
+    """Return the paragraph below the title of the page if it names real-time mode."""
+    first = blocks[0] if blocks else None
+    if first is None or first.kind != "paragraph" or len(first.titles) > 1:
+        return ()
+    text = " ".join(line for _, line in first.entries)[:MAX_SENTENCE]
+    return (text,) if names_topic(text) else ()
 
 
 def _of_block(block: _Block, parts: list[Sentence], following: str, context: _Context) -> Iterator[Sentence]:

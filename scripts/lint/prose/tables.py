@@ -121,7 +121,8 @@ class _Reader:
 
 
 def _is_mode(cell: str) -> bool:
-    return len(cell.split()) <= MAX_MODE_WORDS and names_topic(cell) is not None
+    is_name = len(cell.split()) <= MAX_MODE_WORDS and names_topic(cell) is not None
+    return is_name and not (ADVICE.search(cell) or NEGATION.search(cell))
 
 
 def row_sentences(table: markdown.Table, titles: tuple[str, ...]) -> Iterator[Sentence]:
