@@ -26,6 +26,11 @@ REQUIREMENT = re.compile(
     r"on|from|since)|works (?:on|with|from)|starting (?:with|in)|runs on|part of|(?:introduced|added|arrived) (?:in|with)|enough|sufficient|upgrade\w*)\b|>=|\u2265",
     re.IGNORECASE,
 )
+CONFIRMED = re.compile(
+    r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|suffices?|"
+    r"works?|can run|is (?:enough|fine|sufficient|supported))\b",
+    re.IGNORECASE,
+)
 OF_A_RUNTIME = re.compile(r"\b(?:runtimes?|versions?|requir\w+|DBR|databricks|minimum|compute|clusters?|note|A)\b", re.IGNORECASE)
 
 
@@ -80,7 +85,7 @@ def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
     for match, version in zip(matches, versions, strict=True):
         requirement = REQUIREMENT.search(text)
         is_required = requirement is not None and requirement.end() <= match.start()
-        is_confirmed = bool(re.search(r":\W*(?:yes|supported|\u2705|\u2713)\W*$", text[match.end() :], re.IGNORECASE))
+        is_confirmed = bool(CONFIRMED.search(text[match.end() :]))
         if match["more"] or match["later"] or is_required or is_confirmed:
             yield f"{version[0]}.{version[1]}", match[0]
 

@@ -18,13 +18,15 @@ DENIED = re.compile(
     r"micro-?batch|warehouses?|default trigger|claim(?:s|ed)?|mixed up)\b|n't\b|:\s*(?:no|off|false)\b",
     re.IGNORECASE,
 )
-BOUND = r"(?:<|\u2264|\bbelow|\bunder|\bless than|\bwithin|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
-BEYOND = re.compile(r"(?:>|\babove|\bover|\bmore than)\s*~?800\s*-?(?:ms\b|milliseconds?\b)", re.IGNORECASE)
+BOUND = r"(?:<|\u2264|\bbelow|\bunder|\b(?:less|lower|shorter|faster|smaller) than|\bwithin|\bat most|\bup to|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
+BEYOND = re.compile(r"(?:>|\babove|\bover|\b(?:more|longer|slower|higher) than|\bbeyond|\bexceeds?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)", re.IGNORECASE)
 BELOW = re.compile(BOUND, re.IGNORECASE)
-PAIR = re.compile(rf"{LABEL}\W*{BOUND}\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b", re.IGNORECASE)
+PAIR = re.compile(rf"{LABEL}\W*(?:latency\W*)?{BOUND}(?:\W*(?:needed|required|or less|latency|target|sla))*\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b", re.IGNORECASE)
 ONLY = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
 CHOICE = re.compile(r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant|(?:is|are) for)\b", re.IGNORECASE)
 CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
+MICRO_BATCH_MODE = re.compile(r"\bmicro-?batch\b", re.IGNORECASE)
+ELSE = re.compile(r"\b(?:above|over|otherwise|else|longer|rest|everything else)\b", re.IGNORECASE)
 MEASURED = re.compile(
     r"\b(?:measured|observed|stay(?:s|ed) (?:below|under|within)|took|takes|tests?|runs?|p50|p99|results?|was|were|benchmarks?|meets)\b|"
     r"\b(?:no source|not true|untrue|there is no|no bound|no limit)\b|:\s*no\W*$",
@@ -58,8 +60,9 @@ def _is_threshold(text: str) -> bool:
     if MEASURED.search(text) or REPORT.search(text):
         return False
     if BELOW.search(text):
-        return bool(PAIR.search(text) or ONLY.search(text) or (CHOICE.search(text) and CASE.search(text)))
-    return bool(BEYOND.search(text) and TOPIC.search(text) and re.search(r"\bmicro-?batch\b", text, re.IGNORECASE))
+        is_contrast = MICRO_BATCH_MODE.search(text) and ELSE.search(text) and TOPIC.search(text)
+        return bool(is_contrast or PAIR.search(text) or ONLY.search(text) or (CHOICE.search(text) and CASE.search(text)))
+    return bool(BEYOND.search(text) and TOPIC.search(text) and MICRO_BATCH_MODE.search(text))
 
 
 @MODE_CLAIMS.add("claim-continuous", BOTH, subject="page")
@@ -85,7 +88,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
 RTM = r"\b(?:real[- ]time mode|rtm)\b(?: (?:of|in) (?:apache )?spark)?(?:\s*\([^()]{0,80}\))?"
 CONTINUOUS = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
 SAME = (
-    r"[,;:]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|means|is|(?:also|better|formerly|previously) (?:called|known as)|"
+    r"[,;:]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|means|is|(?:also|better|formerly|previously|now|today) (?:called|known as)|"
     r"a\.?k\.?a\.?|i\.e\.|formerly|previously|the same as|another name for|equivalent to|identical to|called|a new name for|"
     r"implemented (?:by|with)|based on|built on|the new name (?:of|for)|renamed to)\s*(?:the |spark'?s |structured streaming'?s |"
     r"what was )?"
@@ -147,7 +150,7 @@ ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|r
 BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
 ENABLES = re.compile(
     r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|means|puts?|"
-    r"switch(?:es)?)\b",
+    r"switch(?:es)?|runs in|becomes)\b",
     re.IGNORECASE,
 )
 IS_ENABLED = re.compile(

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from scripts.lint.prose.topics import TOPIC
+
 SPLIT = re.compile(
     r"\s*(?:[;()\u2013\u2014]|\s-\s|,(?!\d)(?!\s*(?-i:Enable|Use)\b)|(?<!e\.g)(?<!i\.e)\.\s|"
     r"\b(?:in order )?to(?=\s+(?:avoid|prevent|stop|reduce)\b)|\bby(?=\s+\w+ing\b)|"
-    r"\b(?:but|whereas|while|although|though|because|so|otherwise|however)\b|"
+    r"\b(?:but|whereas|while|although|though|because|so|otherwise(?!\W*$)|however)\b|"
     r"\band(?=\s+(?!(?-i:Enable|Use)\b)(?:must|should|is|are|has|have|can|turn|switch|set|disable|enable|use|keep|avoid|do|does|not|never|no|"
     r"without|the|it|run|runs|needs?|requires?|real-time|rtm)\b))\s*",
     re.IGNORECASE,
@@ -23,7 +25,7 @@ NEGATION = re.compile(
     r"\b(?:not(?! (?:only|just|forget))|cannot|never|disabl\w+|deactivat\w+|avoid\w*|unsupported|unavailable|unable|"
     r"incompatible|refus\w+|reject\w*|false|untick\w*|uncheck\w*|remov\w+|drop(?:s|ped)?|exclud\w+|forbid\w*|"
     r"prohibit\w*|fails?|failed|failing|errors?|unless|until|nor|neither|stop(?:s|ped)?|lacks?|none|prevent\w*|unnecessary|"
-    r"impossible|discourag\w+|interrupt\w*|no longer|no need|no (?:benefit|gain|effect|advantage)|pointless|useless|n/a)\b|\b\w+n['\u2019]t\b(?! forget)|"
+    r"impossible|discourag\w+|interrupt\w*|no longer|no need|no (?:real-time|rtm)|no (?:benefit|gain|effect|advantage)|pointless|useless|n/a)\b|\b\w+n['\u2019]t\b(?! forget)|"
     r"(?<![-\w])off(?![-\w])|(?:^|[:|]\s*)no\b(?=\s*(?:[,.!;:|]|$))|[\u274c\u2717\u2718\u26d4\u2716]|:x:",
     re.IGNORECASE,
 )
@@ -32,11 +34,11 @@ PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! p
 BEFORE = (
     r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
     r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|deploy\w*|"
-    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?"
+    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?|add|adds|raise|increase|extend|schedul\w+|submit\w*|launch\w*|execut\w+|host\w*"
 )
 AFTER = (
     r"enabled|activated|used|turned on|switched on|kept|required|needed|mandatory|necessary|essential|accelerat\w+|"
-    r"speeds? up|faster|improv\w+|ready|needs to be"
+    r"speeds? up|faster|improv\w+|ready|needs to be|part of (?:every|each|all|the)"
 )
 ANYWHERE = (
     r"recommend\w*|supports|supported|must|should|yes|true|available|works?|fine|ok(?:ay)?|allowed|possible|ideal|best|"
@@ -52,7 +54,7 @@ ADVICE_AFTER = re.compile(
     r"on\b(?=\W*$|\W*[,.;)]|\s+(?:for|in|by|at|and|the|all|every)\b)",
     re.IGNORECASE,
 )
-WITH = r"\b(?:with|on|in|by)\s+(?:[\w-]+\s+){0,3}?\W*$"
+WITH = r"\b(?:engine|acceleration|runtime)\s*:\W*$|\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$"
 """The end of a text before a subject, such as "real-time mode with"."""
 KEEPS = re.compile(
     r"\b(?:not|never|\w+n['\u2019]t|no need to|avoid)\s+(?:\w+\s+){0,2}?(?:disabl\w*|deactivat\w*|turn\w*|switch\w*|"
@@ -72,27 +74,33 @@ REPORT = re.compile(
     r"\b(?:myth|misconceptions?|wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
     r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
     r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
-    r"tried|tested|differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|unlike|advice to|told|suggested|wrote|said|stated|advised|(?:first|early) (?:version|draft)|"
+    r"tried|tested|advice to|told|suggested|wrote|said|stated|advised|(?:first|early) (?:version|draft)|"
     r"(?:I|we|they|he|she|customers?|users?) (?:have |had )?(?:enabled|used|set|turned|switched|ran)|out of date)\b|\?",
     re.IGNORECASE,
+)
+ASIDE = re.compile(r"avoid\w*|unless|until", re.IGNORECASE)
+COMPARES = re.compile(
+    r"\b(?:differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|exclude each other|unlike)\b", re.IGNORECASE
 )
 ELLIPSIS = re.compile(r"\b(?:(?:may|can|must|does|do|is|are|will|should|has) not|cannot|\w+n['\u2019]t)\W*$", re.IGNORECASE)
 """The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
-    r"(?:the|an?|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|for|in|on|of|to|with|at|"
+    r"(?:the|an?|what|which|my|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|for|in|on|of|to|with|at|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|will|not|"
     r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
     r"latency|latencies|performance|speed|setup|configuration|config|settings?|costs?|real-?time|real|time|rtm|low|lowest|"
     r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|streams?|"
     r"streaming|pipelines?|modes?|triggers?|engines?|policy|result|results|reason|slots?|peaks?|kafka|one|only|just|simply|"
     r"here|now|first|finally|because|if|when|before|start|starting|run|running|use|using|create|choose|open|edit|step|"
-    r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|instances?|vms?|safely|support|supports|with|without|dedicated|classic|fixed|size|recommended|"
+    r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|vectorized|execution|next|cells?|instances?|vms?|safely|support|supports|with|without|dedicated|classic|fixed|size|recommended|"
     r"photon|acceleration|serverless|autoscaling|auto-scaling|spot|a|answer|q|\d+(?:\.\d+)?\+?)"
 )
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
 EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
+MAX_LISTED = 5
+"""A part of an enumeration has at most this many words."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class Clause:
         text = self._text
         if REPORT.search(self.sentence) or ERROR_NAME.search(self.sentence):
             return False
-        if ELLIPSIS.search(self.after):
+        if ELLIPSIS.search(self.after) or COMPARES.search(text):
             return False
         negations = self.negations
         condition = CONDITION.search(text)
@@ -152,7 +160,12 @@ class Clause:
         return self._negations(self._text)
 
     def _negations(self, text: str) -> int:
-        return sum(1 for _ in NEGATION.finditer(text)) + sum(1 for _ in self._scoped_negation.finditer(text))
+        found = [match for match in NEGATION.finditer(text) if not self._is_aside(match)]
+        return len(found) + sum(1 for _ in self._scoped_negation.finditer(text))
+
+    def _is_aside(self, match: re.Match[str]) -> bool:
+        """Whether a word after the subject negates something else, as in "Photon avoids waiting"."""
+        return match.start() > self.position and bool(ASIDE.fullmatch(match[0])) and not TOPIC.search(self.text, match.end())
 
 
 def plain(text: str) -> str:
@@ -214,6 +227,8 @@ def _with_predicate(pieces: list[_Piece], number: int) -> str:
     If its neighbours disagree, the piece stays alone.
     """
     piece = pieces[number]
+    if len(piece.text.split()) > MAX_LISTED:
+        return piece.text
     example = number
     while example > 0 and pieces[example].is_listed and not pieces[example].is_example:
         example -= 1

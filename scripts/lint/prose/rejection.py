@@ -41,7 +41,7 @@ NO = re.compile(
 )
 YES = re.compile(
     ANSWER + r"(?:yes\b|yep\b|yeah\b|sure\b|correct\b|absolutely|definitely|always\b|of course|"
-    r"(?:it|they|you|that) (?:does|do|is|are|can|should|must|will)\b)",
+    r"indeed|exactly|right\b|(?:it|they|you|that) (?:does|do|is|are|can|should|must|will)\b)",
     re.IGNORECASE,
 )
 

@@ -29,6 +29,7 @@ from scripts.text import markdown
 QUOTE = re.compile(r"^\s*(?:>\s?)+")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 LABEL = re.compile(r"^---|^\w+:\s|^\*\*[^*]+:\*\*\s")
+SPEAKER = re.compile(r"^\W*[QA]\.\s")
 CHOICE = re.compile(r"^\W*[A-Da-d](?:[.):]|\s*=)\s")
 
 
@@ -127,6 +128,7 @@ def _of_block(block: _Block, parts: list[Sentence], following: str, context: _Co
         is_mark = bool(number == 0 and SIGN.match(text.lstrip()))
         around = tuple(each for each in (context.question, context.lead, carried) if each)
         lead = context.lead or (block.titles[-1] if block.titles and ADVICE.search(block.titles[-1]) else "")
+        lead = lead.rstrip("?*_ ")
         rejected = (
             (is_wrong and not is_right_comment(text))
             or context.is_wrong
@@ -173,6 +175,7 @@ def _of_code(texts: list[CodeText], first_line: int, above: tuple[str, ...]) -> 
 def _split(block: _Block) -> Iterator[Sentence]:
     words = [" ".join(line.split()) for _, line in block.entries]
     text = " ".join(words)
+    text = SPEAKER.sub(lambda match: match[0].replace(". ", ": "), text)
     starts = [0, *accumulate(len(line) + 1 for line in words[:-1])]
     begin = 0
     for end in [*END.finditer(text), None]:

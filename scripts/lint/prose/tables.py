@@ -19,7 +19,7 @@ from scripts.text import markdown
 COLUMN_WRONG = re.compile(
     r"\b(?:wrong|bad|don'?t|mistakes?|errors?|before|instead of|avoid|rejected|refused|incorrect|not|fails?|old|"
     r"claims?|myths?|misconceptions?|symptoms?|anti-?patterns?|causes?|issues?|problems?|says?|said|wrote|found|"
-    r"currently|today|now|message|question|previous|reason|why|observed)\b",
+    r"currently|today|now|message|previous|reason|why|observed)\b",
     re.IGNORECASE,
 )
 COLUMN_FIX = re.compile(
@@ -76,7 +76,7 @@ class _Reader:
         """Yield the statements of a row, each with what it is about."""
         if any(REFUTED.search(cells[at]) for at in self.verdicts if at < len(cells)):
             return
-        label = "" if 0 in self.wrong or not cells else cells[0][:MAX_TITLE]
+        label = "" if 0 in self.wrong or not cells else cells[0][:MAX_TITLE].rstrip("? ")
         columns = [
             at
             for at, cell in enumerate(cells)

@@ -12,7 +12,7 @@ TOPIC = re.compile(
 OTHER_TOPIC = re.compile(
     r"\b(?:micro-?batch|batch|warehouses?|dashboards?|continuous (?:processing|mode|triggers?|execution)|availableNow|processingTime|alternatives?|"
     r"default trigger|analytics|ETL|ingestion|backfills?|nightly|other (?:modes|triggers|streams)|flink|sql|producers?|generators?|consumers?|model serving|endpoints?|apps?|reports?|archiv\w+|"
-    r"training|downstream|(?:all )?others|everything else|generates?)\b",
+    r"training|downstream|(?:all )?others|everything else|generates?|otherwise|elsewhere)\b",
     re.IGNORECASE,
 )
 SPARK = re.compile(
