@@ -20,7 +20,7 @@ from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, la
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import REPORT
 from scripts.lint.prose.sentences import comments, module_sentences, sentences
-from scripts.lint.prose.topics import is_about_spark, names_topic
+from scripts.lint.prose.topics import TOPIC, is_about_spark
 from scripts.lint.python.check import SPARK, python_problems
 from scripts.lint.rules.rule import Rule, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES
@@ -70,7 +70,7 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
 
 def module_text_problems(code: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
     """Return the wrong claims in the comments and docstrings of a Python module."""
-    if not names_topic(code) or not is_about_spark(code):
+    if not TOPIC.search(code) or not is_about_spark(code):
         return []
     return _claim_problems(Page(list(module_sentences(code))), min_batch_ms=min_batch_ms)
 
@@ -129,7 +129,9 @@ def _span_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProble
             if not checked[span] and "realTime=" in span:
                 found = []  # the sentence replaces the triggers before by this one
             elif not (SCALA_FORM.search(span) and _is_scala(sentence)):
-                found += [(rule, problem.at(problem.line + sentence.line_at(start) - 1)) for rule, problem in checked[span]]
+                found += [
+                    (rule, problem.at(problem.line + sentence.line_at(start) - 1)) for rule, problem in checked[span]
+                ]
         problems += found
     return problems
 
@@ -157,7 +159,13 @@ def _is_warning(text: str, after: str) -> bool:
     words = BARE_TRIGGER.sub("x", markdown.replace_code_spans(text, lambda _: "x"))
     if re.search(r":\s*No\W*$", words):
         return True
-    if WRONG.search(words) or REPORT.search(words) or MENTIONS.search(words) or CONDITION.search(text) or SIGN.search(words):
+    if (
+        WRONG.search(words)
+        or REPORT.search(words)
+        or MENTIONS.search(words)
+        or CONDITION.search(text)
+        or SIGN.search(words)
+    ):
         return True
     return bool(REFERS_BACK.match(after) and (WRONG.search(after) or CONDITION.search(after)))
 

@@ -31,7 +31,9 @@ CONFIRMED = re.compile(
     r"works?|can run|is (?:enough|fine|sufficient|supported))\b",
     re.IGNORECASE,
 )
-OF_A_RUNTIME = re.compile(r"\b(?:runtimes?|versions?|requir\w+|DBR|databricks|minimum|compute|clusters?|note|A)\b", re.IGNORECASE)
+OF_A_RUNTIME = re.compile(
+    r"\b(?:runtimes?|versions?|requir\w+|DBR|databricks|minimum|compute|clusters?|note|A)\b", re.IGNORECASE
+)
 
 
 @COMPUTE_CLAIMS.add("claim-photon", DATABRICKS_ONLY, subject="page")
@@ -69,7 +71,9 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
             if any(clause.negations % 2 == 0 for clause in clauses(sentence.full_text, re.escape(written))):
-                yield Problem(sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS")
+                yield Problem(
+                    sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
+                )
 
 
 def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:

@@ -19,11 +19,19 @@ DENIED = re.compile(
     re.IGNORECASE,
 )
 BOUND = r"(?:<|\u2264|\bbelow|\bunder|\b(?:less|lower|shorter|faster|smaller) than|\bwithin|\bat most|\bup to|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
-BEYOND = re.compile(r"(?:>|\babove|\bover|\b(?:more|longer|slower|higher) than|\bbeyond|\bexceeds?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)", re.IGNORECASE)
+BEYOND = re.compile(
+    r"(?:>|\babove|\bover|\b(?:more|longer|slower|higher) than|\bbeyond|\bexceeds?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)",
+    re.IGNORECASE,
+)
 BELOW = re.compile(BOUND, re.IGNORECASE)
-PAIR = re.compile(rf"{LABEL}\W*(?:latency\W*)?{BOUND}(?:\W*(?:needed|required|or less|latency|target|sla))*\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b", re.IGNORECASE)
+PAIR = re.compile(
+    rf"{LABEL}\W*(?:latency\W*)?{BOUND}(?:\W*(?:needed|required|or less|latency|target|sla))*\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b",
+    re.IGNORECASE,
+)
 ONLY = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
-CHOICE = re.compile(r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant|(?:is|are) for)\b", re.IGNORECASE)
+CHOICE = re.compile(
+    r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant|(?:is|are) for)\b", re.IGNORECASE
+)
 CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
 MICRO_BATCH_MODE = re.compile(r"\bmicro-?batch\b", re.IGNORECASE)
 ELSE = re.compile(r"\b(?:above|over|otherwise|else|longer|rest|everything else)\b", re.IGNORECASE)
@@ -61,7 +69,9 @@ def _is_threshold(text: str) -> bool:
         return False
     if BELOW.search(text):
         is_contrast = MICRO_BATCH_MODE.search(text) and ELSE.search(text) and TOPIC.search(text)
-        return bool(is_contrast or PAIR.search(text) or ONLY.search(text) or (CHOICE.search(text) and CASE.search(text)))
+        return bool(
+            is_contrast or PAIR.search(text) or ONLY.search(text) or (CHOICE.search(text) and CASE.search(text))
+        )
     return bool(BEYOND.search(text) and TOPIC.search(text) and MICRO_BATCH_MODE.search(text))
 
 
@@ -104,7 +114,8 @@ MEANS = re.compile(r"\b(?:use|set|with|via|by)\b", re.IGNORECASE)
 
 
 BECAME = re.compile(
-    r"^\W*it (?:became|was renamed to|is now|is called|turned into|is) (?:called |the )?(?:real[- ]time mode|rtm)\b", re.IGNORECASE
+    r"^\W*it (?:became|was renamed to|is now|is called|turned into|is) (?:called |the )?(?:real[- ]time mode|rtm)\b",
+    re.IGNORECASE,
 )
 
 

@@ -29,7 +29,9 @@ NEGATION = re.compile(
     r"(?<![-\w])off(?![-\w])|(?:^|[:|]\s*)no\b(?=\s*(?:[,.!;:|]|$))|[\u274c\u2717\u2718\u26d4\u2716]|:x:",
     re.IGNORECASE,
 )
-SCOPED_NEGATION = r"\b(?:no|without|instead of|rather than|other than|except|over)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})"
+SCOPED_NEGATION = (
+    r"\b(?:no|without|instead of|rather than|other than|except|over)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})"
+)
 PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
 BEFORE = (
     r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
@@ -62,9 +64,7 @@ KEEPS = re.compile(
     re.IGNORECASE,
 )
 """Advice to keep the subject, such as "do not disable Photon"."""
-CONDITION = re.compile(
-    r"\b(?:if|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE
-)
+CONDITION = re.compile(r"\b(?:if|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE)
 OUTCOME = re.compile(
     r"\b(?:fail\w*|refus\w+|cannot|works?|run|runs|supported|available|starts?|possible|only|faster|lower|slow\w*)\b|"
     r"n['\u2019]t\b|\bnot\b",
@@ -80,9 +80,12 @@ REPORT = re.compile(
 )
 ASIDE = re.compile(r"avoid\w*|unless|until", re.IGNORECASE)
 COMPARES = re.compile(
-    r"\b(?:differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|exclude each other|unlike)\b", re.IGNORECASE
+    r"\b(?:differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|exclude each other|unlike)\b",
+    re.IGNORECASE,
 )
-ELLIPSIS = re.compile(r"\b(?:(?:may|can|must|does|do|is|are|will|should|has) not|cannot|\w+n['\u2019]t)\W*$", re.IGNORECASE)
+ELLIPSIS = re.compile(
+    r"\b(?:(?:may|can|must|does|do|is|are|will|should|has) not|cannot|\w+n['\u2019]t)\W*$", re.IGNORECASE
+)
 """The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
@@ -165,7 +168,11 @@ class Clause:
 
     def _is_aside(self, match: re.Match[str]) -> bool:
         """Whether a word after the subject negates something else, as in "Photon avoids waiting"."""
-        return match.start() > self.position and bool(ASIDE.fullmatch(match[0])) and not TOPIC.search(self.text, match.end())
+        return (
+            match.start() > self.position
+            and bool(ASIDE.fullmatch(match[0]))
+            and not TOPIC.search(self.text, match.end())
+        )
 
 
 def plain(text: str) -> str:

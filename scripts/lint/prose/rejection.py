@@ -28,7 +28,9 @@ ANNOUNCES = re.compile(
     r"(?:old|older|previous|earlier|former) (?:\w+ ){0,2}?(?:editions?|versions?|pages?|posts?|guides?|docs?|skills?|text))\b",
     re.IGNORECASE,
 )
-SAYS = re.compile(r"^\W*(?:it|they|he|she|the \w+) (?:says?|said|claims?|claimed|states?|stated|reads?)\b", re.IGNORECASE)
+SAYS = re.compile(
+    r"^\W*(?:it|they|he|she|the \w+) (?:says?|said|claims?|claimed|states?|stated|reads?)\b", re.IGNORECASE
+)
 AUXILIARY = re.compile(
     r"^(?:\W*q(?:uestion)?\s*\d*\s*[:.)])?[\W\d]*(?:does|do|is|are|can|could|should|must|will|has|have|did|may|am)\b",
     re.IGNORECASE,
