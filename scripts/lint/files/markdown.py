@@ -14,9 +14,9 @@ from scripts.lint.files.documents import UnreadableError
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.files.target import target_engines
 from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
+from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, layout_of
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
-from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, layout_of
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import REPORT
 from scripts.lint.prose.sentences import comments, module_sentences, sentences
@@ -37,7 +37,8 @@ TRIGGER_SPAN = re.compile(
 BARE_TRIGGER = re.compile(r"\.?\btrigger\((?:realTime|real_time|realtime)\s*=[^()\n]{0,60}\)")
 SCALA_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 MENTIONS = re.compile(
-    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|complain\w*|crash\w*|breaks?|missing|invalid|removed?|dropp(?:ed|ing)|deprecated)\b",
+    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|complain\w*|crash\w*|breaks?|"
+    r"missing|invalid|removed?|dropp(?:ed|ing)|deprecated)\b",
     re.IGNORECASE,
 )
 """What a sentence says that mentions a trigger without advising it."""
@@ -118,21 +119,25 @@ def _span_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProble
         if not TRIGGER_SPAN.search(sentence.text) or sentence.is_rejected or sentence.is_code_refused:
             continue
         after = page.sentences[number + 1].text if number + 1 < len(page.sentences) else ""
-        if _is_warning(sentence.text, after):
+        if not _is_warning(sentence.text, after):
+            problems += _sentence_problems(page, sentence, checked, min_batch_ms)
+    return problems
+
+
+def _sentence_problems(
+    page: Page, sentence: Sentence, checked: dict[str, list[RuleProblem]], min_batch_ms: float | None
+) -> list[RuleProblem]:
+    problems: list[RuleProblem] = []
+    for start, span in _trigger_spans(sentence.text):
+        if not page.is_about_spark and "trigger" not in span:
             continue
-        found: list[RuleProblem] = []
-        for start, span in _trigger_spans(sentence.text):
-            if not page.is_about_spark and "trigger" not in span:
-                continue
-            if span not in checked:
-                checked[span] = _checked_span(span, min_batch_ms)
-            if not checked[span] and "realTime=" in span:
-                found = []  # the sentence replaces the triggers before by this one
-            elif not (SCALA_FORM.search(span) and _is_scala(sentence)):
-                found += [
-                    (rule, problem.at(problem.line + sentence.line_at(start) - 1)) for rule, problem in checked[span]
-                ]
-        problems += found
+        if span not in checked:
+            checked[span] = _checked_span(span, min_batch_ms)
+        if not checked[span] and "realTime=" in span:
+            problems = []  # the sentence replaces the triggers before by this one
+        elif not (SCALA_FORM.search(span) and _is_scala(sentence)):
+            line = sentence.line_at(start)
+            problems += [(rule, problem.at(problem.line + line - 1)) for rule, problem in checked[span]]
     return problems
 
 

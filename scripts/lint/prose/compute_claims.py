@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.page import Page, Sentence, plain
-from scripts.lint.prose.polarity import clauses
+from scripts.lint.prose.page import Page, Sentence
+from scripts.lint.prose.polarity import clauses, plain
 from scripts.lint.prose.topics import names_topic
 from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
@@ -14,25 +14,38 @@ PHOTON = r"(?<!non-)(?<!non )\bphoton\b(?!-free| events?| counts?| counting)"
 AUTOSCALING = r"(?<!lakebase )\bauto-?scal(?:ing|e)\b"
 SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity)\b|\bpreemptible\b|^spot(?=:)"
 SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
+IS_DIRECT = re.compile(
+    r"^\W*(?:yes\W+)?(?:then )?(?:use|choose|select|pick|switch|attach|runs?|deploy|enable|start|works?|support(?:s|"
+    r"ed)|"
+    r"serverless|you (?:can|may|should)|with serverless|the (?:job|query|stream|cluster)|supported compute)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that is about real-time mode only because of its heading, and not about another job."""
 PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|warehouses?)\b", re.IGNORECASE)
 VERSION = re.compile(
     r"\b(?:DBR|Databricks(?: Runtime)?|runtimes?)\b(?: version)?[\s:]*(?:>=|\u2265|v)?\s*"
     r"(\d{1,2})\.(\d+)\b(?P<more>\s*(?:LTS)?\s*(?:\+|(?:or|and) (?:later|above|newer|higher|up)))?|"
-    r"\b(?P<major>\d{1,2})\.(?P<minor>\d)\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|higher|up)))?",
+    r"\b(?P<major>\d{1,2})\.(?P<minor>\d)\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|"
+    r"higher|up)))?",
     re.IGNORECASE,
 )
 REQUIREMENT = re.compile(
-    r"\b(?:requir(?:es?|ed|ements?)|needs?|needed|minimum|at least|from|since|first|available (?:in|on|from)|supported (?:in|"
-    r"on|from|since)|works (?:on|with|from)|starting (?:with|in)|runs on|part of|(?:introduced|added|arrived) (?:in|with)|enough|sufficient|upgrade\w*)\b|>=|\u2265",
+    r"\b(?:requir(?:es?|ed|ements?)|needs?|needed|minimum|at least|from|since|first|available (?:in|on|from)|"
+    r"supported (?:in|"
+    r"on|from|since)|works (?:on|with|from)|starting (?:with|in)|runs on|part of|(?:introduced|added|arrived) (?:in|"
+    r"with)|enough|sufficient|upgrade\w*)\b|>=|\u2265",
     re.IGNORECASE,
 )
 CONFIRMED = re.compile(
-    r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|suffices?|"
+    r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|"
+    r"suffices?|"
     r"works?|can run|is (?:enough|fine|sufficient|supported))\b",
     re.IGNORECASE,
 )
 OF_A_RUNTIME = re.compile(
-    r"\b(?:runtimes?|versions?|requir\w+|DBR|databricks|minimum|compute|clusters?|note|A)\b", re.IGNORECASE
+    r"\b(?:runtimes?|versions?|requir\w+|DBR|databricks|minimum|compute|clusters?|note|A|scala|java|python|aws|"
+    r"azure|gcp)\b",
+    re.IGNORECASE,
 )
 
 
@@ -108,7 +121,10 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
     Source: [setup]
     """
     for sentence, clause in page.advice(SERVERLESS):
-        if not PIPELINES.search(" ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))):
+        is_direct = sentence.is_statement_of_table or names_topic(clause.sentence) or IS_DIRECT.match(clause.sentence)
+        if is_direct and not PIPELINES.search(
+            " ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))
+        ):
             message = "real-time mode does not run in serverless notebooks or jobs"
             yield Problem(sentence.line_of(SERVERLESS), message, "recommend classic compute or a declarative pipeline")
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.page import Page, Sentence, plain
-from scripts.lint.prose.polarity import REPORT
+from scripts.lint.prose.page import Page, Sentence
+from scripts.lint.prose.polarity import REPORT, plain
 from scripts.lint.rules.rule import BOTH, Problem, Rules
 
 MODE_CLAIMS = Rules()
@@ -18,14 +18,19 @@ DENIED = re.compile(
     r"micro-?batch|warehouses?|default trigger|claim(?:s|ed)?|mixed up)\b|n't\b|:\s*(?:no|off|false)\b",
     re.IGNORECASE,
 )
-BOUND = r"(?:<|\u2264|\bbelow|\bunder|\b(?:less|lower|shorter|faster|smaller) than|\bwithin|\bat most|\bup to|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
+BOUND = (
+    r"(?:<|\u2264|\bbelow|\bunder|\b(?:less|lower|shorter|faster|smaller) than|\bwithin|\bat most|\bup to|"
+    r"\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
+)
 BEYOND = re.compile(
-    r"(?:>|\babove|\bover|\b(?:more|longer|slower|higher) than|\bbeyond|\bexceeds?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)",
+    r"(?:>|\babove|\bover|\b(?:more|longer|slower|higher) than|\bbeyond|\bexceeds?)\s*~?800\s*-?(?:ms\b|"
+    r"milliseconds?\b)",
     re.IGNORECASE,
 )
 BELOW = re.compile(BOUND, re.IGNORECASE)
 PAIR = re.compile(
-    rf"{LABEL}\W*(?:latency\W*)?{BOUND}(?:\W*(?:needed|required|or less|latency|target|sla))*\W*$|^\W*{BOUND}\W*:|{BOUND}\s*: (?:real[- ]time mode|rtm)\b",
+    rf"{LABEL}\W*(?:latency\W*)?{BOUND}(?:\W*(?:needed|required|or less|latency|target|sla))*\W*$|^\W*{BOUND}\W*:|"
+    rf"{BOUND}\s*: (?:real[- ]time mode|rtm)\b",
     re.IGNORECASE,
 )
 ONLY = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
@@ -36,7 +41,8 @@ CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
 MICRO_BATCH_MODE = re.compile(r"\bmicro-?batch\b", re.IGNORECASE)
 ELSE = re.compile(r"\b(?:above|over|otherwise|else|longer|rest|everything else)\b", re.IGNORECASE)
 MEASURED = re.compile(
-    r"\b(?:measured|observed|stay(?:s|ed) (?:below|under|within)|took|takes|tests?|runs?|p50|p99|results?|was|were|benchmarks?|meets)\b|"
+    r"\b(?:measured|observed|stay(?:s|ed) (?:below|under|within)|took|takes|tests?|runs?|p50|p99|results?|was|were|"
+    r"benchmarks?|meets)\b|"
     r"\b(?:no source|not true|untrue|there is no|no bound|no limit)\b|:\s*no\W*$",
     re.IGNORECASE,
 )
@@ -98,14 +104,19 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
 RTM = r"\b(?:real[- ]time mode|rtm)\b(?: (?:of|in) (?:apache )?spark)?(?:\s*\([^()]{0,80}\))?"
 CONTINUOUS = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
 SAME = (
-    r"[,;:]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|means|is|(?:also|better|formerly|previously|now|today) (?:called|known as)|"
-    r"a\.?k\.?a\.?|i\.e\.|formerly|previously|the same as|another name for|equivalent to|identical to|called|a new name for|"
-    r"implemented (?:by|with)|based on|built on|the new name (?:of|for)|renamed to)\s*(?:the |spark'?s |structured streaming'?s |"
+    r"[,;:]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|"
+    r"means|is|(?:also|better|formerly|previously|now|today) (?:called|known as)|"
+    r"a\.?k\.?a\.?|i\.e\.|formerly|previously|the same as|another name for|equivalent to|identical to|called|"
+    r"a new name for|"
+    r"implemented (?:by|with)|based on|built on|the new name (?:of|for)|renamed to)\s*(?:the |spark'?s |"
+    r"structured streaming'?s |"
     r"what was )?"
 )
 EQUATES = re.compile(
-    rf"{RTM}(?:{SAME}|\s+is (?:just |simply |really |only |basically |essentially ))\s*{CONTINUOUS}|{CONTINUOUS}{SAME}{RTM}|"
-    rf"\brenamed {CONTINUOUS} to {RTM}|{RTM}\s*\((?:formerly|previously|also called|also known as|a\.?k\.?a\.?) {CONTINUOUS}",
+    rf"{RTM}(?:{SAME}|\s+is (?:just |simply |really |only |basically |essentially ))\s*{CONTINUOUS}|"
+    rf"{CONTINUOUS}{SAME}{RTM}|"
+    rf"\brenamed {CONTINUOUS} to {RTM}|{RTM}\s*\((?:formerly|previously|also called|also known as|"
+    rf"a\.?k\.?a\.?) {CONTINUOUS}",
     re.IGNORECASE,
 )
 CONTINUOUS_TRIGGER = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']", re.IGNORECASE)
@@ -121,7 +132,9 @@ BECAME = re.compile(
 
 def _is_answer(sentence: Sentence) -> bool:
     """Return whether a sentence such as "It became real-time mode" answers a question about continuous mode."""
-    return bool(BECAME.search(sentence.text)) and any(re.search(CONTINUOUS, text, re.I) for text in sentence.context)
+    return bool(BECAME.search(sentence.text)) and any(
+        re.search(CONTINUOUS, text, re.IGNORECASE) for text in sentence.context
+    )
 
 
 def _is_equation(text: str) -> bool:
@@ -160,7 +173,8 @@ MICRO_BATCH = re.compile(r"\b(?:processingTime|availableNow)\b", re.IGNORECASE)
 ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
 BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
 ENABLES = re.compile(
-    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|means|puts?|"
+    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|"
+    r"means|puts?|"
     r"switch(?:es)?|runs in|becomes)\b",
     re.IGNORECASE,
 )
@@ -170,7 +184,8 @@ IS_ENABLED = re.compile(
     re.IGNORECASE,
 )
 IS_TRIGGER = re.compile(
-    r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called |the (?:trigger|setting) )?(?:\.?trigger\()?"
+    r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called |the (?:trigger|"
+    r"setting) )?(?:\.?trigger\()?"
     r"(?:processingTime|availableNow)\b",
     re.IGNORECASE,
 )

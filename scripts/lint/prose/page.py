@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses, plain
+from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
 from scripts.lint.prose.topics import is_about, names_topic, nearest_topic
 
 
@@ -92,10 +92,7 @@ class Page:
         if sentence.is_statement_of_table:
             return False
         for later in self.sentences[number + 1 : number + 3]:
-            if later.titles == sentence.titles and not later.is_statement_of_table:
-                if any(clause.negations % 2 for clause in clauses(later.full_text, subject)):
-                    return True
+            is_near = later.titles == sentence.titles and not later.is_statement_of_table
+            if is_near and any(clause.negations % 2 for clause in clauses(later.full_text, subject)):
+                return True
         return False
-
-
-__all__ = ["Page", "Sentence", "plain"]

@@ -17,15 +17,18 @@ SPLIT = re.compile(
     r"\s*(?:[;()\u2013\u2014]|\s-\s|,(?!\d)(?!\s*(?-i:Enable|Use)\b)|(?<!e\.g)(?<!i\.e)\.\s|"
     r"\b(?:in order )?to(?=\s+(?:avoid|prevent|stop|reduce)\b)|\bby(?=\s+\w+ing\b)|"
     r"\b(?:but|whereas|while|although|though|because|so|otherwise(?!\W*$)|however)\b|"
-    r"\band(?=\s+(?!(?-i:Enable|Use)\b)(?:must|should|is|are|has|have|can|turn|switch|set|disable|enable|use|keep|avoid|do|does|not|never|no|"
+    r"\band(?=\s+(?!(?-i:Enable|Use)\b)(?:must|should|is|are|has|have|can|turn|switch|set|disable|enable|use|keep|"
+    r"avoid|do|does|not|never|no|"
     r"without|the|it|run|runs|needs?|requires?|real-time|rtm)\b))\s*",
     re.IGNORECASE,
 )
 NEGATION = re.compile(
     r"\b(?:not(?! (?:only|just|forget))|cannot|never|disabl\w+|deactivat\w+|avoid\w*|unsupported|unavailable|unable|"
     r"incompatible|refus\w+|reject\w*|false|untick\w*|uncheck\w*|remov\w+|drop(?:s|ped)?|exclud\w+|forbid\w*|"
-    r"prohibit\w*|fails?|failed|failing|errors?|unless|until|nor|neither|stop(?:s|ped)?|lacks?|none|prevent\w*|unnecessary|"
-    r"impossible|discourag\w+|interrupt\w*|no longer|no need|no (?:real-time|rtm)|no (?:benefit|gain|effect|advantage)|pointless|useless|n/a)\b|\b\w+n['\u2019]t\b(?! forget)|"
+    r"prohibit\w*|fails?|failed|failing|errors?|unless|until|nor|neither|stop(?:s|ped)?|lacks?|none|prevent\w*|"
+    r"unnecessary|"
+    r"impossible|discourag\w+|interrupt\w*|no longer|no need|no (?:real-time|rtm)|no (?:benefit|gain|effect|"
+    r"advantage)|pointless|useless|n/a)\b|\b\w+n['\u2019]t\b(?! forget)|"
     r"(?<![-\w])off(?![-\w])|(?:^|[:|]\s*)no\b(?=\s*(?:[,.!;:|]|$))|[\u274c\u2717\u2718\u26d4\u2716]|:x:",
     re.IGNORECASE,
 )
@@ -35,8 +38,10 @@ SCOPED_NEGATION = (
 PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
 BEFORE = (
     r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
-    r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|deploy\w*|"
-    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?|add|adds|raise|increase|extend|schedul\w+|submit\w*|launch\w*|execut\w+|host\w*"
+    r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|"
+    r"deploy\w*|"
+    r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?|add|adds|raise|"
+    r"increase|extend|schedul\w+|submit\w*|launch\w*|execut\w+|host\w*|give(?! up)|switch|change"
 )
 AFTER = (
     r"enabled|activated|used|turned on|switched on|kept|required|needed|mandatory|necessary|essential|accelerat\w+|"
@@ -56,7 +61,11 @@ ADVICE_AFTER = re.compile(
     r"on\b(?=\W*$|\W*[,.;)]|\s+(?:for|in|by|at|and|the|all|every)\b)",
     re.IGNORECASE,
 )
-WITH = r"\b(?:engine|acceleration|runtime)\s*:\W*$|\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$"
+WITH = re.compile(
+    r"\b(?:engine|acceleration|runtime)\s*:\W*$|"
+    r"\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$",
+    re.IGNORECASE,
+)
 """The end of a text before a subject, such as "real-time mode with"."""
 KEEPS = re.compile(
     r"\b(?:not|never|\w+n['\u2019]t|no need to|avoid)\s+(?:\w+\s+){0,2}?(?:disabl\w*|deactivat\w*|turn\w*|switch\w*|"
@@ -74,7 +83,8 @@ REPORT = re.compile(
     r"\b(?:myth|misconceptions?|wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
     r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
     r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
-    r"tried|tested|advice to|told|suggested|wrote|said|stated|advised|(?:first|early) (?:version|draft)|"
+    r"tried|tested|advice to|told|suggested|wrote|said|stated|advised|I (?:saw|heard|read)|(?:first|"
+    r"early) (?:version|draft)|"
     r"(?:I|we|they|he|she|customers?|users?) (?:have |had )?(?:enabled|used|set|turned|switched|ran)|out of date)\b|\?",
     re.IGNORECASE,
 )
@@ -89,14 +99,20 @@ ELLIPSIS = re.compile(
 """The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
-    r"(?:the|an?|what|which|my|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|for|in|on|of|to|with|at|"
-    r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|will|not|"
+    r"(?:the|an?|what|which|my|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|"
+    r"for|in|on|of|to|with|at|"
+    r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
+    r"will|not|"
     r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
-    r"latency|latencies|performance|speed|setup|configuration|config|settings?|costs?|real-?time|real|time|rtm|low|lowest|"
-    r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|streams?|"
-    r"streaming|pipelines?|modes?|triggers?|engines?|policy|result|results|reason|slots?|peaks?|kafka|one|only|just|simply|"
+    r"latency|latencies|performance|speed|setup|configuration|config|settings?|costs?|real-?time|real|time|rtm|low|"
+    r"lowest|"
+    r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|"
+    r"streams?|"
+    r"streaming|pipelines?|modes?|triggers?|engines?|policy|result|results|reason|slots?|peaks?|kafka|one|only|just|"
+    r"simply|"
     r"here|now|first|finally|because|if|when|before|start|starting|run|running|use|using|create|choose|open|edit|step|"
-    r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|vectorized|execution|next|cells?|instances?|vms?|safely|support|supports|with|without|dedicated|classic|fixed|size|recommended|"
+    r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|vectorized|execution|next|cells?|"
+    r"instances?|vms?|safely|support|supports|with|without|dedicated|classic|fixed|size|recommended|"
     r"photon|acceleration|serverless|autoscaling|auto-scaling|spot|a|answer|q|\d+(?:\.\d+)?\+?)"
 )
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
@@ -142,9 +158,7 @@ class Clause:
             return negations % 2 == 0 and bool(is_indirect)
         before, after = text[: self.position], text[self.position :]
         after = re.sub(rf"^\W*(?:{self.subject})", "", after, count=1, flags=re.IGNORECASE)
-        return bool(
-            ADVICE_BEFORE.search(before) or ADVICE_AFTER.search(after) or re.search(WITH, before, re.IGNORECASE)
-        )
+        return bool(ADVICE_BEFORE.search(before) or ADVICE_AFTER.search(after) or WITH.search(before))
 
     @property
     def is_about_query(self) -> bool:

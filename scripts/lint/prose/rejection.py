@@ -6,30 +6,32 @@ from scripts.lint.prose.layout import REFERS_BACK
 from scripts.lint.prose.marks import CONDITION, WRONG, is_wrong_lead
 
 REFUTES = re.compile(
-    r"^\W*(?:not so\b|wrong\b|false\b|incorrect|outdated|obsolete|nonsense|not true|don'?t\b|do not (?:do|use|follow|copy)|"
+    r"^\W*(?:not so\b|wrong\b|false\b|incorrect|outdated|obsolete|nonsense|not true|don'?t\b|do not (?:do|use|"
+    r"follow|copy)|"
     r"please (?:change|fix|correct|remove)|no(?=[,.!])|no (?:public |official )?(?:source|document)|"
     r"(?:py)?spark (?:then )?(?:raise[sd]?|refuse[sd]?|reject(?:s|ed)?|throws?|fails?)|"
     r"(?:the (?:\w+ )?(?:engine|call|query|trigger|cluster|databricks|pyspark|spark)|databricks|it|this|that)\b.{0,30}?"
     r"\b(?:does not|doesn't|do not|cannot|will not|won't) (?:accept|allow|support|work|run|start|exist)|"
     r"(?:this|that|it|these|both|which|all of (?:this|that))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
-    r"untrue|not (?:true|correct|supported|work)|no longer|fails?|refused|rejected|a myth|contradicts?|old|mistakes?))\b",
+    r"untrue|not (?:true|correct|supported|work)|no longer|fails?|refused|rejected|a myth|contradicts?|old|"
+    r"mistakes?))\b",
     re.IGNORECASE,
 )
 REPLY = re.compile(
     r"\b(?:wrong|false|outdated|obsolete|incorrect|untrue|myth|mistakes?|nonsense|contradict\w*|not true|no longer|"
-    r"out[- ]of[- ]date|deprecated|(?:no|not find|found no|without) (?:a |any )?(?:\w+ )?(?:source|evidence|proof)|"
-    r"(?:replaced?|changed?|correct(?:ed)?|fix(?:ed)?|updated?|removed?|delete[sd]?|revert(?:ed)?) (?:this|that|it|them|the))\b",
+    r"out[- ]of[- ]date|deprecated|refused|rejected|not supported|unsupported|(?:no|not find|found no|"
+    r"without) (?:a |any )?(?:\w+ )?(?:source|evidence|proof)|"
+    r"(?:replaced?|changed?|correct(?:ed)?|fix(?:ed)?|updated?|removed?|delete[sd]?|revert(?:ed)?) (?:this|that|it|"
+    r"them|the))\b",
     re.IGNORECASE,
 )
 """What a sentence after a quote says if it rejects the quote."""
 ANNOUNCES = re.compile(
     r"\b(?:do(?: not|n'?t) (?:trust|believe|rely on|follow|copy)|is (?:wrong|false|outdated)|misconceptions?|myths?|"
     r"wrong(?:ly)?|outdated|generated|claim(?:s|ed)|assistants?|used to say|"
-    r"(?:old|older|previous|earlier|former) (?:\w+ ){0,2}?(?:editions?|versions?|pages?|posts?|guides?|docs?|skills?|text))\b",
+    r"(?:old|older|previous|earlier|former) (?:\w+ ){0,2}?(?:editions?|versions?|pages?|posts?|guides?|docs?|"
+    r"skills?|text))\b",
     re.IGNORECASE,
-)
-SAYS = re.compile(
-    r"^\W*(?:it|they|he|she|the \w+) (?:says?|said|claims?|claimed|states?|stated|reads?)\b", re.IGNORECASE
 )
 AUXILIARY = re.compile(
     r"^(?:\W*q(?:uestion)?\s*\d*\s*[:.)])?[\W\d]*(?:does|do|is|are|can|could|should|must|will|has|have|did|may|am)\b",

@@ -18,7 +18,7 @@ from scripts.lint.prose.layout import (
     layout_of,
     without_comments,
 )
-from scripts.lint.prose.marks import SIGN, is_right_comment, is_wrong_lead
+from scripts.lint.prose.marks import SIGN, is_right_comment
 from scripts.lint.prose.page import Sentence
 from scripts.lint.prose.polarity import ADVICE
 from scripts.lint.prose.rejection import answer_of, is_announced_wrong, is_refuted, is_yes_or_no
@@ -40,8 +40,6 @@ class _Block:
     kind: str
     titles: tuple[str, ...]
     entries: list[tuple[int, str]] = field(default_factory=list)
-    after_blank: bool = False
-    """Whether a heading, a fence or a table separates this block from the one before."""
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:
@@ -84,11 +82,11 @@ class _Context:
     """Whether the question still waits for its answer."""
     is_wrong: bool = False
 
-    def enter(self, titles: tuple[str, ...]) -> None:
-        """Forget everything below the heading before, unless the heading is still the same."""
-        if titles != self.titles:
-            is_question = bool(titles) and titles[-1].rstrip(" *_").endswith("?")
-            self.__init__(titles, question=titles[-1] if is_question else "", is_open=is_question)  # type: ignore[misc]
+    @classmethod
+    def below(cls, titles: tuple[str, ...]) -> _Context:
+        """Return the context at the beginning of a section, whose heading may be a question."""
+        is_question = bool(titles) and titles[-1].rstrip(" *_").endswith("?")
+        return cls(titles, question=titles[-1] if is_question else "", is_open=is_question)
 
 
 def _judged(blocks: list[_Block]) -> Iterator[Sentence]:
@@ -97,7 +95,8 @@ def _judged(blocks: list[_Block]) -> Iterator[Sentence]:
     intro = _introduction(blocks)
     split = [list(_split(block)) for block in blocks]
     for number, (block, parts) in enumerate(zip(blocks, split, strict=True)):
-        context.enter(block.titles)
+        if block.titles != context.titles:
+            context = _Context.below(block.titles)
         following = split[number + 1][0].text if number + 1 < len(split) and split[number + 1] else ""
         same_section = number + 1 < len(blocks) and blocks[number + 1].titles == block.titles
         for sentence in _of_block(block, parts, following if same_section else "", context):
@@ -119,35 +118,41 @@ def _introduction(blocks: list[_Block]) -> tuple[str, ...]:
 
 
 def _of_block(block: _Block, parts: list[Sentence], following: str, context: _Context) -> Iterator[Sentence]:
-    is_wrong = is_wrong_section(block.titles)
     carried = ""
-    for number, part in enumerate(parts):
+    texts = ["", *[part.text for part in parts], ""]
+    for number, part in enumerate(parts, 1):
         text = part.text
-        after = parts[number + 1].text if number + 1 < len(parts) else ""
-        before = parts[number - 1].text if number else ""
-        is_mark = bool(number == 0 and SIGN.match(text.lstrip()))
-        around = tuple(each for each in (context.question, context.lead, carried) if each)
-        lead = context.lead or (block.titles[-1] if block.titles and ADVICE.search(block.titles[-1]) else "")
-        lead = lead.rstrip("?*_ ")
-        rejected = (
-            (is_wrong and not is_right_comment(text))
-            or context.is_wrong
-            or is_mark
-            or is_refuted(after, following, is_quote=block.kind == "quote")
-            or (bool(before) and is_announced_wrong(before, is_same_block=True))
-            or (block.kind == "item" and bool(context.is_open and CHOICE.match(text)))
-        )
-        part = replace(
-            part, context=(*block.titles, *around), titles=block.titles, lead=lead if block.kind == "item" else ""
-        )
         if text.rstrip(" *_)").endswith("?"):
             context.question, context.is_open = text, True
             continue
+        around = tuple(each for each in (context.question, context.lead, carried) if each)
+        lead = _lead(block, context) if block.kind == "item" else ""
+        sentence = replace(part, context=(*block.titles, *around), titles=block.titles, lead=lead)
         if context.is_open and is_yes_or_no(context.question) and (answer := answer_of(context.question, text)):
-            yield replace(part, text=answer, context=(*part.context, text), is_rejected=is_wrong, starts=(), lead="")
+            is_wrong = is_wrong_section(block.titles)
+            yield replace(
+                sentence, text=answer, context=(*sentence.context, text), is_rejected=is_wrong, starts=(), lead=""
+            )
+        is_rejected = _is_rejected(block, context, text, number) or (
+            is_refuted(texts[number + 1], following, is_quote=block.kind == "quote")
+            or is_announced_wrong(texts[number - 1], is_same_block=True)
+        )
         context.is_open = context.is_open and block.kind == "item"
-        yield replace(part, is_rejected=rejected)
+        yield replace(sentence, is_rejected=is_rejected)
         carried = text if names_topic(text) is not None else carried
+
+
+def _lead(block: _Block, context: _Context) -> str:
+    """Return the text that introduces a list: a sentence, or a heading such as "Requirements"."""
+    title = block.titles[-1] if block.titles and ADVICE.search(block.titles[-1]) else ""
+    return (context.lead or title).rstrip("?*_ ")
+
+
+def _is_rejected(block: _Block, context: _Context, text: str, number: int) -> bool:
+    """Return whether a heading, a lead-in or a mark rejects a sentence, or whether it is one of several answers."""
+    is_wrong = is_wrong_section(block.titles) and not is_right_comment(text)
+    is_choice = block.kind == "item" and context.is_open and bool(CHOICE.match(text))
+    return is_wrong or context.is_wrong or is_choice or (number == 1 and bool(SIGN.match(text.lstrip())))
 
 
 def comments(layout: Layout) -> Iterator[Sentence]:
@@ -214,6 +219,3 @@ def _short_pieces(line: str) -> Iterator[str]:
             end = spans[number][0]
         yield line[begin:end]
         begin = end
-
-
-__all__ = ["comments", "is_wrong_lead", "module_sentences", "sentences"]

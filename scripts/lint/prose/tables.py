@@ -74,35 +74,34 @@ class _Reader:
 
     def statements(self, cells: list[str]) -> Iterator[tuple[str, str]]:
         """Yield the statements of a row, each with what it is about."""
-        if any(REFUTED.search(cells[at]) for at in self.verdicts if at < len(cells)):
+        if not cells or any(REFUTED.search(cells[at]) for at in self.verdicts if at < len(cells)):
             return
-        label = "" if 0 in self.wrong or not cells else cells[0][:MAX_TITLE].rstrip("? ")
-        columns = [
-            at
-            for at, cell in enumerate(cells)
-            if at not in self.wrong and at not in self.verdicts and HAS_CONTENT.search(cell)
-        ]
+        label = "" if 0 in self.wrong else cells[0][:MAX_TITLE].rstrip("? ")
+        skipped = self.wrong | self.verdicts
+        columns = [at for at, cell in enumerate(cells) if at not in skipped and HAS_CONTENT.search(cell)]
+        mode = next((at for at in columns if _is_mode(cells[at])), None)
         if self.fixes:
             symptom = next((cell for at, cell in enumerate(cells) if at not in self.fixes and names_topic(cell)), "")
             for at in (at for at in columns if at in self.fixes):
                 yield f"{label}: {cells[at]}" if label and at else cells[at], symptom
-            return
-        if self.modes:
+        elif self.modes:
             yield from ((f"{label}: {cells[at]}", self.header[at]) for at in columns if at in self.modes)
-            return
-        mode = next((at for at in columns if _is_mode(cells[at])), None)
-        if mode is not None:
+        elif mode is not None:
             yield from self._of_mode(cells, columns, mode)
-        elif len(cells) == 2 and VERDICT.match(cells[0]) and columns == [0, 1]:
+        elif len(cells) == len(columns) == 2 and VERDICT.match(cells[0]):  # an answer and a subject
             yield f"{self._label(cells[1], 0)}: {cells[0]}", ""
         else:
-            is_denied = any(NEGATION.search(cells[at]) for at in columns if at and len(cells[at].split()) <= MAX_SHORT)
-            for at in columns[0 if len(columns) == 1 or self.wrong else 1 :]:
-                if at and label:
-                    statement = f"{self._label(label, at)}: {cells[at]}"
-                    if not is_denied or NEGATION.search(statement):
-                        yield statement, ""
-                yield cells[at], ""
+            yield from self._of_label(cells, columns, label)
+
+    def _of_label(self, cells: list[str], columns: list[int], label: str) -> Iterator[tuple[str, str]]:
+        """Yield the statements of a row whose first cell is the subject of the other cells."""
+        is_denied = any(NEGATION.search(cells[at]) for at in columns if at and len(cells[at].split()) <= MAX_SHORT)
+        for at in columns[0 if len(columns) == 1 or self.wrong else 1 :]:
+            if at and label:
+                statement = f"{self._label(label, at)}: {cells[at]}"
+                if not is_denied or NEGATION.search(statement):
+                    yield statement, ""
+            yield cells[at], ""
 
     def _of_mode(self, cells: list[str], columns: list[int], mode: int) -> Iterator[tuple[str, str]]:
         """Yield the statements of a row in which one cell names a mode."""

@@ -10,8 +10,10 @@ TOPIC = re.compile(
     re.IGNORECASE,
 )
 OTHER_TOPIC = re.compile(
-    r"\b(?:micro-?batch|batch|warehouses?|dashboards?|continuous (?:processing|mode|triggers?|execution)|availableNow|processingTime|alternatives?|"
-    r"default trigger|analytics|ETL|ingestion|backfills?|nightly|other (?:modes|triggers|streams)|flink|sql|producers?|generators?|consumers?|model serving|endpoints?|apps?|reports?|archiv\w+|"
+    r"\b(?:micro-?batch|batch|warehouses?|dashboards?|continuous (?:processing|mode|triggers?|execution)|"
+    r"availableNow|processingTime|alternatives?|"
+    r"default trigger|analytics|ETL|ingestion|backfills?|nightly|other (?:modes|triggers|streams)|flink|sql|"
+    r"producers?|generators?|consumers?|model serving|endpoints?|apps?|reports?|archiv\w+|"
     r"training|downstream|(?:all )?others|everything else|generates?|otherwise|elsewhere)\b",
     re.IGNORECASE,
 )
