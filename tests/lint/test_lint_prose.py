@@ -1,4 +1,4 @@
-"""The rules about prose: exact on the cases on which they were developed, and precise on cases that they have not seen."""
+"""The rules about prose: exact on the cases on which they were developed, precise on cases they have not seen."""
 
 from collections import Counter
 
