@@ -9,6 +9,7 @@ from scripts.lint.prose.marks import EXPECT, STRING_OR_COMMENT, is_wrong_comment
 DOCSTRING = re.compile(r'[rRuU]?(?P<mark>"""|\'\'\')(?P<text>.*)(?P=mark)$', re.DOTALL)
 REAL_TIME = re.compile(r"\brealTime\s*=")
 OTHER_TRIGGER = re.compile(r"\b(?:processingTime|availableNow|continuous|once)\s*=")
+WRONG_EXAMPLE = re.compile(r"^[ \t]*Examples?:.*?(?=^[ \t]*Use instead:)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^\s*(?:[\w.\[\]\"']+\s*=\s*)?[\w.]*\([^#]*\)[\s\\]*$|^\s*(?:from|import) \w")
 """A comment that consists of code, which somebody has disabled."""
 
@@ -57,5 +58,6 @@ def _joined(comments: list[tuple[int, str]], context: tuple[str, ...]) -> list[C
 def _docstring(line: int, text: str) -> CodeText:
     first, _, rest = text.partition("\n")
     body = f"{first.strip()}\n{textwrap.dedent(rest)}"
+    body = WRONG_EXAMPLE.sub(lambda match: "\n" * match[0].count("\n"), body)
     summary = next((part.strip() for part in body.splitlines() if part.strip()), "")
     return CodeText(line, body, (summary[:200],))

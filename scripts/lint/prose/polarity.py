@@ -80,7 +80,8 @@ OUTCOME = re.compile(
     re.IGNORECASE,
 )
 REPORT = re.compile(
-    r"\b(?:myth|misconceptions?|wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
+    r"^\W*(?:check(?:s|ed)?|rules?|tests?|find|finds) (?:for|whether|that|about|of|on)\b|\b(?:myth|misconceptions?|"
+    r"wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
     r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
     r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
     r"tried|tested|advice to|told|suggested|wrote|said|stated|advised|I (?:saw|heard|read)|(?:first|"
