@@ -10,6 +10,12 @@ DOCSTRING = re.compile(r'[rRuU]?(?P<mark>"""|\'\'\')(?P<text>.*)(?P=mark)$', re.
 REAL_TIME = re.compile(r"\brealTime\s*=")
 OTHER_TRIGGER = re.compile(r"\b(?:processingTime|availableNow|continuous|once)\s*=")
 WRONG_EXAMPLE = re.compile(r"^[ \t]*Examples?:.*?(?=^[ \t]*Use instead:)", re.MULTILINE | re.DOTALL)
+JUDGED = re.compile(
+    r"photon|auto-?scal|\bspot\b|preemptible|serverless|\d\.\d|800|continuous|processingTime|availableNow|real_?time\s*=|"
+    r"RealTime",
+    re.IGNORECASE,
+)
+"""The words without which no rule about prose reports anything."""
 CODE = re.compile(r"^\s*(?:[\w.\[\]\"']+\s*=\s*)?[\w.]*\([^#]*\)[\s\\]*$|^\s*(?:from|import) \w")
 """A comment that consists of code, which somebody has disabled."""
 
@@ -43,13 +49,13 @@ def texts_of_code(code: str) -> list[CodeText]:
             if not is_alone:
                 texts += _joined(comments, (*about, *(["real-time mode"] if REAL_TIME.search(before) else [])))
                 comments = []
-        elif not before.strip(" \trRuU") and (docstring := DOCSTRING.match(match[0])):
+        elif not before.strip(" \trRuU") and (docstring := DOCSTRING.match(match[0])) and JUDGED.search(match[0]):
             texts.append(_docstring(number, docstring["text"]))
     return texts + _joined(comments, about)
 
 
 def _joined(comments: list[tuple[int, str]], context: tuple[str, ...]) -> list[CodeText]:
-    if not comments or any(is_wrong_comment(text) for _, text in comments):
+    if not any(JUDGED.search(text) for _, text in comments) or any(is_wrong_comment(text) for _, text in comments):
         return []
     text = "\n".join(EXPECT.sub("", text) for _, text in comments) + "\n"
     return [CodeText(comments[0][0], text, (*context, comments[0][1][:200]))]

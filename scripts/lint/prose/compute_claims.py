@@ -91,6 +91,8 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
 
 def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
     """Yield each version that the sentence calls sufficient for real-time mode, and the text that names it."""
+    if not VERSION.search(sentence.text):
+        return
     text = plain(sentence.full_text)
     matches = list(VERSION.finditer(text))
     versions = [(int(match[1] or match["major"]), int(match[2] or match["minor"])) for match in matches]

@@ -62,7 +62,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     Source: [guide]
     """
     for sentence in page.claims:
-        if _is_threshold(plain(sentence.full_text)) and sentence.is_about:
+        if "800" in sentence.text and _is_threshold(plain(sentence.full_text)) and sentence.is_about:
             yield Problem(
                 sentence.line,
                 "no source limits real-time mode to latencies below 800 ms",

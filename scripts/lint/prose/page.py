@@ -79,8 +79,9 @@ class Page:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""
         if not self.is_about_spark:
             return
+        is_subject = re.compile(subject, re.IGNORECASE)
         for number, sentence in enumerate(self.sentences):
-            if sentence.is_rejected:
+            if sentence.is_rejected or not is_subject.search(sentence.text):
                 continue
             for clause in clauses(sentence.full_text, subject):
                 if clause.is_advice and sentence.is_clause_about(clause) and not self._is_denied_after(number, subject):

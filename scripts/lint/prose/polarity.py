@@ -8,7 +8,7 @@ So "needs Photon" and "does not run without Photon" advise Photon; "runs only if
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from scripts.lint.prose.topics import TOPIC
@@ -195,9 +195,13 @@ def plain(text: str) -> str:
     return re.sub(r"</?\w[^<>]{0,200}>|[*`~]|(?<![\w])_|_(?![\w])", "", text)
 
 
-def clauses(text: str, subject: str) -> Iterator[Clause]:
-    """Yield each clause of a sentence that contains the subject, which is a pattern."""
-    text = plain(text)
+@lru_cache(maxsize=200)  # a sentence is read again to see whether it denies the sentence before
+def clauses(text: str, subject: str) -> tuple[Clause, ...]:
+    """Return each clause of a sentence that contains the subject, which is a pattern."""
+    return tuple(_clauses(plain(text), subject))
+
+
+def _clauses(text: str, subject: str) -> Iterator[Clause]:
     is_subject = re.compile(subject, re.IGNORECASE)
     if not is_subject.search(text):
         return
