@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scripts.lint.files.definitions import definition_problems
 from scripts.lint.files.documents import UnreadableError
-from scripts.lint.files.markdown import CLAIMS, page_problems
+from scripts.lint.files.markdown import CLAIMS, module_text_problems, page_problems
 from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.files.target import target_engines
@@ -105,7 +105,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError
-    return problems
+    return problems + module_text_problems(text, min_batch_ms=min_batch_ms)
 
 
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:

@@ -7,16 +7,20 @@ The linter does not report code and text that the page itself marks as wrong.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from scripts.lint.files.definitions import definition_problems
 from scripts.lint.files.documents import UnreadableError
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.files.target import target_engines
 from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
+from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, layout_of
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
-from scripts.lint.prose.page import Page
-from scripts.lint.prose.sentences import REFERS_BACK, Layout, comments, is_counterexample, layout_of, sentences
+from scripts.lint.prose.page import Page, Sentence
+from scripts.lint.prose.polarity import REPORT
+from scripts.lint.prose.sentences import comments, module_sentences, sentences
+from scripts.lint.prose.topics import TOPIC, is_about_spark
 from scripts.lint.python.check import SPARK, python_problems
 from scripts.lint.rules.rule import Rule, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES
@@ -30,6 +34,15 @@ SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(
     r"\brealTime\s*=|\breal_time\s*=|\brealtime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime"
 )
+BARE_TRIGGER = re.compile(r"\.?\btrigger\((?:realTime|real_time|realtime)\s*=[^()\n]{0,60}\)")
+SCALA_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
+MENTIONS = re.compile(
+    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|complain\w*|crash\w*|breaks?|"
+    r"missing|invalid|removed?|dropp(?:ed|ing)|deprecated)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that mentions a trigger without advising it."""
+SCALA = re.compile(r"\b(?:scala|java)\b", re.IGNORECASE)
 
 
 def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
@@ -52,8 +65,19 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         elif not is_counterexample(layout, fence):
             problems += in_fence
-    page = Page([*sentences(layout), *comments(layout)])
-    problems += [(rule, problem) for rule in CLAIMS for problem in rule.check(page)]
+    page = Page([*sentences(layout), *comments(layout)], is_about_spark(layout.text))
+    return problems + _claim_problems(page, min_batch_ms=min_batch_ms)
+
+
+def module_text_problems(code: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
+    """Return the wrong claims in the comments and docstrings of a Python module."""
+    if not TOPIC.search(code) or not is_about_spark(code):
+        return []
+    return _claim_problems(Page(list(module_sentences(code))), min_batch_ms=min_batch_ms)
+
+
+def _claim_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProblem]:
+    problems = [(rule, problem) for rule in CLAIMS for problem in rule.check(page)]
     return problems + _span_problems(page, min_batch_ms=min_batch_ms)
 
 
@@ -92,31 +116,61 @@ def _span_problems(page: Page, *, min_batch_ms: float | None) -> list[RuleProble
     problems: list[RuleProblem] = []
     checked: dict[str, list[RuleProblem]] = {}
     for number, sentence in enumerate(page.sentences):
-        if not TRIGGER_SPAN.search(sentence.text):
+        if not TRIGGER_SPAN.search(sentence.text) or sentence.is_rejected or sentence.is_code_refused:
             continue
         after = page.sentences[number + 1].text if number + 1 < len(page.sentences) else ""
-        if _is_warning(sentence.text, after):
-            continue
-        for start, end in markdown.code_spans(sentence.text):
-            span = sentence.text[start:end].strip("`")
-            if TRIGGER_SPAN.search(span):
-                if span not in checked:
-                    code = _as_chain(span)
-                    found = python_problems(
-                        code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms, rules=TRIGGER_RULES
-                    )
-                    checked[span] = found or []
-                problems += [
-                    (rule, problem.at(problem.line + sentence.line_at(start) - 1))
-                    for rule, problem in checked[span]
-                    if rule.id in SPAN_RULES
-                ]
+        if not _is_warning(sentence.text, after):
+            problems += _sentence_problems(page, sentence, checked, min_batch_ms)
     return problems
 
 
+def _sentence_problems(
+    page: Page, sentence: Sentence, checked: dict[str, list[RuleProblem]], min_batch_ms: float | None
+) -> list[RuleProblem]:
+    problems: list[RuleProblem] = []
+    for start, span in _trigger_spans(sentence.text):
+        if not page.is_about_spark and "trigger" not in span:
+            continue
+        if span not in checked:
+            checked[span] = _checked_span(span, min_batch_ms)
+        if not checked[span] and "realTime=" in span:
+            problems = []  # the sentence replaces the triggers before by this one
+        elif not (SCALA_FORM.search(span) and _is_scala(sentence)):
+            line = sentence.line_at(start)
+            problems += [(rule, problem.at(problem.line + line - 1)) for rule, problem in checked[span]]
+    return problems
+
+
+def _checked_span(span: str, min_batch_ms: float | None) -> list[RuleProblem]:
+    code = _as_chain(span)
+    found = python_problems(code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms, rules=TRIGGER_RULES)
+    return [(rule, problem) for rule, problem in found or [] if rule.id in SPAN_RULES]
+
+
+def _trigger_spans(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the position and the text of each trigger, in a code span or without one."""
+    spans = markdown.code_spans(text)
+    yield from ((start, text[start:end].strip("`")) for start, end in spans if TRIGGER_SPAN.search(text[start:end]))
+    for match in BARE_TRIGGER.finditer(text):
+        if not any(start <= match.start() < end for start, end in spans):
+            yield match.start(), match[0]
+
+
+def _is_scala(sentence: Sentence) -> bool:
+    return any(SCALA.search(text) for text in (sentence.text, *sentence.context))
+
+
 def _is_warning(text: str, after: str) -> bool:
-    words = markdown.replace_code_spans(text, lambda _: "x")
-    if WRONG.search(words) or CONDITION.search(text) or SIGN.search(words):
+    words = BARE_TRIGGER.sub("x", markdown.replace_code_spans(text, lambda _: "x"))
+    if re.search(r":\s*No\W*$", words):
+        return True
+    if (
+        WRONG.search(words)
+        or REPORT.search(words)
+        or MENTIONS.search(words)
+        or CONDITION.search(text)
+        or SIGN.search(words)
+    ):
         return True
     return bool(REFERS_BACK.match(after) and (WRONG.search(after) or CONDITION.search(after)))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from scripts.lint.files.documents import Node, UnreadableError, read_json
 from scripts.lint.files.markdown import counterexample_fence_lines, layout_problems
 from scripts.lint.files.scala import scala_problems
-from scripts.lint.prose.sentences import layout_of
+from scripts.lint.prose.layout import layout_of
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.rule import RuleProblem
 

@@ -10,8 +10,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from scripts.lint.prose.layout import without_comments
 from scripts.lint.prose.marks import is_right_comment, is_wrong_comment
-from scripts.lint.prose.sentences import without_comments
 from scripts.lint.python.check import module_problems
 from scripts.lint.rules.rule import Module, Problem, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES

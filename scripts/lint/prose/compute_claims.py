@@ -3,20 +3,48 @@
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.page import Page, in_next_cell
+from scripts.lint.prose.page import Page, Sentence
+from scripts.lint.prose.polarity import clauses, plain
+from scripts.lint.prose.topics import names_topic
 from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 
 COMPUTE_CLAIMS = Rules()
-RUNTIME = re.compile(
-    r"\b(?:DBR|Databricks(?: Runtime)?|runtime)(?: version)?\s*(?:>=|\u2265|"
-    r"v)?\s*(\d{1,2})\.(\d+)\b(?P<more>\s*(?:LTS)?\s*(?:\+|or (?:later|above|newer|higher)|"
-    r"and (?:later|above|newer|higher|up)))?",
+PHOTON = r"(?<!non-)(?<!non )\bphoton\b(?!-free| events?| counts?| counting)"
+AUTOSCALING = r"(?<!lakebase )\bauto-?scal(?:ing|e)\b"
+SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity)\b|\bpreemptible\b|^spot(?=:)"
+SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
+IS_DIRECT = re.compile(
+    r"^\W*(?:yes\W+)?(?:then )?(?:use|choose|select|pick|switch|attach|runs?|deploy|enable|start|works?|support(?:s|"
+    r"ed)|"
+    r"serverless|you (?:can|may|should)|with serverless|the (?:job|query|stream|cluster)|supported compute)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that is about real-time mode only because of its heading, and not about another job."""
+PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|warehouses?)\b", re.IGNORECASE)
+VERSION = re.compile(
+    r"\b(?:DBR|Databricks(?: Runtime)?|runtimes?)\b(?: version)?[\s:]*(?:>=|\u2265|v)?\s*"
+    r"(\d{1,2})\.(\d+)\b(?P<more>\s*(?:LTS)?\s*(?:\+|(?:or|and) (?:later|above|newer|higher|up)))?|"
+    r"\b(?P<major>\d{1,2})\.(?P<minor>\d)\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|"
+    r"higher|up)))?",
     re.IGNORECASE,
 )
 REQUIREMENT = re.compile(
-    r"\b(?:requires?|needs?|minimum|at least|from|since|available (?:in|on|from)|supported (?:in|on|"
-    r"from|since)|works (?:on|with|from)|starting (?:with|in)|runs on)\b|>=|\u2265",
+    r"\b(?:requir(?:es?|ed|ements?)|needs?|needed|minimum|at least|from|since|first|available (?:in|on|from)|"
+    r"supported (?:in|"
+    r"on|from|since)|works (?:on|with|from)|starting (?:with|in)|runs on|part of|(?:introduced|added|arrived) (?:in|"
+    r"with)|enough|sufficient|upgrade\w*)\b|>=|\u2265",
+    re.IGNORECASE,
+)
+CONFIRMED = re.compile(
+    r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|"
+    r"suffices?|"
+    r"works?|can run|is (?:enough|fine|sufficient|supported))\b",
+    re.IGNORECASE,
+)
+OF_A_RUNTIME = re.compile(
+    r"\b(?:runtimes?|versions?|requir\w+|DBR|databricks|minimum|compute|clusters?|note|A|scala|java|python|aws|"
+    r"azure|gcp)\b",
     re.IGNORECASE,
 )
 
@@ -34,19 +62,9 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         Turn Photon off for real-time mode queries.
     Source: [setup]
     """
-    use = (
-        r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|select|recommend(?:ed|s)?|with|"
-        r"supports?|requires?|needs?|benefits? from|accelerat\w+|on)"
-    )
-    claim = re.compile(
-        rf"\b{use}\b(?:\s+\w+){{0,4}}?\s+\**`?photon\b|\bphoton\b`?\**\s*(?:acceleration\s+|engine\s+|"
-        rf"runtime\s+)?(?:(?:must|should|can|to)\s+be\s+)?(?:is\s+)?(?:turned\s+|switched\s+)?(?:on|"
-        rf"enabled|supported|recommended|required|accelerates)\b|"
-        + in_next_cell(r"\bphoton\b", "(?:yes|on|enabled|supported|required)"),
-        re.IGNORECASE,
-    )
-    for sentence in page.claiming(claim.search, about=True):
-        yield Problem(sentence.line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
+    for sentence, _ in page.advice(PHOTON):
+        line = sentence.line_of(PHOTON)
+        yield Problem(line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
 
 
 @COMPUTE_CLAIMS.add("claim-runtime", DATABRICKS_ONLY, subject="page")
@@ -62,16 +80,33 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
-    for sentence in page.sentences:
-        if not sentence.is_about or sentence.is_negated:
-            continue
-        requirement = REQUIREMENT.search(sentence.text)
-        for match in RUNTIME.finditer(sentence.text):
-            version = (int(match[1]), int(match[2]))
-            is_required = requirement is not None and requirement.end() <= match.start()
-            if version < MIN_RUNTIME and (match["more"] or is_required):
-                message = f"Databricks Runtime {match[1]}.{match[2]} does not support real-time mode"
-                yield Problem(sentence.line, message, "write 16.4 LTS or later, preferably 18 LTS")
+    for sentence in page.claims:
+        for version, written in _low_versions(sentence):
+            message = f"Databricks Runtime {version} does not support real-time mode"
+            if any(clause.negations % 2 == 0 for clause in clauses(sentence.full_text, re.escape(written))):
+                yield Problem(
+                    sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
+                )
+
+
+def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
+    """Yield each version that the sentence calls sufficient for real-time mode, and the text that names it."""
+    if not VERSION.search(sentence.text):
+        return
+    text = plain(sentence.full_text)
+    matches = list(VERSION.finditer(text))
+    versions = [(int(match[1] or match["major"]), int(match[2] or match["minor"])) for match in matches]
+    if not matches or not sentence.is_about or any(version >= MIN_RUNTIME for version in versions):
+        return
+    label, colon, _ = text.partition(":")
+    if colon and len(label.split()) <= 6 and not (names_topic(label) or OF_A_RUNTIME.search(label)):
+        return
+    for match, version in zip(matches, versions, strict=True):
+        requirement = REQUIREMENT.search(text)
+        is_required = requirement is not None and requirement.end() <= match.start()
+        is_confirmed = bool(CONFIRMED.search(text[match.end() :]))
+        if match["more"] or match["later"] or is_required or is_confirmed:
+            yield f"{version[0]}.{version[1]}", match[0]
 
 
 @COMPUTE_CLAIMS.add("claim-serverless", DATABRICKS_ONLY, subject="page")
@@ -87,20 +122,13 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
         Real-time mode runs on classic compute.
     Source: [setup]
     """
-    claim = re.compile(
-        r"\b(?:use|using|runs?|works?|supported|available|recommend(?:ed)?|choose|select|deploy|on|with|"
-        r"supports?)\b(?:\s+\w+){0,3}?\s+\**serverless\b|\bserverless\b[^|.]{0,40}\b(?:is|"
-        r"are)\s+(?:supported|recommended|the best|ideal|required)\b|"
-        + in_next_cell(r"\bserverless\b", "(?:yes|supported)"),
-        re.IGNORECASE,
-    )
-    pipelines = re.compile(r"\b(?:pipelines?|lakeflow|sdp|dlt|declarative)\b", re.IGNORECASE)
-    for sentence in page.sentences:
-        if not claim.search(sentence.text) or not sentence.is_about or sentence.is_negated:
-            continue
-        if not pipelines.search(" ".join((*sentence.headings, sentence.text))):
+    for sentence, clause in page.advice(SERVERLESS):
+        is_direct = sentence.is_statement_of_table or names_topic(clause.sentence) or IS_DIRECT.match(clause.sentence)
+        if is_direct and not PIPELINES.search(
+            " ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))
+        ):
             message = "real-time mode does not run in serverless notebooks or jobs"
-            yield Problem(sentence.line, message, "recommend classic compute or a declarative pipeline")
+            yield Problem(sentence.line_of(SERVERLESS), message, "recommend classic compute or a declarative pipeline")
 
 
 @COMPUTE_CLAIMS.add("claim-autoscaling", DATABRICKS_ONLY, subject="page")
@@ -116,14 +144,7 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
         Turn autoscaling off for real-time mode clusters.
     Source: [setup]
     """
-    what = r"(?:auto-?scal(?:ing|e)|spot(?:\s+(?:instances?|vms?|nodes?|workers?))?|preemptible)\b"
-    use = r"(?:enable|enabling|use|using|turn on|switch on|keep|choose|recommend(?:ed|s)?|supports?|prefer|with)"
-    claim = re.compile(
-        rf"\b{use}\b(?:\s+\w+){{0,3}}?\s+\**`?{what}|{what}`?\**\s*(?:is|are|should be|must be|can be)\s+(?:on|"
-        rf"enabled|supported|recommended|fine|used)\b|"
-        + in_next_cell(what, "(?:yes|on|enabled|supported|recommended)"),
-        re.IGNORECASE,
-    )
     message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
-    for sentence in page.claiming(claim.search, about=True):
-        yield Problem(sentence.line, message, "recommend a fixed number of on-demand workers")
+    for subject in (AUTOSCALING, SPOT):
+        for sentence, _ in page.advice(subject):
+            yield Problem(sentence.line_of(subject), message, "recommend a fixed number of on-demand workers")

@@ -3,11 +3,49 @@
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.page import Page, in_order
+from scripts.lint.prose.page import Page, Sentence
+from scripts.lint.prose.polarity import REPORT, plain
 from scripts.lint.rules.rule import BOTH, Problem, Rules
 
 MODE_CLAIMS = Rules()
 TOPIC = re.compile(r"\b(?:real[- ]time mode|rtm)\b", re.IGNORECASE)
+LABEL = r"^[^:]{0,30}\b(?:real[- ]time mode|rtm)\b[^:]{0,30}:\s*"
+DENIED = re.compile(
+    r"\b(?:not|no|never|without|cannot|disable[ds]?|turn(?:ed|ing)? off|avoid|unsupported|incompatible|refuse[sd]?|"
+    r"reject(?:s|ed)?|false|wrong|myth|remove|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|"
+    r"errors?|nor|neither|stop|differs?|different|versus|vs\.?|compared?|replaces?|replaced|takes the place|"
+    r"previous|earlier|predecessor|successor|lacks?|none|prevent|contradicts?|stale|conflicts?|unless|n/a|"
+    r"micro-?batch|warehouses?|default trigger|claim(?:s|ed)?|mixed up)\b|n't\b|:\s*(?:no|off|false)\b",
+    re.IGNORECASE,
+)
+BOUND = (
+    r"(?:<|\u2264|\bbelow|\bunder|\b(?:less|lower|shorter|faster|smaller) than|\bwithin|\bat most|\bup to|"
+    r"\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
+)
+BEYOND = re.compile(
+    r"(?:>|\babove|\bover|\b(?:more|longer|slower|higher) than|\bbeyond|\bexceeds?)\s*~?800\s*-?(?:ms\b|"
+    r"milliseconds?\b)",
+    re.IGNORECASE,
+)
+BELOW = re.compile(BOUND, re.IGNORECASE)
+PAIR = re.compile(
+    rf"{LABEL}\W*(?:latency\W*)?{BOUND}(?:\W*(?:needed|required|or less|latency|target|sla))*\W*$|^\W*{BOUND}\W*:|"
+    rf"{BOUND}\s*: (?:real[- ]time mode|rtm)\b",
+    re.IGNORECASE,
+)
+ONLY = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
+CHOICE = re.compile(
+    r"\b(?:use|choose|pick|select|consider|switch|worth|reserve[sd]?|meant|(?:is|are) for)\b", re.IGNORECASE
+)
+CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
+MICRO_BATCH_MODE = re.compile(r"\bmicro-?batch\b", re.IGNORECASE)
+ELSE = re.compile(r"\b(?:above|over|otherwise|else|longer|rest|everything else)\b", re.IGNORECASE)
+MEASURED = re.compile(
+    r"\b(?:measured|observed|stay(?:s|ed) (?:below|under|within)|took|takes|tests?|runs?|p50|p99|results?|was|were|"
+    r"benchmarks?|meets)\b|"
+    r"\b(?:no source|not true|untrue|there is no|no bound|no limit)\b|:\s*no\W*$",
+    re.IGNORECASE,
+)
 
 
 @MODE_CLAIMS.add("claim-latency", subject="page", severity="warning")
@@ -23,23 +61,24 @@ def claim_latency(page: Page) -> Iterator[Problem]:
         Use real-time mode when you need latency below one second.
     Source: [guide]
     """
-    limit = r"(?:<|\u2264|\bbelow|\bunder|\bless than|\bsub-?)\s*~?800\s*-?(?:ms\b|milliseconds?\b)"
-    only = re.compile(r"\b(?:only|solely|exclusively|just|unless)\b", re.IGNORECASE)
-    below = re.compile(limit, re.IGNORECASE)
-    only_at_end = re.compile(rf"{limit}.{{0,20}}\bonly\W*$", re.IGNORECASE)
-    denied = re.compile(
-        r"\b(?:wrong|myth|no source|not true|untrue|there is no|claim(?:s|ed)?|contradict\w*|no bound)\b", re.IGNORECASE
-    )
-    for sentence in page.sentences:
-        text = sentence.text
-        is_claim = in_order(text, only, below) or only_at_end.search(text)
-        if is_claim and sentence.is_about and not denied.search(text):
-            message = "no source limits real-time mode to latencies below 800 ms"
+    for sentence in page.claims:
+        if "800" in sentence.text and _is_threshold(plain(sentence.full_text)) and sentence.is_about:
             yield Problem(
                 sentence.line,
-                message,
+                "no source limits real-time mode to latencies below 800 ms",
                 "recommend real-time mode for latencies below one second or for immediate actions",
             )
+
+
+def _is_threshold(text: str) -> bool:
+    if MEASURED.search(text) or REPORT.search(text):
+        return False
+    if BELOW.search(text):
+        is_contrast = MICRO_BATCH_MODE.search(text) and ELSE.search(text) and TOPIC.search(text)
+        return bool(
+            is_contrast or PAIR.search(text) or ONLY.search(text) or (CHOICE.search(text) and CASE.search(text))
+        )
+    return bool(BEYOND.search(text) and TOPIC.search(text) and MICRO_BATCH_MODE.search(text))
 
 
 @MODE_CLAIMS.add("claim-continuous", BOTH, subject="page")
@@ -55,32 +94,60 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         Real-time mode is not continuous processing mode.
     Source: [triggers]
     """
-    rtm = rf"{TOPIC.pattern}(?:\s*\([^()]*\))?"
-    continuous = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
-    same = (
-        r",?\s*(?:is|=|==|equals|means|also (?:called|known as)|\(?(?:a\.?k\.?a\.?|i\.e\.|also (?:called|"
-        r"known as)|formerly|previously)|is (?:just |simply |really )?(?:the same as|another name for|"
-        r"equivalent to|identical to|called|a new name for|implemented (?:by|with)|based on|built on|"
-        r"the new name of))\s*(?:the |spark'?s |structured streaming'?s |what was )?"
+    for sentence in _undenied(page):
+        if _is_equation(plain(sentence.text)) or _is_answer(sentence):
+            message = "real-time mode and continuous mode have different triggers and different limits"
+            fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
+            yield Problem(sentence.line, message, fix)
+
+
+RTM = r"\b(?:real[- ]time mode|rtm)\b(?: (?:of|in) (?:apache )?spark)?(?:\s*\([^()]{0,80}\))?"
+CONTINUOUS = r"\bcontinuous (?:processing|mode|trigger|execution)(?: mode)?\b"
+SAME = (
+    r"[,;:]?\s*(?:\()?(?:(?:is|are|was)\s+)?(?:just |simply |really |only |basically |essentially )?(?:=|==|equals|"
+    r"means|is|(?:also|better|formerly|previously|now|today) (?:called|known as)|"
+    r"a\.?k\.?a\.?|i\.e\.|formerly|previously|the same as|another name for|equivalent to|identical to|called|"
+    r"a new name for|"
+    r"implemented (?:by|with)|based on|built on|the new name (?:of|for)|renamed to)\s*(?:the |spark'?s |"
+    r"structured streaming'?s |"
+    r"what was )?"
+)
+EQUATES = re.compile(
+    rf"{RTM}(?:{SAME}|\s+is (?:just |simply |really |only |basically |essentially ))\s*{CONTINUOUS}|"
+    rf"{CONTINUOUS}{SAME}{RTM}|"
+    rf"\brenamed {CONTINUOUS} to {RTM}|{RTM}\s*\((?:formerly|previously|also called|also known as|"
+    rf"a\.?k\.?a\.?) {CONTINUOUS}",
+    re.IGNORECASE,
+)
+CONTINUOUS_TRIGGER = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']", re.IGNORECASE)
+STARTS = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for|gives?|switch(?:es)? to)\b", re.IGNORECASE)
+MEANS = re.compile(r"\b(?:use|set|with|via|by)\b", re.IGNORECASE)
+
+
+BECAME = re.compile(
+    r"^\W*it (?:became|was renamed to|is now|is called|turned into|is) (?:called |the )?(?:real[- ]time mode|rtm)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_answer(sentence: Sentence) -> bool:
+    """Return whether a sentence such as "It became real-time mode" answers a question about continuous mode."""
+    return bool(BECAME.search(sentence.text)) and any(
+        re.search(CONTINUOUS, text, re.IGNORECASE) for text in sentence.context
     )
-    equates = re.compile(rf"{rtm}{same}{continuous}|{continuous}{same}{rtm}", re.IGNORECASE)
-    trigger = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']*[\"']", re.IGNORECASE)
-    starts = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for)\b", re.IGNORECASE)
-    means = re.compile(r"\b(?:use|set|with|via|enabled by|by)\b", re.IGNORECASE)
-    keyword = re.compile(r"\bcontinuous\s*=", re.IGNORECASE)
 
-    def is_claim(text: str) -> bool:
-        without_values = trigger.sub("continuous=''", text)  # the interval of a trigger may contain a dot
-        return (
-            bool(equates.search(text))
-            or any(in_order(part, trigger, starts, TOPIC) for part in without_values.split("."))
-            or any(in_order(part, TOPIC, means, keyword) for part in re.split(r"[.|]", text))
-        )
 
-    message = "real-time mode and continuous mode have different triggers and different limits"
-    fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
-    for sentence in page.claiming(is_claim):
-        yield Problem(sentence.line, message, fix)
+def _is_equation(text: str) -> bool:
+    if EQUATES.search(text):
+        return True
+    if not CONTINUOUS_TRIGGER.search(text):
+        return False
+    short = CONTINUOUS_TRIGGER.sub("continuous=''", text)
+    return (
+        in_order(short, re.compile("continuous=''"), STARTS, TOPIC)
+        or in_order(short, TOPIC, MEANS, re.compile("continuous=''"))
+        or bool(re.search(LABEL + r"\W*(?:\.?trigger\()?continuous=''", short, re.IGNORECASE))
+    )
 
 
 @MODE_CLAIMS.add("claim-micro-batch", subject="page")
@@ -96,20 +163,58 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
         Enable real-time mode with `.trigger(realTime="5 minutes")`.
     Source: [guide]
     """
-    trigger = r"\b(?:processingTime|availableNow)\b"
-    enable = re.compile(r"\b(?:enable|start|activate|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
-    means = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
-    micro_batch = re.compile(trigger, re.IGNORECASE)
-    enables = r"(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|means|puts?)"
-    trigger_enables = re.compile(rf"{trigger}.{{0,30}}?\b{enables}\b", re.IGNORECASE)
-
-    def is_claim(text: str) -> bool:
-        return any(
-            in_order(cell, enable, TOPIC, means, micro_batch) or in_order(cell, trigger_enables, TOPIC)
-            for cell in text.split("|")
-        )
-
     message = "this trigger selects micro-batch mode, in which rows wait for the next batch"
-    for sentence in page.claiming(is_claim):
-        if "realTime=" not in sentence.text:
+    for sentence in _undenied(page):
+        if "realTime=" not in sentence.text and _is_micro_batch(plain(sentence.text)):
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
+
+
+MICRO_BATCH = re.compile(r"\b(?:processingTime|availableNow)\b", re.IGNORECASE)
+ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
+BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
+ENABLES = re.compile(
+    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|"
+    r"means|puts?|"
+    r"switch(?:es)?|runs in|becomes)\b",
+    re.IGNORECASE,
+)
+IS_ENABLED = re.compile(
+    r"\b(?:real[- ]time mode|rtm) (?:is|can be|gets?|must be) (?:enabled|started|activated|switched on|turned on|set) "
+    r"(?:with|by|using|via|through)\b",
+    re.IGNORECASE,
+)
+IS_TRIGGER = re.compile(
+    r"\b(?:real[- ]time mode|rtm) (?:is|means|=) (?:just |simply |basically |essentially |called |the (?:trigger|"
+    r"setting) )?(?:\.?trigger\()?"
+    r"(?:processingTime|availableNow)\b",
+    re.IGNORECASE,
+)
+NAMED = re.compile(LABEL + r"\W*(?:set )?(?:\.?trigger\()?(?:processingTime|availableNow)\b", re.IGNORECASE)
+
+
+def _is_micro_batch(text: str) -> bool:
+    return bool(MICRO_BATCH.search(text)) and (
+        in_order(text, ENABLE, TOPIC, BY_MEANS, MICRO_BATCH)
+        or in_order(text, ENABLES, TOPIC)
+        or in_order(text, IS_ENABLED, MICRO_BATCH)
+        or bool(NAMED.search(text) or IS_TRIGGER.search(text))
+    )
+
+
+def _undenied(page: Page) -> Iterator[Sentence]:
+    return (each for each in page.claims if TOPIC.search(each.text) and not DENIED.search(each.text))
+
+
+def in_order(text: str, *patterns: re.Pattern[str]) -> bool:
+    """
+    Return whether the text contains a match of each pattern, each after the one before.
+
+    Its time grows linearly with the text. That of one pattern with `.*` between its parts grows with a power of it.
+    """
+    position = 0
+    for pattern in patterns:
+        match = pattern.search(text, position)
+        if match is None:
+            return False
+        position = match.end()
+    return True

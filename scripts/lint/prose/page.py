@@ -1,72 +1,65 @@
 """
-Determine whether a sentence is about real-time mode, and whether it is a denial, a warning or a comparison.
+Represent the prose of a page as sentences with their context.
 
-A page may show a mistake if the page labels it as one.
+The context says whether a sentence is about real-time mode, and whether the page shows it in order to reject it.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-TOPIC = re.compile(
-    r"\breal[- ]?time (?:mode|trigger|quer(?:y|ies)|stream(?:s|ing)? mode|pipelines?|jobs?)\b|"
-    r"\brtm\b|\brealTime\b|realTimeMode",
-    re.IGNORECASE,
-)
-NEGATION = re.compile(
-    r"\b(?:not|n't|no|never|without|cannot|can't|don'?t|disable[ds]?|disabling|turn(?:ed|ing)? off|"
-    r"off|avoid|unsupported|incompatible|refuse[sd]?|reject(?:s|ed)?|"
-    r"false|wrong|myth|remove|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|"
-    r"errors?|must be off|nor|neither|stop|only micro-batch|"
-    r"differs?|different|versus|vs\.?|compared?|replaces?|replaced|previous|earlier|predecessor|"
-    r"lacks?|none|prevent|contradicts?|stale|conflicts?|unless|n/a)\b|n't\b|:\s*(?:no|off|false)\b",
-    re.IGNORECASE,
-)
-OTHER_SUBJECT = re.compile(
-    r"\bmicro-?batch|\bbatch\b|\bwarehouses?\b|\bdefault trigger|\b(?:packs?|pages?|people|others?|"
-    r"blogs?|some|many) claim|\bclaims? that\b",
-    re.IGNORECASE,
-)
-OTHER_TOPIC = re.compile(
-    r"\b(?:micro-?batch|batch|warehouses?|continuous|availableNow|processingTime|alternatives?|"
-    r"default trigger|analytics|"
-    r"ETL|ingestion|backfill|other (?:modes|triggers)|sql)\b",
-    re.IGNORECASE,
-)
+from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
+from scripts.lint.prose.topics import is_about, names_topic, nearest_topic
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, list item or table row, with the headings above it."""
+    """A sentence, a list item, or a cell of a table with its label."""
 
     line: int
     text: str
-    headings: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    """Texts that say what the sentence is about: headings, a question, a lead-in; the nearest one last."""
     starts: tuple[tuple[int, int], ...] = ()
     """The positions in the text at which a line of the page begins, each with the number of that line."""
+    lead: str = ""
+    """The text that introduces a list, such as "Requirements"."""
+    is_rejected: bool = False
+    """Whether the page shows the sentence in order to reject it."""
+    titles: tuple[str, ...] = ()
+    """The headings above the sentence."""
+    is_statement_of_table: bool = False
+    is_code_refused: bool = False
+    """Whether the page says that code in the sentence fails."""
 
     def line_at(self, position: int) -> int:
         """Return the number of the line that contains a position of the text."""
         return next((line for start, line in reversed(self.starts) if start <= position), self.line)
 
+    def line_of(self, subject: str) -> int:
+        """Return the number of the line in which a subject, which is a pattern, is named first."""
+        match = re.search(subject, self.text, re.IGNORECASE)
+        return self.line_at(match.start()) if match else self.line
+
+    @property
+    def full_text(self) -> str:
+        """The text, after its lead-in if it has no verb of its own, such as an item "Photon" below "Requirements"."""
+        is_bare = not (ADVICE.search(self.text) or NEGATION.search(self.text))
+        return f"{self.lead}: {self.text}" if self.lead and is_bare else self.text
+
     @property
     def is_about(self) -> bool:
-        """
-        Whether the sentence is about real-time mode.
+        """Whether the sentence, or else the nearest part of its context that names a mode, names real-time mode."""
+        return is_about((self.text, *reversed(self.context)))
 
-        If the sentence names no topic, the nearest heading that names a topic decides.
-        """
-        for text in (self.text, *reversed(self.headings)):
-            verdict = _names_topic(text)
-            if verdict is not None:
-                return verdict
-        return False
-
-    @property
-    def is_negated(self) -> bool:
-        """Whether the sentence is a denial, a warning or a comparison."""
-        return bool(NEGATION.search(self.text) or OTHER_SUBJECT.search(self.text))
+    def is_clause_about(self, clause: Clause) -> bool:
+        """Whether one clause of the sentence is about real-time mode."""
+        topic = nearest_topic(clause.text, clause.position)
+        if topic is None and names_topic(clause.sentence) is not None:
+            topic = nearest_topic(clause.sentence, max(clause.sentence.find(clause.text), 0))
+        if topic is not None:
+            return topic
+        return is_about(reversed(self.context)) and (self.is_statement_of_table or clause.is_about_query)
 
 
 @dataclass
@@ -74,36 +67,33 @@ class Page:
     """The prose of a page, split into sentences."""
 
     sentences: list[Sentence] = field(default_factory=list)
+    is_about_spark: bool = True
 
-    def claiming(self, is_claim: Callable[[str], object], *, about: bool = False) -> Iterator[Sentence]:
-        """Yield each sentence that makes a claim without negation; `about` selects sentences about real-time mode."""
-        for sentence in self.sentences:
-            if is_claim(sentence.text) and not sentence.is_negated and (sentence.is_about or not about):
-                yield sentence
+    @property
+    def claims(self) -> Iterator[Sentence]:
+        """Yield each sentence that the page does not reject, if the page is about Spark."""
+        if self.is_about_spark:
+            yield from (sentence for sentence in self.sentences if not sentence.is_rejected)
 
+    def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
+        """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""
+        if not self.is_about_spark:
+            return
+        is_subject = re.compile(subject, re.IGNORECASE)
+        for number, sentence in enumerate(self.sentences):
+            if sentence.is_rejected or not is_subject.search(sentence.text):
+                continue
+            for clause in clauses(sentence.full_text, subject):
+                if clause.is_advice and sentence.is_clause_about(clause) and not self._is_denied_after(number, subject):
+                    yield sentence, clause
 
-@lru_cache(maxsize=1000)  # all sentences below a heading ask about the same heading
-def _names_topic(text: str) -> bool | None:
-    if TOPIC.search(text):
-        return True
-    return False if OTHER_TOPIC.search(text) else None
-
-
-def in_order(text: str, *patterns: re.Pattern[str]) -> bool:
-    """
-    Return whether the text contains a match of each pattern, each after the one before.
-
-    Its time grows linearly with the text. That of one pattern with `.*` between its parts grows with a power of it.
-    """
-    position = 0
-    for pattern in patterns:
-        match = pattern.search(text, position)
-        if match is None:
+    def _is_denied_after(self, number: int, subject: str) -> bool:
+        """Return whether one of the next sentences below the same heading denies the subject."""
+        sentence = self.sentences[number]
+        if sentence.is_statement_of_table:
             return False
-        position = match.end()
-    return True
-
-
-def in_next_cell(subject: str, answer: str) -> str:
-    """Return a pattern for a table row with `subject` in one cell and `answer` at the start of the next one."""
-    return rf"(?:^|\|)(?=[^|]*{subject})[^|]*+\|\W*{answer}\b"
+        for later in self.sentences[number + 1 : number + 3]:
+            is_near = later.titles == sentence.titles and not later.is_statement_of_table
+            if is_near and any(clause.negations % 2 for clause in clauses(later.full_text, subject)):
+                return True
+        return False
