@@ -17,39 +17,66 @@ from scripts.lint.files.markdown import CLAIMS, page_problems
 from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.files.target import target_engines
-from scripts.lint.prose.marks import silenced_rules
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
 from scripts.lint.rules.cluster import CLUSTER_RULES
-from scripts.lint.rules.code import CODE_RULES
+from scripts.lint.rules.mode import MODE_RULES
+from scripts.lint.rules.operator import OPERATOR_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
+from scripts.lint.rules.setting import SETTING_RULES
+from scripts.lint.rules.source import SOURCE_RULES
+from scripts.lint.rules.state import STATE_RULES
+from scripts.lint.rules.trigger import TRIGGER_RULES
 from scripts.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
+from scripts.lint.rules.writer import WRITER_RULES
+from scripts.lint.settings import Settings
+from scripts.lint.silence import silenced_in_file, silenced_lines
 from scripts.lint.sources import RELEVANT, read_sources, read_text
 from scripts.text.finding import ENGINES, Finding, in_order
 
-RULES: list[Rule] = [*CODE_RULES, *CLAIMS, *CLUSTER_RULES]
+GROUPS: dict[str, list[Rule]] = {
+    "queries": [*TRIGGER_RULES, *WRITER_RULES, *SOURCE_RULES],
+    "operators": [*OPERATOR_RULES, *STATE_RULES],
+    "settings": [*SETTING_RULES, *MODE_RULES],
+    "text": CLAIMS,
+    "clusters": CLUSTER_RULES,
+}
+"""The rules of each page `references/lint_rules_*.md`."""
+RULES: list[Rule] = [rule for rules in GROUPS.values() for rule in rules]
 DEFINITIONS = {".json", ".yaml", ".yml"}
 PAGES = {".md", ".markdown"}
+DEFAULTS = Settings()
 
 
-def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[Finding]:
+def lint_paths(
+    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
+) -> list[Finding]:
     """
     Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
 
     A minimum batch duration set in one Python file applies to all files.
     """
-    sources, unchecked_problems = read_sources([Path(path) for path in paths])
+    engine = engine or settings.engine
+    sources, unchecked_problems = read_sources([Path(path) for path in paths], settings.excludes)
     findings = {_finding(*problem, path.as_posix()) for path, problem in unchecked_problems}
     min_batch_ms = min((value for value in sources.values() if value), default=None)
     for path in sources:
         try:
-            findings.update(lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms))
+            text = read_text(path)
+            findings.update(lint_text(text, path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings))
         except UncheckedError as error:  # the file has changed since it was found
             findings.add(_finding(*error.problem, path.as_posix()))
-    return in_order(findings)
+    return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 
-def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: float | None = None) -> list[Finding]:
+def lint_text(
+    text: str,
+    path: str,
+    engine: str | None = None,
+    *,
+    min_batch_ms: float | None = None,
+    settings: Settings = DEFAULTS,
+) -> list[Finding]:
     """
     Return the sorted findings for one text; the suffix of `path` determines the format of the text.
 
@@ -62,9 +89,10 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
         return []
     suffix = Path(path).suffix.lower()
     engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
-    silenced = silenced_rules(text.splitlines())
-    problems = _checked(text, suffix, min_batch_ms)
-    return in_order({_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)})
+    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
+    problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
+    findings = {_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)}
+    return in_order(finding for finding in findings if settings.reports(finding.rule, path))
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,15 +34,16 @@ OVERLAP = 50
 Unchecked = list[tuple[Path, RuleProblem]]
 
 
-def read_sources(roots: list[Path]) -> tuple[dict[Path, float | None], Unchecked]:
+def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> tuple[dict[Path, float | None], Unchecked]:
     """
     Return the relevant files among the given files and in the given folders, and what cannot be checked.
 
     Each file has the minimum batch duration that it sets, in milliseconds, if it is a Python file that sets one.
+    Excluded files and folders are not read.
     """
     relevant: dict[Path, float | None] = {}
     problems: Unchecked = []
-    for path in _files(roots, problems):
+    for path in _files(roots, problems, excludes):
         try:
             text = read_text(path)
             if RELEVANT.search(text):
@@ -93,13 +94,13 @@ def _is_relevant(data: bytes, file: BinaryIO) -> bool:
     return bool(data)
 
 
-def _files(roots: list[Path], problems: Unchecked) -> Iterator[Path]:
+def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     real_roots = [os.path.realpath(root) for root in roots]
     for root in roots:
         if not _is_folder(root):
-            yield from [root] if os.path.lexists(root) else []
+            yield from [root] if os.path.lexists(root) and not excludes(root) else []
             continue
-        for path in _files_below(root, problems):
+        for path in _files_below(root, problems, excludes):
             if _is_link(path) and not _is_below(os.path.realpath(path), real_roots):
                 reason = "this link leads to a file outside of the given folders, so the file was not checked"
                 problems.append((path, unchecked(reason, "pass the file itself")))
@@ -111,7 +112,7 @@ def _is_below(path: str, roots: list[str]) -> bool:
     return any(os.path.commonpath([path, root]) == root for root in roots)
 
 
-def _files_below(root: Path, problems: Unchecked) -> Iterator[Path]:
+def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     def report(error: OSError) -> None:
         reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
         problems.append((Path(error.filename), unchecked(reason, "change its access rights, or pass other paths")))
@@ -119,8 +120,9 @@ def _files_below(root: Path, problems: Unchecked) -> Iterator[Path]:
     for folder, folders, names in os.walk(root, onerror=report):
         skipped = CACHES | OUTPUTS if Path(folder) == root else CACHES
         folders[:] = [name for name in sorted(folders) if name not in skipped and not _is_environment(folder, name)]
-        paths = [Path(folder, name) for name in sorted(names)]
-        yield from (path for path in paths if path.suffix.lower() in SUFFIXES and not _is_broken_link(path))
+        folders[:] = [name for name in folders if not excludes(Path(folder, name))]
+        paths = [Path(folder, name) for name in sorted(names) if os.path.splitext(name)[1].lower() in SUFFIXES]  # noqa: PTH122
+        yield from (path for path in paths if not excludes(path) and not _is_broken_link(path))
 
 
 # The functions of `os.path` return False for a path below a folder without access rights. Methods of `Path` raise.

@@ -8,6 +8,8 @@ from scripts.lint.spark.values import texts_of
 
 OPERATOR_RULES = Rules()
 INNER_JOINS = {"inner", "cross"}
+SWAP_FIX = "put the stream on the left, and wrap the other side in F.broadcast(...)"
+BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
 
 
 @OPERATOR_RULES.add("stream-join")
@@ -59,7 +61,11 @@ def static_join(module: Module) -> Iterator[Problem]:
                 message = (
                     "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
                 )
-                fix = "wrap the static side in F.broadcast(...)"
+                fix = (
+                    BROADCAST_FIX
+                    if static is right
+                    else "put the stream on the left, and wrap the other side in F.broadcast(...)"
+                )
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
 
 
