@@ -20,6 +20,7 @@ from scripts.lint.files.target import target_engines
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
 from scripts.lint.rules.cluster import CLUSTER_RULES
+from scripts.lint.rules.job import JOB_RULES
 from scripts.lint.rules.mode import MODE_RULES
 from scripts.lint.rules.operator import OPERATOR_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
@@ -38,6 +39,7 @@ GROUPS: dict[str, list[Rule]] = {
     "queries": [*TRIGGER_RULES, *WRITER_RULES, *SOURCE_RULES],
     "operators": [*OPERATOR_RULES, *STATE_RULES],
     "settings": [*SETTING_RULES, *MODE_RULES],
+    "jobs": JOB_RULES,
     "text": CLAIMS,
     "clusters": CLUSTER_RULES,
 }

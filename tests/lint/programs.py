@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from scripts.lint.engine import RULES
+from scripts.lint.rules.job import JOB_RULES
 
 ALLOWLIST = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 CONDITIONS: dict[str, str | None] = {
@@ -41,6 +42,10 @@ CONDITIONS: dict[str, str | None] = {
     "continuous-operator": "Continuous processing does not support Aggregate operations",
     "foreach-writer-import": "ImportError",
     "frozen-clock": None,
+    "shuffle-partitions": "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT",
+    "checkpoint-path": None,
+    "kafka-columns": None,
+    "foreach-interval": None,
 }
 """
 The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
@@ -48,6 +53,11 @@ The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
 The error is an error condition, the name of an exception, or a part of its text.
 """
 
+JOB = """from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+"""
+"""The beginning of a complete job: some rules are silent in excerpts."""
 PROCESSOR = """
 class Counter(StatefulProcessor):
     def init(self, handle):
@@ -64,11 +74,12 @@ OPENING = """
 {imports}{processor}
 def read(topic):
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}")
-    return source.option("subscribe", topic).load().select("key", "value")
+    return source.option("subscribe", topic).load()
 
 
-events = read("{topic}")
-events_2 = read("{topic}")
+rows = read("{topic}")
+events = rows.select("key", "value")
+events_2 = read("{topic}").select("key", "value")
 users = spark.createDataFrame([(b"a", 1)], "key binary, level int")
 checkpoints = "{checkpoint}"
 writer = (
@@ -88,7 +99,7 @@ PLACEHOLDERS = {
     "servers": "127.0.0.1:1",
     "topic": "events",
     "target": "results",
-    "checkpoint": "/tmp/checkpoints/example",
+    "checkpoint": "/checkpoints/example",
 }
 
 
@@ -105,9 +116,10 @@ class Program:
 def programs(values: dict[str, str] = PLACEHOLDERS) -> list[Program]:
     """Return the programs of all rules about code, with values for the placeholders in `PLACEHOLDERS`."""
     rules = [rule for rule in RULES if rule.subject == "module"]
+    texts = [(rule, [program_of(example, values) for example in (rule.example, rule.use_instead)]) for rule in rules]
     return [
-        Program(rule.id, program_of(rule.example, values), program_of(rule.use_instead, values), CONDITIONS[rule.id])
-        for rule in rules
+        Program(rule.id, *[JOB + text if rule in JOB_RULES else text for text in both], CONDITIONS[rule.id])
+        for rule, both in texts
     ]
 
 
@@ -125,6 +137,9 @@ def program_of(example: str, values: dict[str, str]) -> str:
 
 def completed(line: str) -> str:
     """Return an example with the missing parts: the load of a source, the sink, the trigger, the start."""
+    *settings, line = line.splitlines() if line.startswith("spark.conf.") else [line]
+    if settings:
+        return "\n".join([*settings, completed(line)])
     line = "".join(part.strip() for part in line.splitlines())
     if ".start()" in line:
         return f"query = {line}\n"
@@ -135,6 +150,8 @@ def completed(line: str) -> str:
             '.option("kafka.bootstrap.servers", "{servers}").option("subscribe", "{topic}")' if "kafka" in line else ""
         )
         line = f"{line}{kafka}.load()"
+    if line == "rows.writeStream" or line.startswith("rows.select"):
+        return f"query = {line}{SINK}{REAL_TIME}.start()\n"
     if ".writeStream" not in line:
         line = f'{line}.selectExpr("to_json(struct(*)) AS value").writeStream'
     return f"query = {line}{SINK}{'' if '.trigger(' in line else REAL_TIME}.start()\n"

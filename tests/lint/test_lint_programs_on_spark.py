@@ -17,7 +17,11 @@ PROGRAMS = {program.rule: program for program in programs()}
 REFUSED = [rule for rule, program in PROGRAMS.items() if program.condition]
 ACCEPTED = list({program.good: rule for rule, program in PROGRAMS.items() if rule != "event-time-timer"}.values())
 """One rule for each distinct good program; the one of `event-time-timer` runs only on Databricks."""
-SETTINGS = ("spark.sql.streaming.stateStore.checkpointFormatVersion", "spark.databricks.streaming.realTimeMode.enabled")
+SETTINGS = (
+    "spark.sql.streaming.stateStore.checkpointFormatVersion",
+    "spark.databricks.streaming.realTimeMode.enabled",
+    "spark.sql.shuffle.partitions",
+)
 NOT_REAL_TIME = {"async-trigger", "continuous-operator"}
 
 

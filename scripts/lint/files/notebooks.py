@@ -74,7 +74,7 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
     layout = layout_of(str(page))
     problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page.lines)
     wrong = {page.lines[line - 1] for line in counterexample_fence_lines(layout) if line <= len(page.lines)}
-    in_code = python_problems(str(code), is_excerpt=True, min_batch_ms=min_batch_ms) or []
+    in_code = python_problems(str(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
     return problems + [entry for entry in _located(in_code, code.lines) if entry[1].line not in wrong]
 
 

@@ -32,8 +32,10 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
             return Number()
     if any(isinstance(each, Const | Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)):
         parts = [each.template if isinstance(each, Text) else getattr(each, "value", "\0") for each in (left, right)]
-        is_sum = isinstance(operator, ast.Add)
-        return string("".join(part if isinstance(part, str) else "\0" for part in parts)) if is_sum else Text("\0")
+        separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins the parts of a path
+        if separator is None:
+            return Text("\0")
+        return string(separator.join(part if isinstance(part, str) else "\0" for part in parts))
     if isinstance(left, Number) and isinstance(right, Number | Const):
         return Number()
     if isinstance(left, Table) and isinstance(right, Table):

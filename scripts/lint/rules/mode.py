@@ -112,7 +112,7 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
     Example:
         from pyspark.sql.streaming import ForeachWriter
     Use instead:
-        writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
+        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [test]
     """
     for name, line in module.imports:

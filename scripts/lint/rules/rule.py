@@ -51,6 +51,12 @@ class Module:
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
+    is_job: bool = False
+    """Whether the code is a complete program or a notebook, and not an excerpt or a module of a library."""
+    is_notebook: bool = False
+    is_test: bool = False
+    local_slots: int | None = None
+    """The number N of the master `local[N]`."""
 
     @cached_property
     def real_time(self) -> list[Query]:

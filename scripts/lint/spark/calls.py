@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from scripts.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from scripts.lint.spark.scope import State
-from scripts.lint.spark.streams import Arguments, Frame, Query, Reader, Source, Step, Trigger, Writer
+from scripts.lint.spark.streams import TRIGGER_KEYWORDS, Arguments, Frame, Query, Reader, Source, Step, Trigger, Writer
 from scripts.lint.spark.values import (
     Column,
     Const,
@@ -83,9 +83,15 @@ FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xm
 BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
 WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",
                   "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
+CERTAIN_WRITER_METHODS = {"writeStream", "outputMode", "queryName", "start", "toTable", "foreachBatch"}
+WRITER_NAME = re.compile(
+    r"writ|stream|quer|sink|frame|dsw|output|event|base|config|builder|_fragment|^(?:w|q|s|df|ds|out|rows|result)\d*$|_df$",
+    re.IGNORECASE,
+)
 SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
 SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
 CALLED = re.compile(r"\b(\w++)\s*+\(")
+KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
@@ -100,6 +106,8 @@ class SparkCalls:
         self.registered: set[str] = set()
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
+        self.receiver = ""
+        """The name of the variable or attribute whose method is called, if there is one."""
         self.unnamed: set[Value] = set()
         """Readers and writers of the current statement to which no name refers."""
 
@@ -121,10 +129,17 @@ class SparkCalls:
         return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
 
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
-        if name == "trigger" and _asks_for_real_time(given, value.origin):
+        if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
             return self._writer_method(fragment, name, given, line, state, value)
         return value  # probably a fluent interface, whose methods return the object
+
+    def _is_writer(self) -> bool:
+        """Return whether the receiver of `trigger` may be a writer: by its name, or by other calls in the statement."""
+        if not self.receiver or self.statement is None or WRITER_NAME.search(self.receiver):
+            return True
+        attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
+        return not attributes.isdisjoint(CERTAIN_WRITER_METHODS)
 
     def finish(self) -> None:
         """Add a query for each writer that the module never starts."""
@@ -268,7 +283,8 @@ class SparkCalls:
 def _asks_for_real_time(given: Arguments, origin: str) -> bool:
     if origin and not SPARK_ORIGIN.search(origin):
         return False  # another library's trigger
-    return any(name.replace("_", "").lower() == "realtime" for name in given.keywords)
+    names = {name.replace("_", "").lower() for name in given.keywords}
+    return "realtime" in names and names <= KEYWORDS
 
 
 def _combined(frame: Frame, other: Frame | None, step: Step) -> Frame:
