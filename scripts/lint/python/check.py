@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from scripts.lint.prose.comment_claims import MICRO_BATCH_CLAIM, comment_claims
 from scripts.lint.prose.marks import counterexample_lines
+from scripts.lint.python.code import CODE_RULES
 from scripts.lint.python.excerpt import parse
 from scripts.lint.python.expected_failures import expected_failures
 from scripts.lint.python.interpreter import Interpreter
-from scripts.lint.python.code import CODE_RULES
 from scripts.lint.rules.rule import Module, Rule, RuleProblem
 from scripts.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 

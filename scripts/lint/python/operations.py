@@ -25,11 +25,9 @@ from scripts.lint.spark.values import (
 
 def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of an arithmetic operator."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        if isinstance(operator, ast.Add) and isinstance(left.value, str) and isinstance(right.value, str):
-            return string(left.value + right.value)
-        if isinstance(left.value, int | float) and isinstance(right.value, int | float):
-            return Number()
+    numbers = [each.value for each in (left, right) if isinstance(each, Const) and isinstance(each.value, int | float)]
+    if len(numbers) > 1:
+        return Number()
     if any(isinstance(each, Const | Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)):
         parts = [each.template if isinstance(each, Text) else getattr(each, "value", "\0") for each in (left, right)]
         separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins the parts of a path
