@@ -52,7 +52,8 @@ SCRIPTS = {
     "scripts/lint/rules": "lint/spark text",
     "scripts/lint/prose": "lint/rules text",
     "scripts/lint/python": "lint/prose lint/rules lint/spark",
-    "scripts/lint/files": "lint/prose lint/python lint/rules lint/spark text",
+    "scripts/lint/jvm": "",
+    "scripts/lint/files": "lint/jvm lint/prose lint/python lint/rules lint/spark text",
     "scripts/lint": "lint/files lint/prose lint/python lint/rules lint/spark text",
     # The pack as files: what is generated and installed, then the checks, then all of them.
     "scripts/pack/tables": "",

@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scripts.lint.files.definitions import definition_problems
-from scripts.lint.files.documents import UnreadableError
+from scripts.lint.files.documents import UnreadableError, read_json, read_yaml
+from scripts.lint.files.hcl import read_hcl
 from scripts.lint.files.markdown import CLAIMS, page_problems
 from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.files.sql import sql_problems
 from scripts.lint.files.target import target_engines
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
@@ -45,7 +47,7 @@ GROUPS: dict[str, list[Rule]] = {
 }
 """The rules of each page `references/lint_rules_*.md`."""
 RULES: list[Rule] = [rule for rules in GROUPS.values() for rule in rules]
-DEFINITIONS = {".json", ".yaml", ".yml"}
+DEFINITIONS = {".json": read_json, ".yaml": read_yaml, ".yml": read_yaml, ".tf": read_hcl}
 PAGES = {".md", ".markdown"}
 DEFAULTS = Settings()
 
@@ -127,9 +129,11 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
     if suffix in PAGES:
         return page_problems(text, min_batch_ms=min_batch_ms)
     if suffix in DEFINITIONS:
-        return definition_problems(text, is_json=suffix == ".json")
-    if suffix == ".scala":
-        return scala_problems(text)
+        return definition_problems(text, DEFINITIONS[suffix])
+    if suffix == ".sql":
+        return sql_problems(text)
+    if suffix in {".scala", ".java"}:
+        return scala_problems(text, is_java=suffix == ".java", is_excerpt=False)
     if is_notebook(text):
         return notebook_problems(cells_of_source(text), min_batch_ms=min_batch_ms)
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)

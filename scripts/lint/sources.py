@@ -17,7 +17,7 @@ from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.unchecked import UncheckedError, unchecked
 from scripts.lint.spark.intervals import min_batch_ms_in
 
-SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala"}
+SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
 CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
           ".hypothesis", ".tox"}  # fmt: skip
 """Folders that are skipped everywhere, like every folder with a `pyvenv.cfg`."""

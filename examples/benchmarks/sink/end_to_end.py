@@ -41,8 +41,6 @@ DRAIN_SECONDS = 60
 class PathLatency:
     """Latency from the append of a result in Kafka to the commit of its row in PostgreSQL."""
 
-    # rtm: file-ignore[foreach-interval] the benchmark measures how late the rows are
-
     path: str
     rate: float
     rows: int

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from scripts.lint.files.documents import MAX_VALUES, Node, TooManyValuesError, read_json, read_yaml
+from scripts.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
 from scripts.lint.rules.budget import ExhaustedError, Steps
 from scripts.lint.rules.cluster import CLUSTER_RULES, Cluster
 from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.setting import FLAG
 
-CLUSTER_KEYS = {"spark_version", "autoscale", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
-                "gcp_attributes"}  # fmt: skip
+CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
+                "gcp_attributes", "node_type_id"}  # fmt: skip
+RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "environment_key"}
+PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development", "catalog", "pipeline_type"}
 NAME_KEYS = (
     "cluster_name",
     "job_cluster_key",
@@ -26,17 +28,17 @@ NAME_KEYS = (
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
-def definition_problems(text: str, *, is_json: bool) -> list[RuleProblem]:
+def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[RuleProblem]:
     """
     Return the problems in a cluster or job definition.
 
     Other documents, and definitions that do not mention real-time mode, have none, so they are not even parsed.
     """
-    if not REAL_TIME_NAME.search(text) or not any(key in text for key in CLUSTER_KEYS):
+    if not REAL_TIME_NAME.search(text) or not any(key in text for key in RELEVANT_KEYS):
         return []
     clusters: list[Cluster] = []
     try:
-        for root in read_json(text) if is_json else read_yaml(text):
+        for root in read(text):
             clusters += _Clusters().below(root)
     except ExhaustedError as error:
         raise TooManyValuesError from error
@@ -62,10 +64,18 @@ class _Clusters:
         if not isinstance(content, dict):
             return
         names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
-        if CLUSTER_KEYS & content.keys():
+        if _is_cluster(content):
             self.steps.spend(len(names))
             yield _cluster(node, (*names, *names_here))
             return
+        if _is_pipeline(content):
+            pipeline = _cluster(node, ())
+            pipeline.kind = "pipeline"
+            yield pipeline
+        if "environment_key" in content and "task_key" in content:
+            task = _cluster(node, (*names, *names_here))
+            task.kind = "serverless task"
+            yield task
         # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
         inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
         for name, (_, child) in content.items():
@@ -81,9 +91,24 @@ class _Clusters:
             return sum(map(self._count, node.content))
         if not isinstance(node.content, dict):
             return 0
-        if CLUSTER_KEYS & node.content.keys():
+        if _is_cluster(node.content) or ("environment_key" in node.content and "task_key" in node.content):
+            return 1
+        if _is_pipeline(node.content):
             return 1
         return sum(self._count(child) for _, child in node.content.values())
+
+
+def _is_cluster(content: dict[str, tuple[int, Node]]) -> bool:
+    if CLUSTER_KEYS & content.keys():
+        return True
+    sizes = content["autoscale"][1].content if "autoscale" in content else None
+    return isinstance(sizes, dict) and "min_workers" in sizes
+
+
+def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
+    confs = [content[key][1].content for key in ("configuration", "spark_conf") if key in content]
+    has_flag = any(isinstance(each, dict) and FLAG in each for each in confs)
+    return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
 
 
 def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
@@ -109,10 +134,12 @@ def _cluster(node: Node, names: tuple[str, ...]) -> Cluster:
                 cluster.lines[f"{key}.{name}"] = inner_line
         else:
             cluster.keys[key] = child.content
-    confs = cluster.keys.get("spark_conf")
+    key = "spark_conf" if "spark_conf" in cluster.keys else "configuration"
+    confs = cluster.keys.get(key)
     flag = confs.get(FLAG) if isinstance(confs, dict) else None
+    cluster.is_open = isinstance(confs, str) or "<<" in cluster.keys or (isinstance(confs, dict) and "<<" in confs)
     cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
     if flag is not None and not cluster.has_flag:
-        cluster.lines["flag"] = cluster.lines[f"spark_conf.{FLAG}"]
+        cluster.lines["flag"] = cluster.lines[f"{key}.{FLAG}"]
     cluster.is_real_time = cluster.has_flag or any(map(REAL_TIME_NAME.search, names))
     return cluster

@@ -64,13 +64,14 @@ def module_of(interpreter: Interpreter, code: str) -> Module:
         spark.settings,
         interpreter.imports,
         code.splitlines(),
+        flows=spark.flows,
         local_slots=int(slots[1]) if slots else None,
     )
 
 
 def module_problems(module: Module, counterexamples: set[int], rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
     """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
-    if not (module.queries or module.triggers or module.settings or module.imports):
+    if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
         return []
     found = [*[(rule, rule.check) for rule in rules], (MICRO_BATCH_CLAIM, comment_claims)]
     # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.

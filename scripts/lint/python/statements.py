@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 from scripts.lint.python.calls import Calls
+from scripts.lint.python.evaluate import name_of
 from scripts.lint.spark.columns import udf_kind
 from scripts.lint.spark.scope import SESSION_NAMES, State, size_of_state
 from scripts.lint.spark.values import (
@@ -215,6 +216,8 @@ class Statements(Calls):
             if isinstance(decorator, ast.Call):
                 for given in self.arguments(decorator, state):
                     if self.spark.is_real_time_flow(given):
+                        if name_of(decorator.func) != "update_flow":
+                            self.spark.flows.append((f"@{ast.unparse(decorator.func)}", decorator.lineno))
                         self.spark.flow(self.inline(function, None, state.copy()), given, decorator.lineno)
 
     def _follow_classdef(self, statement: ast.ClassDef, state: State) -> None:

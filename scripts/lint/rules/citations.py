@@ -8,6 +8,8 @@ CITATIONS = {
     "error list": f'{ERROR_LIST} "read 2026-11-23"',
     "guide": 'https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html "read 2026-11-23"',
     "limitations": f'{AZURE}/real-time/limitations "read 2026-11-23"',
+    "instances": 'https://databricks.github.io/sdk-js/api/interfaces/_databricks_sdk-jobs.v2.AwsAttributes.html "read 2026-11-24"',
+    "pipelines": 'https://learn.microsoft.com/en-us/azure/databricks/ldp/real-time "read 2026-11-24"',
     "reference": f'{AZURE}/real-time/reference "read 2026-11-23"',
     "setup": f'{AZURE}/real-time/setup "read 2026-11-23"',
     "test": "../tests/lint/test_lint_programs_on_spark.py",

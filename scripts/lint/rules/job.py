@@ -42,7 +42,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
     Source: [test], [setup]
     """
     queries = [query for query in module.real_time if is_stateful(query.writer.frame)]
-    if not queries:
+    if not (queries or module.is_for_real_time):
         return
     limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
     values = module.setting(SHUFFLE_CONF)

@@ -51,6 +51,10 @@ class Module:
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
+    flows: list[tuple[str, int]] = field(default_factory=list)
+    """What sets the real-time trigger of a pipeline other than an update flow, with its line."""
+    is_for_real_time: bool = False
+    """Whether the code sets the session of real-time queries that are elsewhere."""
     is_job: bool = False
     """Whether the code is a complete program or a notebook, and not an excerpt or a module of a library."""
     is_notebook: bool = False

@@ -106,6 +106,7 @@ class SparkCalls:
         self.registered: set[str] = set()
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
+        self.flows: list[tuple[str, int]] = []
         self.receiver = ""
         """The name of the variable or attribute whose method is called, if there is one."""
         self.unnamed: set[Value] = set()

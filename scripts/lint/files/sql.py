@@ -1,0 +1,33 @@
+"""Check SQL: the settings of a session, and the properties of pipeline tables."""
+
+from __future__ import annotations
+
+import re
+
+from scripts.lint.files.definitions import REAL_TIME_NAME
+from scripts.lint.prose.sentences import without_comments
+from scripts.lint.python.check import module_problems
+from scripts.lint.rules.rule import Module, RuleProblem
+from scripts.lint.spark.values import Const
+
+COMMENT = re.compile(r"--[^\n]*+")
+SET = re.compile(r"(?:^|;)\s*+SET\s++(?!VAR\b)`?([\w.]++)`?\s*+=\s*+['\"]?([^;'\"\n]*+)", re.IGNORECASE)
+PROPERTY = re.compile(r"(['\"])pipelines\.trigger\1\s*+=\s*+(['\"])RealTime\2", re.IGNORECASE)
+TABLE = re.compile(r"\b(STREAMING\s+(?:LIVE\s+)?TABLE|MATERIALIZED\s+VIEW|LIVE\s+TABLE|FLOW)\b", re.IGNORECASE)
+
+
+def sql_problems(code: str) -> list[RuleProblem]:
+    """Return the problems in SQL; comments tell whether the settings are for real-time mode."""
+    plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
+    module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
+    for match in SET.finditer(plain):
+        key, value = match[1], match[2].strip()
+        line = plain.count("\n", 0, match.start(1)) + 1
+        module.settings.append((key, Const(value), line, True))
+        if key == "pipelines.trigger" and value.lower() == "realtime":
+            module.flows.append(("SET", line))
+    for match in PROPERTY.finditer(plain):
+        kinds = TABLE.findall(plain, plain.rfind(";", 0, match.start()) + 1, match.start())
+        kind = " ".join(kinds[-1].lower().split()) if kinds else "table"
+        module.flows.append((f"a {kind}", plain.count("\n", 0, match.start()) + 1))
+    return module_problems(module, set())
