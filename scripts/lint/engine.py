@@ -8,7 +8,8 @@ The linter does not report code that the file itself marks as wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from scripts.lint.files.definitions import definition_problems
@@ -48,6 +49,11 @@ GROUPS: dict[str, list[Rule]] = {
 """The rules of each page `references/lint_rules_*.md`."""
 RULES: list[Rule] = [rule for rules in GROUPS.values() for rule in rules]
 DEFINITIONS = {".json": read_json, ".yaml": read_yaml, ".yml": read_yaml, ".tf": read_hcl}
+OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
+    ".scala": partial(scala_problems, is_excerpt=False),
+    ".java": partial(scala_problems, is_java=True, is_excerpt=False),
+    ".sql": sql_problems,
+}
 PAGES = {".md", ".markdown"}
 DEFAULTS = Settings()
 
@@ -124,18 +130,15 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
 
 
 def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
-    if suffix == ".ipynb":
-        return notebook_problems(cells_of_json(text), min_batch_ms=min_batch_ms)
+    if suffix in OTHER_LANGUAGES:
+        return OTHER_LANGUAGES[suffix](text)
+    if suffix == ".ipynb" or is_notebook(text):
+        cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
+        return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
         return page_problems(text, min_batch_ms=min_batch_ms)
     if suffix in DEFINITIONS:
         return definition_problems(text, DEFINITIONS[suffix])
-    if suffix == ".sql":
-        return sql_problems(text)
-    if suffix in {".scala", ".java"}:
-        return scala_problems(text, is_java=suffix == ".java", is_excerpt=False)
-    if is_notebook(text):
-        return notebook_problems(cells_of_source(text), min_batch_ms=min_batch_ms)
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError

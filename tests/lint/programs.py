@@ -46,6 +46,7 @@ CONDITIONS: dict[str, str | None] = {
     "checkpoint-path": None,
     "kafka-columns": None,
     "foreach-interval": None,
+    "pipeline-flow": None,
 }
 """
 The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
@@ -137,6 +138,8 @@ def program_of(example: str, values: dict[str, str]) -> str:
 
 def completed(line: str) -> str:
     """Return an example with the missing parts: the load of a source, the sink, the trigger, the start."""
+    if line.startswith("@"):
+        return f"from pyspark import pipelines as dp\n\n\n{line}\n"
     *settings, line = line.splitlines() if line.startswith("spark.conf.") else [line]
     if settings:
         return "\n".join([*settings, completed(line)])

@@ -64,18 +64,10 @@ class _Clusters:
         if not isinstance(content, dict):
             return
         names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
-        if _is_cluster(content):
+        if kind := _kind(content):
             self.steps.spend(len(names))
-            yield _cluster(node, (*names, *names_here))
+            yield _cluster(node, kind, (*names, *names_here))
             return
-        if _is_pipeline(content):
-            pipeline = _cluster(node, ())
-            pipeline.kind = "pipeline"
-            yield pipeline
-        if "environment_key" in content and "task_key" in content:
-            task = _cluster(node, (*names, *names_here))
-            task.kind = "serverless task"
-            yield task
         # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
         inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
         for name, (_, child) in content.items():
@@ -91,18 +83,19 @@ class _Clusters:
             return sum(map(self._count, node.content))
         if not isinstance(node.content, dict):
             return 0
-        if _is_cluster(node.content) or ("environment_key" in node.content and "task_key" in node.content):
-            return 1
-        if _is_pipeline(node.content):
+        if _kind(node.content):
             return 1
         return sum(self._count(child) for _, child in node.content.values())
 
 
-def _is_cluster(content: dict[str, tuple[int, Node]]) -> bool:
-    if CLUSTER_KEYS & content.keys():
-        return True
+def _kind(content: dict[str, tuple[int, Node]]) -> str:
+    """Return the kind of a definition (see `Cluster.kind`), or an empty string if it is none."""
     sizes = content["autoscale"][1].content if "autoscale" in content else None
-    return isinstance(sizes, dict) and "min_workers" in sizes
+    if CLUSTER_KEYS & content.keys() or (isinstance(sizes, dict) and "min_workers" in sizes):
+        return "cluster"
+    if _is_pipeline(content):
+        return "pipeline"
+    return "serverless task" if "environment_key" in content and "task_key" in content else ""
 
 
 def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
@@ -123,9 +116,9 @@ def _text(node: Node) -> str:
     return node.content if isinstance(node.content, str) else ""
 
 
-def _cluster(node: Node, names: tuple[str, ...]) -> Cluster:
+def _cluster(node: Node, kind: str, names: tuple[str, ...]) -> Cluster:
     assert isinstance(node.content, dict)
-    cluster = Cluster(line=node.line)
+    cluster = Cluster(line=node.line, kind=kind)
     for key, (line, child) in node.content.items():
         cluster.lines[key] = line
         if isinstance(child.content, dict):

@@ -33,9 +33,9 @@ def name(text: str, line: int) -> ast.Name:
     return at(ast.Name(text, ast.Load()), line)
 
 
-def constant(value: str | float | bool | None, line: int) -> ast.Constant:
+def constant(value: object, line: int) -> ast.Constant:
     """Return a constant."""
-    return at(ast.Constant(value), line)
+    return at(ast.Constant(value), line)  # type: ignore[arg-type]  # constants of Scala and Java are those of Python
 
 
 def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
@@ -66,9 +66,8 @@ def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
         if value.id in {"functions", "this"}:
             return name(member, line)
     if isinstance(value, ast.Constant) and isinstance(value.value, int) and member.rstrip("s") in UNITS:
-        return constant(
-            f"{value.value} {member.replace('milli', 'millisecond') if 'milli' in member else member}", line
-        )
+        unit = "milliseconds" if member.startswith("milli") else member
+        return constant(f"{value.value} {unit}", line)
     node = at(ast.Attribute(value, RENAMED.get(member, member), ast.Load()), line)
     return at(ast.Call(node, [], []), line) if member in CALLED else node
 
@@ -79,34 +78,35 @@ def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
         function = function.func  # `.load` was already called without parentheses
     if isinstance(function, ast.Constant):
         return function  # `OutputMode.Update()`
+    while isinstance(function, ast.Attribute) and function.attr == "apply":
+        function = function.value
     member = _member(function)
-    owner = function.value if isinstance(function, ast.Attribute) else None
-    if member == "apply" and owner is not None:
-        return call(owner, given, line)
-    if trigger := _trigger(owner, member, given, line):
-        return trigger
-    if member in COLLECTIONS and owner is None:
-        return at(ast.List(given, ast.Load()), line)
-    if member in MAPS | {"Map"} or (member in {"of", "ofEntries"} and _member(owner) == "Map"):
-        return _dictionary(given, line)
     if isinstance(function, ast.Attribute) and member in ATTRIBUTES and not given:
         return function
     if isinstance(function, ast.Call):  # a second list of arguments
         return at(ast.Call(function.func, [*function.args, *given], function.keywords), line)
+    return _special(function, member, given, line) or at(ast.Call(function, given, []), line)
+
+
+def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
+    """Return a trigger, a collection or a call with keywords, or None for any other call."""
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    if member in COLLECTIONS and owner is None:
+        return at(ast.List(given, ast.Load()), line)
+    if member in MAPS | {"Map"} or (member in {"of", "ofEntries"} and _member(owner) == "Map"):
+        return _dictionary(given, line)
     if member in {"trigger", "options"} and len(given) == 1:
         return at(ast.Call(function, [], [_keyword(None, given[0])]), line)
     if member == "transformWithState":
         modes = [each for each in given if isinstance(each, ast.Constant) and "Time" in str(each.value)]
         return at(ast.Call(function, [], [_keyword("timeMode", each) for each in modes[:1]]), line)
-    return at(ast.Call(function, given, []), line)
+    return _trigger(owner, member, given, line)
 
 
 def _member(function: ast.expr | None) -> str:
     if isinstance(function, ast.Call):
         return _member(function.func)
-    return (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _keyword(arg: str | None, value: ast.expr) -> ast.keyword:

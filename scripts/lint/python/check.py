@@ -20,7 +20,9 @@ JOB = re.compile(
 )
 TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
 LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
-SPARK = re.compile(r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter", re.IGNORECASE)
+SPARK = re.compile(
+    r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
+)
 
 
 def python_problems(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from scripts.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from scripts.lint.spark.scope import State
+from scripts.lint.spark.steps import AGGREGATES, OPERATORS
 from scripts.lint.spark.streams import TRIGGER_KEYWORDS, Arguments, Frame, Query, Reader, Source, Step, Trigger, Writer
 from scripts.lint.spark.values import (
     Column,
@@ -25,60 +26,6 @@ from scripts.lint.spark.values import (
 )
 from scripts.lint.spark.writers import changed_writer, options_of
 
-OPERATORS = {
-    "select",
-    "selectExpr",
-    "where",
-    "filter",
-    "withColumn",
-    "withColumns",
-    "withColumnRenamed",
-    "withColumnsRenamed",
-    "drop",
-    "alias",
-    "withWatermark",
-    "groupBy",
-    "groupby",
-    "agg",
-    "join",
-    "crossJoin",
-    "union",
-    "unionAll",
-    "unionByName",
-    "distinct",
-    "dropDuplicates",
-    "drop_duplicates",
-    "dropDuplicatesWithinWatermark",
-    "repartition",
-    "repartitionByRange",
-    "coalesce",
-    "orderBy",
-    "sort",
-    "sortWithinPartitions",
-    "limit",
-    "sample",
-    "mapInPandas",
-    "mapInArrow",
-    "observe",
-    "hint",
-    "toDF",
-    "cache",
-    "persist",
-    "fillna",
-    "dropna",
-    "transformWithState",
-    "transformWithStateInPandas",
-    "applyInPandasWithState",
-    "applyInPandas",
-    "mapGroupsWithState",
-    "flatMapGroupsWithState",
-    "cube",
-    "rollup",
-    "to",
-    "replace",
-    "unpivot",
-}
-AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
 FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
 BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
 WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",

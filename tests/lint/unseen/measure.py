@@ -2,7 +2,7 @@
 Measure recall and precision of the linter on cases that it was not developed on.
 
 Each file holds the cases of one kind. A seeded shuffle splits them: the linter was developed on one half only.
-As a program, this module prints the numbers of both halves; with `--show`, also each mistake in the half of development.
+As a program, this module prints the numbers of both halves; with `--show`, also the mistakes in that of development.
 Whoever looks at a mistake in the other half has to replace its cases.
 """
 
