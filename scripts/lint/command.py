@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
             return 1 if changes else 0
         for path, (_, after) in changes.items():
             path.write_bytes(after.encode())
-    return _reported(lint_paths(paths, settings=settings), settings, options)
+    findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
+    return _reported(findings, settings, options)
 
 
 def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Namespace) -> int:

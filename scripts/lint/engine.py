@@ -20,10 +20,11 @@ from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_note
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.files.sql import sql_problems
 from scripts.lint.files.target import target_engines
+from scripts.lint.processes import in_processes
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
 from scripts.lint.rules.cluster import CLUSTER_RULES
-from scripts.lint.rules.job import JOB_RULES
+from scripts.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
 from scripts.lint.rules.mode import MODE_RULES
 from scripts.lint.rules.operator import OPERATOR_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
@@ -35,7 +36,7 @@ from scripts.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
 from scripts.lint.rules.writer import WRITER_RULES
 from scripts.lint.settings import Settings
 from scripts.lint.silence import silenced_in_file, silenced_lines
-from scripts.lint.sources import RELEVANT, read_sources, read_text
+from scripts.lint.sources import is_relevant, read_sources, read_text
 from scripts.text.finding import ENGINES, Finding, in_order
 
 GROUPS: dict[str, list[Rule]] = {
@@ -59,24 +60,28 @@ DEFAULTS = Settings()
 
 
 def lint_paths(
-    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
+    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS, processes: int = 1
 ) -> list[Finding]:
     """
     Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
 
-    A minimum batch duration set in one Python file applies to all files.
+    A minimum batch duration or a number of shuffle partitions set in one Python file applies to all files.
     """
-    engine = engine or settings.engine
-    sources, unchecked_problems = read_sources([Path(path) for path in paths], settings.excludes)
-    findings = {_finding(*problem, path.as_posix()) for path, problem in unchecked_problems}
-    min_batch_ms = min((value for value in sources.values() if value), default=None)
-    for path in sources:
-        try:
-            text = read_text(path)
-            findings.update(lint_text(text, path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings))
-        except UncheckedError as error:  # the file has changed since it was found
-            findings.add(_finding(*error.problem, path.as_posix()))
+    sources = read_sources([Path(path) for path in paths], settings.excludes)
+    findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
+    lint = partial(_lint_file, engine=engine or settings.engine, min_batch_ms=sources.min_batch_ms, settings=settings)
+    for found in in_processes(lint, sources.paths, processes):
+        findings.update(found)
+    if sources.sets_shuffle_partitions:
+        findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
+
+
+def _lint_file(path: Path, *, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
+    try:
+        return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
+    except UncheckedError as error:  # the file has changed since it was found
+        return [_finding(*error.problem, path.as_posix())]
 
 
 def lint_text(
@@ -95,9 +100,9 @@ def lint_text(
     The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
     A text without `realTime` that cannot be parsed produces no findings.
     """
-    if not RELEVANT.search(text):
-        return []
     suffix = Path(path).suffix.lower()
+    if not is_relevant(text, suffix):
+        return []
     engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
     silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
     problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]

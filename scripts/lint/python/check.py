@@ -18,6 +18,7 @@ from scripts.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
 )
+EXPECTATION = re.compile(r"raises|assertRaises|suppress\(|\.exception\(")
 TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
 LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
@@ -53,7 +54,9 @@ def python_problems(
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
     )
-    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree)
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt)
+    if EXPECTATION.search(code):
+        counterexamples |= expected_failures(tree)
     return module_problems(module, counterexamples, rules) + interpreter.unchecked
 
 

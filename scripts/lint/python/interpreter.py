@@ -39,6 +39,8 @@ class Interpreter(Statements):
         super().__init__()
         self.has_choices = has_choices
         """Whether the code may contain conditional expressions."""
+        self.choices: dict[ast.stmt, list[ast.expr]] = {}
+        """The conditions of the conditional expressions in each simple statement."""
         self.calls: list[ast.AST] = []
         self.unchecked: list[RuleProblem] = []
 
@@ -190,8 +192,9 @@ class Interpreter(Statements):
             statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition
         ):
             return paths
-        tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
-        for test in tests[:MAX_FORKS]:
+        if statement not in self.choices:
+            self.choices[statement] = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
+        for test in self.choices[statement][:MAX_FORKS]:
             paths = [each for path in paths for each in self._both(test, path)]
         return paths
 
