@@ -20,7 +20,11 @@ def read_hcl(text: str) -> list[Node]:
     """Return one node with all blocks of a file; the key of a block contains its labels."""
     parser = _Parser(_tokens(text))
     try:
-        return [Node(1, parser.body())]
+        roots = [Node(1, parser.body())]
+        while parser.kind != "end":  # a bracket without a partner
+            parser.advance()
+            roots.append(Node(1, parser.body()))
+        return roots
     except ExhaustedError as error:
         raise TooManyValuesError from error
 
@@ -89,9 +93,6 @@ class _Parser:
             if self.position == start or self.text not in {"", "\n", "}", ",", "]"}:
                 self.advance()
             self.skip_lines()
-        if self.depth == 0 and self.kind != "end":  # a bracket without a partner
-            self.advance()
-            entries |= self.body() if self.steps.left else {}
         return entries
 
     @staticmethod

@@ -8,9 +8,9 @@ milliseconds.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import replace
 
+from scripts.lint.files.lines import Lines
 from scripts.lint.jvm.parser import parse
 from scripts.lint.prose.marks import is_right_comment, is_wrong_comment
 from scripts.lint.prose.sentences import without_comments
@@ -56,7 +56,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
         is_test=bool(TEST.search(uncommented)),
     )
     problems = module_problems(module, counterexamples, JVM_RULES) + interpreter.unchecked
-    lines = _Lines(uncommented)
+    lines = Lines(uncommented)
     for match in UNSUPPORTED_TRIGGER.finditer(uncommented):
         line = lines.number(match.start())
         if line not in counterexamples:
@@ -81,17 +81,6 @@ def _with_unit(trigger: Trigger) -> Trigger:
 def _duration(value: Value) -> Value:
     is_number = isinstance(value, Const) and type(value.value) is int and value.value > 0
     return Const(f"{value.value} milliseconds") if isinstance(value, Const) and is_number else value
-
-
-class _Lines:
-    """The positions of the line breaks in a text."""
-
-    def __init__(self, text: str) -> None:
-        self.breaks = [match.start() for match in re.finditer("\n", text)]
-
-    def number(self, position: int) -> int:
-        """Return the number of the line that contains a position."""
-        return bisect_left(self.breaks, position) + 1
 
 
 def _counterexample_lines(code: str) -> set[int]:

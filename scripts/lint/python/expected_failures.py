@@ -22,9 +22,13 @@ def expected_failures(tree: ast.Module) -> set[int]:
         names = {name for part in expectations for name in _names(part)}
         for part in expectations:
             lines |= _lines(part)
-        lines |= _lines_of_assignments(scope, names)
-        for name in names & functions.keys():
+        built, used = _assignments(scope, names)
+        lines |= built
+        for name in (names | used) & functions.keys():
             lines |= _lines(functions[name])
+    for function in functions.values():
+        if any("xfail" in ast.unparse(decorator) for decorator in function.decorator_list):
+            lines |= _lines(function)
     return lines
 
 
@@ -69,9 +73,10 @@ def _lines(node: ast.AST) -> set[int]:
     return set(range(first, (getattr(node, "end_lineno", first) or first) + 1))
 
 
-def _lines_of_assignments(scope: ast.AST, names: set[str]) -> set[int]:
-    """Return the lines of the assignments of the names, and of the names that these use."""
+def _assignments(scope: ast.AST, names: set[str]) -> tuple[set[int], set[str]]:
+    """Return the lines of the assignments of the names and of those that these use, and the names of all functions."""
     lines: set[int] = set()
+    used: set[str] = set()
     known = set(names)
     assignments = [node for node in _nodes(scope) if isinstance(node, ast.Assign | ast.AnnAssign)]
     for _ in range(MAX_ROUNDS):
@@ -79,8 +84,9 @@ def _lines_of_assignments(scope: ast.AST, names: set[str]) -> set[int]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if node.value is not None and any(_names(target) & known for target in targets):
                 lines |= _lines(node)
+                used |= {_called(each) for each in ast.walk(node.value) if isinstance(each, ast.Call)}
                 known |= _names(node.value) & {name for each in assignments for name in _assigned(each)}
-    return lines
+    return lines, used
 
 
 def _assigned(node: ast.Assign | ast.AnnAssign) -> set[str]:
