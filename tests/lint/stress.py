@@ -37,7 +37,7 @@ INPUTS = {
     "generics.java": "// RealTime\n" + "A<B<" * 100_000,
     "conditions.scala": "// RealTime\n" + "if (a) b else " * 40_000,
     "heredocs.tf": "# rtm spark_version\n" + "a = <<E\n" * 40_000,
-    "blocks.tf": "# rtm spark_version\n" + "a {" * 100_000 + "}]" * 100_000,
+    "blocks.tf": "# rtm spark_version\n" + "a {" * 50_000 + "}]" * 50_000,
     "settings.sql": "-- rtm\n" + "SET a.b = " * 100_000 + "SET a.b = 1;" * 50_000,
     "streams.scala": "// RealTime\n" + ".writeStream " * 8000,
     "quotes.md": WORDS + ">" * 10_000 + "```python\n" + "> x\n" * 1000,

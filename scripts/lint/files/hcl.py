@@ -24,9 +24,9 @@ def read_hcl(text: str) -> list[Node]:
         while parser.kind != "end":  # a bracket without a partner
             parser.advance()
             roots.append(Node(1, parser.body()))
-        return roots
     except ExhaustedError as error:
         raise TooManyValuesError from error
+    return roots
 
 
 def _tokens(text: str) -> list[Token]:

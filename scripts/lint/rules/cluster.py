@@ -1,4 +1,4 @@
-"""Rules for Databricks clusters that run real-time mode: flag, workers, runtime version and Photon."""
+"""Rules for Databricks clusters, pipelines and jobs that run real-time mode."""
 
 import re
 from collections.abc import Iterator
