@@ -130,7 +130,11 @@ def _cluster(node: Node, kind: str, names: tuple[str, ...]) -> Cluster:
     key = "spark_conf" if "spark_conf" in cluster.keys else "configuration"
     confs = cluster.keys.get(key)
     flag = confs.get(FLAG) if isinstance(confs, dict) else None
-    cluster.is_open = isinstance(confs, str) or "<<" in cluster.keys or (isinstance(confs, dict) and "<<" in confs)
+    cluster.is_open = (
+        isinstance(confs, str)
+        or not {"<<", "policy_id"}.isdisjoint(cluster.keys)
+        or (isinstance(confs, dict) and "<<" in confs)
+    )
     cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
     if flag is not None and not cluster.has_flag:
         cluster.lines["flag"] = cluster.lines[f"{key}.{FLAG}"]

@@ -102,11 +102,14 @@ class Expressions(Reader, ABC):
         member = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
         if member in EXPECTATIONS and (self.hoisted[count:] or given):
             body = [*self.hoisted[count:], *[at(ast.Expr(each), each.lineno) for each in given]]
-            raises = at(ast.Call(build.name("raises", first), [], []), first)
-            expectation = at(ast.With([ast.withitem(raises)], body), first, self.last_line())
-            self.hoisted[count:] = [expectation]
+            self.hoisted[count:] = [self.expectation(body, first)]
             return build.name("_expected", line)
         return build.call(value, given, line)
+
+    def expectation(self, body: list[ast.stmt], line: int) -> ast.stmt:
+        """Return the form of Python for statements that must fail."""
+        raises = at(ast.Call(build.name("raises", line), [], []), line)
+        return at(ast.With([ast.withitem(raises)], body), line, self.last_line())
 
     def _arguments(self) -> list[ast.expr]:
         self.take("(")

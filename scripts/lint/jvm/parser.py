@@ -51,9 +51,12 @@ class _Parser(Expressions):
             return self.braces()
         if token.text in MODIFIERS | {"@", ";", ",", "."}:
             self.position += 2 if token.text == "@" else 1
+            if self.peek.text == "[":  # `private[this]`
+                self.skip_brackets()
+            self.expects_failure |= token.text == "@" and [self.peek.text, self.after(1).text] == ["(", "expected"]
             return []
         if token.kind == "name":
-            name = "type" if token.text in TYPES else token.text
+            name = "type" if token.text in TYPES and self.after(1).kind == "name" else token.text
             special: Callable[[], list[ast.stmt]] | None = getattr(self, f"_{name}_statement", None)
             if special is not None:
                 return special()
@@ -67,9 +70,9 @@ class _Parser(Expressions):
             return []
         if self.take("="):
             right = self.expression()
-            if right is None or not isinstance(value, ast.Name):
-                return []
-            return [self._assign(value.id, right, line)]
+            if right is not None and isinstance(value, ast.Name):
+                return [self._assign(value.id, right, line)]
+            return [] if right is None else [at(ast.Expr(right), line, self.last_line())]
         is_put = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "put"
         if isinstance(value, ast.Call) and is_put and len(value.args) == 2 and isinstance(value.func, ast.Attribute):
             target = at(ast.Subscript(value.func.value, value.args[0], ast.Store()), line)
@@ -163,6 +166,9 @@ class _Parser(Expressions):
             body[-1] = at(ast.Return(body[-1].value), body[-1].lineno, body[-1].end_lineno)
         arguments = ast.arguments([], [ast.arg(each) for each in names], None, [], [], None, [])
         body = body or [at(ast.Pass(), token.line)]
+        if self.expects_failure:  # `@Test(expected = AnalysisException.class)`
+            body = [self.expectation(body, token.line)]
+            self.expects_failure = False
         return at(ast.FunctionDef(token.text, arguments, body, []), token.line, self.last_line())
 
     def _if_statement(self) -> list[ast.stmt]:

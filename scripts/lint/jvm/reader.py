@@ -20,6 +20,8 @@ class Reader:
         self.position = 0
         self.depth = 0
         self.hoisted: list[ast.stmt] = []
+        self.expects_failure = False
+        """Whether the next function is a test that must fail."""
 
     @property
     def peek(self) -> Token:

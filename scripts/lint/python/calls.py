@@ -68,6 +68,9 @@ class Calls(Evaluator):
             return self._reduced(positional, line, state)
         if name.startswith(FRAME_CLASS) and positional:
             return self.method(positional[0], name.removeprefix(FRAME_CLASS), without_first(given), line, state)
+        if name.endswith(".create_sink"):
+            self.spark.add_sink(given, line)
+            return Unknown()
         if name == "os.path.join" and positional:
             return string("/".join(_path(value) for value in positional))
         return positional[0] if name in {"pathlib.Path", "pathlib.PurePosixPath"} and len(positional) == 1 else None

@@ -160,7 +160,7 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     name = str(cluster.keys.get("node_type_id", ""))
     attributes = cluster.keys.get("aws_attributes")
     has_volumes = isinstance(attributes, dict) and str(attributes.get("ebs_volume_count", "0")) != "0"
-    is_known = not isinstance(attributes, str) and "<<" not in cluster.keys
+    is_known = not isinstance(attributes, str) and not cluster.is_open
     has_disk = has_volumes or cluster.keys.get("enable_elastic_disk") not in {None, False}
     if cluster.is_real_time and is_known and not has_disk and WITHOUT_DISK.match(name):
         message = (

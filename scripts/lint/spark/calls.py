@@ -54,6 +54,8 @@ class SparkCalls:
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
         self.flows: list[tuple[str, int]] = []
+        self.sinks: dict[str, tuple[Value, int]] = {}
+        """The format of each pipeline sink, by its name."""
         self.receiver = ""
         """The name of the variable or attribute whose method is called, if there is one."""
         self.unnamed: set[Value] = set()
@@ -215,15 +217,21 @@ class SparkCalls:
         confs = given.get("spark_conf")
         return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
 
+    def add_sink(self, given: Arguments, line: int) -> None:
+        """Record a pipeline sink, into which a flow may write."""
+        for name in texts_of(given.get("name", 0)):
+            self.sinks[name] = (given.get("format", 1) or Unknown(), line)
+
     def flow(self, result: Value, given: Arguments, line: int) -> None:
         """Record a pipeline flow as a query."""
         confs = given.get("spark_conf")
         items = confs.items if isinstance(confs, Table) else {}
         interval = items.get("pipelines.trigger.interval", Const("5 minutes"))
         trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
+        form = self.sinks.get(text_of(given.get("target", 0)) or "", (Const("flow"), line))
         for each in alternatives(result):
             writer = Writer(frame_of(each), mode=(Const("update"), line), trigger=trigger, is_open=True,
-                            format=(Const("flow"), line), lines=frozenset({line}))  # fmt: skip
+                            format=form, lines=frozenset({line}))  # fmt: skip
             self.triggers.append((trigger, writer))
             self.queries.append(Query(writer, line))
 
