@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-Node = TypeVar("Node", ast.expr, ast.stmt)
+Node = TypeVar("Node", bound="ast.expr | ast.stmt")
 ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContext"}
 """Methods of Java, and of Scala with parentheses, that are attributes in PySpark."""
 CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermination"}

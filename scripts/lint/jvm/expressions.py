@@ -29,7 +29,7 @@ class Expressions(Reader, ABC):
             self.skip_deep()
             return None
         self.depth += 1
-        value = self._operand()
+        value, parts = self._operand(), list[ast.expr]()
         while value is not None and self._is_operator():
             sign = self.take()
             right = self._operand()
@@ -37,10 +37,10 @@ class Expressions(Reader, ABC):
                 value = self._lambda(value, right)
             elif sign is not None and sign.text == "->" and right is not None:
                 value = at(ast.Tuple([value, right], ast.Load()), value.lineno)
-            else:
-                value = build.opaque([each for each in (value, right) if each is not None], value.lineno)
+            elif right is not None:
+                parts.append(right)
         self.depth -= 1
-        return value
+        return value if value is None or not parts else build.opaque([value, *parts], value.lineno)
 
     def _is_pair(self, value: ast.expr) -> bool:
         return not self.is_java and isinstance(value, ast.Constant | ast.JoinedStr)

@@ -9,6 +9,7 @@ from scripts.lint.jvm.tokens import Token
 
 OPENING, CLOSING = {"(", "[", "{"}, {")", "]", "}"}
 MAX_DEPTH = 40
+MAX_COMPARISONS = 2000
 
 
 class Reader:
@@ -20,6 +21,8 @@ class Reader:
         self.position = 0
         self.depth = 0
         self.hoisted: list[ast.stmt] = []
+        self.comparisons = 0
+        """How many signs `<` began no type arguments. After many, no more are tried."""
         self.expects_failure = False
         """Whether the next function is a test that must fail."""
 
@@ -65,7 +68,7 @@ class Reader:
     def skip_generics(self) -> None:
         """Skip type arguments of Java, if these are type arguments."""
         start, depth = self.position, 0
-        for _ in range(40):
+        for _ in range(40 if self.comparisons < MAX_COMPARISONS else 0):
             text = self.peek.text
             depth += (text == "<") - (text == ">")
             if self.peek.kind not in {"name", "sign"} or text in {"(", ";", "{"}:
@@ -74,6 +77,7 @@ class Reader:
             if depth == 0:
                 return
         self.position = start
+        self.comparisons += 1
 
     def skip_java_type(self) -> None:
         """Skip a type of Java."""

@@ -257,7 +257,8 @@ class Evaluator(ABC):
             ]
         else:
             name, callees = getattr(node.func, "id", ""), alternatives(self.value(node.func, state))
-            if isinstance(method := (node.args or [None])[0], ast.Attribute) and Library(PARTIAL) in callees:
+            method = node.args[0] if node.args else None
+            if isinstance(method, ast.Attribute) and Library(PARTIAL) in callees:
                 return Partial(self.value(method.value, state), method.attr, without_first(calls[0]))
             results = [self.call(value, given, line, state, name) for value, given in product(callees, calls)]
         return one_of(results[:MAX_ALTERNATIVES])
