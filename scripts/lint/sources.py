@@ -77,7 +77,7 @@ def is_relevant(text: str, suffix: str) -> bool:
         return False
     if suffix not in CODE:
         return True
-    is_spark = any(needle in low for needle in SPARK_NEEDLES)
+    is_spark = "realTime" in text or any(needle in low for needle in SPARK_NEEDLES)
     return is_spark and (any(needle in low for needle in CODE_NEEDLES) or bool(RTM.search(low)))
 
 

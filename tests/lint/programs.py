@@ -117,11 +117,12 @@ class Program:
 def programs(values: dict[str, str] = PLACEHOLDERS) -> list[Program]:
     """Return the programs of all rules about code, with values for the placeholders in `PLACEHOLDERS`."""
     rules = [rule for rule in RULES if rule.subject == "module"]
-    texts = [(rule, [program_of(example, values) for example in (rule.example, rule.use_instead)]) for rule in rules]
-    return [
-        Program(rule.id, *[JOB + text if rule in JOB_RULES else text for text in both], CONDITIONS[rule.id])
-        for rule, both in texts
-    ]
+    found = []
+    for rule in rules:
+        opening = JOB if rule in JOB_RULES else ""
+        bad, good = (opening + program_of(example, values) for example in (rule.example, rule.use_instead))
+        found.append(Program(rule.id, bad, good, CONDITIONS[rule.id]))
+    return found
 
 
 def program_of(example: str, values: dict[str, str]) -> str:

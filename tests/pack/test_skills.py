@@ -141,7 +141,7 @@ def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
         ((), "required"),
         (("frobnicate",), "invalid choice"),
         (("lint", "-", "src"), "- is standard input, so nothing was checked; pass no other path"),
-        (("lint", "--select", "output", "--ignore", "sinks", "/"), "'sinks', which does not exist; did you mean sink?"),
+        (("lint", "--select", "output", "--ignore", "sinks", "/"), "'sinks', which does not exist; did you mean sink"),
         (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked: /no/such/file"),
         (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
     ],
