@@ -5,10 +5,10 @@ Lint and prove code for Spark real-time mode, inspect checkpoints, install this 
 `lint`, `inspect` and `install` need only Python 3.11. The other commands also need the packages of `make setup`.
 Text findings are printed to standard error, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
+For `lint`, only findings that are errors count, unless `--strict` is given.
 """
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -17,18 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.checkpoint.options import add_options as add_inspect_options
+from scripts.lint.arguments import DESCRIPTION, add_arguments
 from scripts.pack import files
 from scripts.text import finding
+from scripts.text.output import show
 
-LINT_DESCRIPTION = """Check code, notebooks, pages and cluster definitions for real-time mode mistakes.
-
-exit status:
-  0  everything was checked and there are no findings
-  1  everything was checked and there are findings
-  2  a file or a part of it was not checked (finding `unchecked`), or wrong usage
-
-Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
-and build, dist, site and spark-warehouse directly below a given folder."""
 PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and say what breaks.
 
 FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
@@ -49,6 +42,9 @@ EXAMPLES = {
         "lint jobs/ README.md": "check code, and the advice in a page",
         "lint --engine databricks .": "report only problems that affect Databricks",
         "lint --format github src/": "annotate a pull request",
+        "lint --diff jobs/": "show the changes that `--fix` would make",
+        "lint --explain output-mode": "print the section of a rule",
+        "lint --stdin-filename job.py - < job.py": "check text from an editor",
     },
     "inspect": {
         "inspect checkpoints/clicks": "explain a checkpoint",
@@ -109,13 +105,13 @@ def _continue_in_virtual_environment() -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    from scripts.lint.engine import is_complete, lint_paths
+    from scripts.lint.command import run
+    from scripts.lint.settings import SettingsError
 
-    if missing := [str(path) for path in options.paths if not path.exists()]:
-        return _wrong(f"these paths do not exist, so nothing was checked: {', '.join(missing)}")
-    findings = lint_paths(options.paths, options.engine)
-    status = _report(findings, options.format)
-    return status if is_complete(findings) else 2
+    try:
+        return run(options)
+    except SettingsError as error:
+        return _wrong(str(error))
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -164,13 +160,7 @@ def _install_into(folder: Path, options: argparse.Namespace) -> int:
 
 
 def _report(findings: Sequence[finding.Finding], style: str) -> int:
-    text = finding.render(findings, style)
-    if text:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # a file name may contain letters that the encoding lacks
-                stream.reconfigure(errors="backslashreplace")
-        # Machine-readable formats go to standard output, and text for people goes to standard error.
-        print(text, file=sys.stderr if style == "text" else sys.stdout)
+    show(finding.render(findings, style), to_people=style == "text")
     return 1 if findings else 0
 
 
@@ -192,16 +182,13 @@ def _parser() -> argparse.ArgumentParser:
     lint = _add_command(
         commands, "lint", _lint, "check code, notebooks, pages and cluster definitions for real-time mode mistakes"
     )
-    lint.description = LINT_DESCRIPTION
-    lint.add_argument("paths", nargs="+", type=Path, help="files and folders to check")
-    lint.add_argument(
-        "--engine", choices=("oss-4.3", "databricks"), help="report only findings for this engine (default: both)"
-    )
+    lint.description = DESCRIPTION
+    add_arguments(lint)
     prove = _add_prove(commands)
     for command in (validate, lint, prove):
         command.add_argument(
             "--format",
-            choices=("text", "json", "github", "sarif"),
+            choices=finding.STYLES,
             default="text",
             help="format of the findings (default: text); all formats except text go to standard output",
         )

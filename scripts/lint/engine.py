@@ -8,48 +8,90 @@ The linter does not report code that the file itself marks as wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from scripts.lint.files.definitions import definition_problems
-from scripts.lint.files.documents import UnreadableError
+from scripts.lint.files.documents import UnreadableError, read_json, read_yaml
+from scripts.lint.files.hcl import read_hcl
 from scripts.lint.files.markdown import CLAIMS, module_text_problems, page_problems
 from scripts.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.files.sql import sql_problems
 from scripts.lint.files.target import target_engines
-from scripts.lint.prose.marks import silenced_rules
+from scripts.lint.processes import in_processes
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
 from scripts.lint.rules.cluster import CLUSTER_RULES
-from scripts.lint.rules.code import CODE_RULES
+from scripts.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
+from scripts.lint.rules.mode import MODE_RULES
+from scripts.lint.rules.operator import OPERATOR_RULES
 from scripts.lint.rules.rule import Problem, Rule, RuleProblem
+from scripts.lint.rules.setting import SETTING_RULES
+from scripts.lint.rules.source import SOURCE_RULES
+from scripts.lint.rules.state import STATE_RULES
+from scripts.lint.rules.trigger import TRIGGER_RULES
 from scripts.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
-from scripts.lint.sources import RELEVANT, read_sources, read_text
+from scripts.lint.rules.writer import WRITER_RULES
+from scripts.lint.settings import Settings
+from scripts.lint.silence import silenced_in_file, silenced_lines
+from scripts.lint.sources import is_relevant, read_sources, read_text
 from scripts.text.finding import ENGINES, Finding, in_order
 
-RULES: list[Rule] = [*CODE_RULES, *CLAIMS, *CLUSTER_RULES]
-DEFINITIONS = {".json", ".yaml", ".yml"}
+GROUPS: dict[str, list[Rule]] = {
+    "queries": [*TRIGGER_RULES, *WRITER_RULES, *SOURCE_RULES],
+    "operators": [*OPERATOR_RULES, *STATE_RULES],
+    "settings": [*SETTING_RULES, *MODE_RULES],
+    "jobs": JOB_RULES,
+    "text": CLAIMS,
+    "clusters": CLUSTER_RULES,
+}
+"""The rules of each page `references/lint_rules_*.md`."""
+RULES: list[Rule] = [rule for rules in GROUPS.values() for rule in rules]
+DEFINITIONS = {".json": read_json, ".yaml": read_yaml, ".yml": read_yaml, ".tf": read_hcl}
+OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
+    ".scala": partial(scala_problems, is_excerpt=False),
+    ".java": partial(scala_problems, is_java=True, is_excerpt=False),
+    ".sql": sql_problems,
+}
 PAGES = {".md", ".markdown"}
+DEFAULTS = Settings()
 
 
-def lint_paths(paths: Iterable[Path | str], engine: str | None = None) -> list[Finding]:
+def lint_paths(
+    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS, processes: int = 1
+) -> list[Finding]:
     """
     Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
 
-    A minimum batch duration set in one Python file applies to all files.
+    A minimum batch duration or a number of shuffle partitions set in one Python file applies to all files.
     """
-    sources, unchecked_problems = read_sources([Path(path) for path in paths])
-    findings = {_finding(*problem, path.as_posix()) for path, problem in unchecked_problems}
-    min_batch_ms = min((value for value in sources.values() if value), default=None)
-    for path in sources:
-        try:
-            findings.update(lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms))
-        except UncheckedError as error:  # the file has changed since it was found
-            findings.add(_finding(*error.problem, path.as_posix()))
-    return in_order(findings)
+    sources = read_sources([Path(path) for path in paths], settings.excludes)
+    findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
+    lint = partial(_lint_file, engine=engine or settings.engine, min_batch_ms=sources.min_batch_ms, settings=settings)
+    for found in in_processes(lint, sources.paths, processes):
+        findings.update(found)
+    if sources.sets_shuffle_partitions:
+        findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
+    return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 
-def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: float | None = None) -> list[Finding]:
+def _lint_file(path: Path, *, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
+    try:
+        return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
+    except UncheckedError as error:  # the file has changed since it was found
+        return [_finding(*error.problem, path.as_posix())]
+
+
+def lint_text(
+    text: str,
+    path: str,
+    engine: str | None = None,
+    *,
+    min_batch_ms: float | None = None,
+    settings: Settings = DEFAULTS,
+) -> list[Finding]:
     """
     Return the sorted findings for one text; the suffix of `path` determines the format of the text.
 
@@ -58,13 +100,14 @@ def lint_text(text: str, path: str, engine: str | None = None, *, min_batch_ms: 
     The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
     A text without `realTime` that cannot be parsed produces no findings.
     """
-    if not RELEVANT.search(text):
-        return []
     suffix = Path(path).suffix.lower()
+    if not is_relevant(text, suffix):
+        return []
     engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
-    silenced = silenced_rules(text.splitlines())
-    problems = _checked(text, suffix, min_batch_ms)
-    return in_order({_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)})
+    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
+    problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
+    findings = {_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)}
+    return in_order(finding for finding in findings if settings.reports(finding.rule, path))
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:
@@ -92,16 +135,15 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
 
 
 def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
-    if suffix == ".ipynb":
-        return notebook_problems(cells_of_json(text), min_batch_ms=min_batch_ms)
+    if suffix in OTHER_LANGUAGES:
+        return OTHER_LANGUAGES[suffix](text)
+    if suffix == ".ipynb" or is_notebook(text):
+        cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
+        return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
         return page_problems(text, min_batch_ms=min_batch_ms)
     if suffix in DEFINITIONS:
-        return definition_problems(text, is_json=suffix == ".json")
-    if suffix == ".scala":
-        return scala_problems(text)
-    if is_notebook(text):
-        return notebook_problems(cells_of_source(text), min_batch_ms=min_batch_ms)
+        return definition_problems(text, DEFINITIONS[suffix])
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from scripts.lint.rules.job import SHUFFLE_CONF
 from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.unchecked import UncheckedError, unchecked
 from scripts.lint.spark.intervals import min_batch_ms_in
 
-SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala"}
+SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
 CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
           ".hypothesis", ".tox"}  # fmt: skip
 """Folders that are skipped everywhere, like every folder with a `pyvenv.cfg`."""
@@ -29,27 +31,54 @@ MAX_SEARCHED_BYTES = 100_000_000
 RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
+RTM = re.compile(r"\brtm\b")
+NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
+"""One of these is in each relevant text in small letters. This search is ten times as fast as that for `RELEVANT`."""
+CODE = {".py", ".scala", ".java"}
+SPARK_NEEDLES = ("spark", "readstream", "writestream", "datastreamwriter", ".outputmode(", "databricks", "display(")
+CODE_NEEDLES = ("trigger", "realtime", "real-time mode", "real time mode", "asyncprogress", "foreachwriter")
 OVERLAP = 50
 
 Unchecked = list[tuple[Path, RuleProblem]]
 
 
-def read_sources(roots: list[Path]) -> tuple[dict[Path, float | None], Unchecked]:
-    """
-    Return the relevant files among the given files and in the given folders, and what cannot be checked.
+@dataclass
+class Sources:
+    """The relevant files, what cannot be checked, and the settings of one file that apply to all."""
 
-    Each file has the minimum batch duration that it sets, in milliseconds, if it is a Python file that sets one.
-    """
-    relevant: dict[Path, float | None] = {}
-    problems: Unchecked = []
-    for path in _files(roots, problems):
+    paths: list[Path] = field(default_factory=list)
+    unchecked: Unchecked = field(default_factory=list)
+    min_batch_ms: float | None = None
+    sets_shuffle_partitions: bool = False
+
+
+def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources:
+    """Read the given files and those in the given folders; excluded files and folders are not read."""
+    sources = Sources()
+    minima: list[float | None] = []
+    for path in _files(roots, sources.unchecked, excludes):
         try:
             text = read_text(path)
-            if RELEVANT.search(text):
-                relevant[path] = min_batch_ms_in(text) if path.suffix == ".py" else None
+            if path.suffix == ".py":
+                sources.sets_shuffle_partitions |= SHUFFLE_CONF in text
+            if is_relevant(text, path.suffix.lower()):
+                sources.paths.append(path)
+                minima.append(min_batch_ms_in(text) if path.suffix == ".py" else None)
         except UncheckedError as error:
-            problems.append((path, error.problem))
-    return relevant, problems
+            sources.unchecked.append((path, error.problem))
+    sources.min_batch_ms = min((value for value in minima if value), default=None)
+    return sources
+
+
+def is_relevant(text: str, suffix: str) -> bool:
+    """Return whether a text may concern real-time mode; code also has to name Spark, and what rules check."""
+    low = text.lower()
+    if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
+        return False
+    if suffix not in CODE:
+        return True
+    is_spark = "realTime" in text or any(needle in low for needle in SPARK_NEEDLES)
+    return is_spark and (any(needle in low for needle in CODE_NEEDLES) or bool(RTM.search(low)))
 
 
 def read_text(path: Path) -> str:
@@ -93,25 +122,34 @@ def _is_relevant(data: bytes, file: BinaryIO) -> bool:
     return bool(data)
 
 
-def _files(roots: list[Path], problems: Unchecked) -> Iterator[Path]:
+def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     real_roots = [os.path.realpath(root) for root in roots]
     for root in roots:
         if not _is_folder(root):
-            yield from [root] if os.path.lexists(root) else []
+            yield from [root] if os.path.lexists(root) and not excludes(root) else []
             continue
-        for path in _files_below(root, problems):
+        for path in _files_below(root, problems, excludes):
             if _is_link(path) and not _is_below(os.path.realpath(path), real_roots):
+                if not _may_be_relevant(path):
+                    continue
                 reason = "this link leads to a file outside of the given folders, so the file was not checked"
                 problems.append((path, unchecked(reason, "pass the file itself")))
             else:
                 yield path
 
 
+def _may_be_relevant(path: Path) -> bool:
+    try:
+        return is_relevant(read_text(path), path.suffix.lower())
+    except UncheckedError:
+        return True
+
+
 def _is_below(path: str, roots: list[str]) -> bool:
     return any(os.path.commonpath([path, root]) == root for root in roots)
 
 
-def _files_below(root: Path, problems: Unchecked) -> Iterator[Path]:
+def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     def report(error: OSError) -> None:
         reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
         problems.append((Path(error.filename), unchecked(reason, "change its access rights, or pass other paths")))
@@ -119,8 +157,9 @@ def _files_below(root: Path, problems: Unchecked) -> Iterator[Path]:
     for folder, folders, names in os.walk(root, onerror=report):
         skipped = CACHES | OUTPUTS if Path(folder) == root else CACHES
         folders[:] = [name for name in sorted(folders) if name not in skipped and not _is_environment(folder, name)]
-        paths = [Path(folder, name) for name in sorted(names)]
-        yield from (path for path in paths if path.suffix.lower() in SUFFIXES and not _is_broken_link(path))
+        folders[:] = [name for name in folders if not excludes(Path(folder, name))]
+        paths = [Path(folder, name) for name in sorted(names) if os.path.splitext(name)[1].lower() in SUFFIXES]  # noqa: PTH122
+        yield from (path for path in paths if not excludes(path) and not _is_broken_link(path))
 
 
 # The functions of `os.path` return False for a path below a folder without access rights. Methods of `Path` raise.

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.lint.engine import RULES
+from scripts.lint.engine import GROUPS
 from scripts.pack import files, verification
 from scripts.pack.tables import demo, latency, other_engines, postgres_sink, prove, sizing
 from scripts.pack.tables.format import table
@@ -55,11 +55,22 @@ def conditions(root: Path, _: str) -> str:
     return table(("condition", "reproduced and fixed in"), rows)
 
 
-def lint_rules(_: Path, __: str) -> str:
-    """Return a section for each lint rule, built from its docstring, and the cited sources."""
-    sections = "\n".join(rule.section() for rule in RULES)
-    definitions = sorted({definition for rule in RULES for definition in rule.definitions})
-    return "\n".join([sections, *definitions])
+def lint_rules(_: Path, group: str) -> str:
+    """Return a section for each lint rule of a group, built from its docstring, and the cited sources."""
+    contents = f"Rules: {', '.join(f'[{rule.id}](#{rule.id})' for rule in GROUPS[group])}.\n"
+    sections = "\n".join(rule.section() for rule in GROUPS[group])
+    definitions = sorted({definition for rule in GROUPS[group] for definition in rule.definitions})
+    return "\n".join([contents, sections, *definitions, ""])
+
+
+def lint_index(_: Path, __: str) -> str:
+    """Return a table of all lint rules, with links to their sections."""
+    rows = [
+        (f"[{rule.id}](lint_rules_{group}.md#{rule.id})", rule.what.removeprefix("Checks for ").rstrip("."))
+        for group, rules in GROUPS.items()
+        for rule in rules
+    ]
+    return table(("rule", "checks for"), rows)
 
 
 BLOCKS: dict[str, Maker] = {
@@ -68,6 +79,7 @@ BLOCKS: dict[str, Maker] = {
     "settings": settings,
     "conditions": conditions,
     "lint-rules": lint_rules,
+    "lint-index": lint_index,
     "verification": verification.verification,
     "measured-postgres-sink": postgres_sink.sink,
     "measured-modes": latency.modes,

@@ -20,7 +20,7 @@ ROOT = pack_files.ROOT
 SEARCH_BOOSTS = {
     "README.md": 0.2,
     pack_files.SKILL: 0.2,
-    "references/lint_rules.md": 0.3,
+    **dict.fromkeys(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("references/lint_rules*.md")), 0.3),
     "references/sources_sinks_operators.md": 3.0,
 }
 

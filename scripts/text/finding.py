@@ -6,7 +6,7 @@ Every finding names the engines to which it applies.
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from urllib.parse import quote
@@ -15,6 +15,10 @@ OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
 NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
 STYLES = ("text", "json", "github", "sarif")
+GITHUB_LEVELS = {"information": "notice"}
+SARIF_LEVELS = {"information": "note"}
+RuleDetails = Mapping[str, Mapping[str, object]]
+"""The properties of each rule in SARIF, such as `helpUri`."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -33,7 +37,7 @@ class Finding:
     fix: str
     """The remedy."""
     severity: str = "error"
-    """`error` or `warning`."""
+    """`error`, `warning` or `information`."""
     engine: tuple[str, ...] = ENGINES
     """The engines to which the finding applies."""
 
@@ -49,7 +53,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=attrgetter(*(field.name for field in fields(Finding))))
 
 
-def render(findings: Iterable[Finding], style: str = "text") -> str:
+def render(findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None) -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
@@ -59,13 +63,14 @@ def render(findings: Iterable[Finding], style: str = "text") -> str:
     if style == "github":
         return "\n".join(_annotation(finding) for finding in ordered)
     if style == "sarif":
-        return json.dumps(_sarif(ordered), indent=2)
+        return json.dumps(_sarif(ordered, rules or {}), indent=2)
     raise ValueError(f"unknown style {style!r}; use one of {', '.join(STYLES)}")
 
 
 def _annotation(finding: Finding) -> str:
     place = f"file={_escaped(finding.path, ':,')},line={finding.line},title={_escaped(finding.rule, ':,')}"
-    return f"::{finding.severity} {place}::{_escaped(finding.text)}"
+    level = GITHUB_LEVELS.get(finding.severity, finding.severity)
+    return f"::{level} {place}::{_escaped(finding.text)}"
 
 
 def _escaped(text: str, extra_characters: str = "") -> str:
@@ -82,8 +87,8 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-def _sarif(findings: list[Finding]) -> dict[str, object]:
-    rules = [{"id": rule} for rule in sorted({finding.rule for finding in findings})]
+def _sarif(findings: list[Finding], details: RuleDetails) -> dict[str, object]:
+    rules = [{"id": rule, **details.get(rule, {})} for rule in sorted({finding.rule for finding in findings})]
     driver = {"name": "spark-real-time-mode", "rules": rules}
     run = {"tool": {"driver": driver}, "results": [_sarif_result(finding) for finding in findings]}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -94,7 +99,7 @@ def _sarif_result(finding: Finding) -> dict[str, object]:
     place = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, finding.line)}}
     return {
         "ruleId": finding.rule,
-        "level": finding.severity,
+        "level": SARIF_LEVELS.get(finding.severity, finding.severity),
         "message": {"text": finding.text},
         "locations": [{"physicalLocation": place}],
         "properties": {"engine": list(finding.engine)},

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from scripts.lint.engine import RULES
+from scripts.lint.rules.job import JOB_RULES
 
 ALLOWLIST = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 CONDITIONS: dict[str, str | None] = {
@@ -41,6 +42,11 @@ CONDITIONS: dict[str, str | None] = {
     "continuous-operator": "Continuous processing does not support Aggregate operations",
     "foreach-writer-import": "ImportError",
     "frozen-clock": None,
+    "shuffle-partitions": "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT",
+    "checkpoint-path": None,
+    "kafka-columns": None,
+    "foreach-interval": None,
+    "pipeline-flow": None,
 }
 """
 The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
@@ -48,6 +54,11 @@ The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
 The error is an error condition, the name of an exception, or a part of its text.
 """
 
+JOB = """from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+"""
+"""The beginning of a complete job: some rules are silent in excerpts."""
 PROCESSOR = """
 class Counter(StatefulProcessor):
     def init(self, handle):
@@ -64,11 +75,12 @@ OPENING = """
 {imports}{processor}
 def read(topic):
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}")
-    return source.option("subscribe", topic).load().select("key", "value")
+    return source.option("subscribe", topic).load()
 
 
-events = read("{topic}")
-events_2 = read("{topic}")
+rows = read("{topic}")
+events = rows.select("key", "value")
+events_2 = read("{topic}").select("key", "value")
 users = spark.createDataFrame([(b"a", 1)], "key binary, level int")
 checkpoints = "{checkpoint}"
 writer = (
@@ -88,7 +100,7 @@ PLACEHOLDERS = {
     "servers": "127.0.0.1:1",
     "topic": "events",
     "target": "results",
-    "checkpoint": "/tmp/checkpoints/example",
+    "checkpoint": "/checkpoints/example",
 }
 
 
@@ -105,10 +117,12 @@ class Program:
 def programs(values: dict[str, str] = PLACEHOLDERS) -> list[Program]:
     """Return the programs of all rules about code, with values for the placeholders in `PLACEHOLDERS`."""
     rules = [rule for rule in RULES if rule.subject == "module"]
-    return [
-        Program(rule.id, program_of(rule.example, values), program_of(rule.use_instead, values), CONDITIONS[rule.id])
-        for rule in rules
-    ]
+    found = []
+    for rule in rules:
+        opening = JOB if rule in JOB_RULES else ""
+        bad, good = (opening + program_of(example, values) for example in (rule.example, rule.use_instead))
+        found.append(Program(rule.id, bad, good, CONDITIONS[rule.id]))
+    return found
 
 
 def program_of(example: str, values: dict[str, str]) -> str:
@@ -125,6 +139,11 @@ def program_of(example: str, values: dict[str, str]) -> str:
 
 def completed(line: str) -> str:
     """Return an example with the missing parts: the load of a source, the sink, the trigger, the start."""
+    if line.startswith("@"):
+        return f"from pyspark import pipelines as dp\n\n\n{line}\n"
+    *settings, line = line.splitlines() if line.startswith("spark.conf.") else [line]
+    if settings:
+        return "\n".join([*settings, completed(line)])
     line = "".join(part.strip() for part in line.splitlines())
     if ".start()" in line:
         return f"query = {line}\n"
@@ -135,6 +154,8 @@ def completed(line: str) -> str:
             '.option("kafka.bootstrap.servers", "{servers}").option("subscribe", "{topic}")' if "kafka" in line else ""
         )
         line = f"{line}{kafka}.load()"
+    if line == "rows.writeStream" or line.startswith("rows.select"):
+        return f"query = {line}{SINK}{REAL_TIME}.start()\n"
     if ".writeStream" not in line:
         line = f'{line}.selectExpr("to_json(struct(*)) AS value").writeStream'
     return f"query = {line}{SINK}{'' if '.trigger(' in line else REAL_TIME}.start()\n"

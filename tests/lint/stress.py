@@ -14,7 +14,7 @@ from scripts.lint.engine import lint_text
 MAX_SECONDS = 5.0
 MAX_MEMORY = 500_000_000
 WORDS = "# Real-time mode\n\n"
-CODE = "# realTime\n"
+CODE = "# spark realTime\n"
 CLUSTER = "name: rtm\njob:\n  spark_version: x\n"
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
 LAMBDAS = "f0 = lambda: 1\n" + "".join(f"f{n} = lambda: [{', '.join([f'f{n - 1}()'] * 40)}]\n" for n in range(1, 9))
@@ -30,8 +30,16 @@ INPUTS = {
     "doubled-text.py": CODE + "a = 'x'\n" + "a = a + a\n" * 45,
     "doubled-f-string.py": CODE + "a = 'x'\n" + "a = f'{a}{a}'\n" * 45,
     "comments.md": WORDS + "<!--" * 40_000,
-    "comments.scala": "// RealTime\n" + "/* x " * 40_000,
-    "streams.scala": "// RealTime\n" + ".writeStream " * 8000,
+    "comments.scala": "// RealTime spark\n" + "/* x " * 40_000,
+    "braces.scala": "// RealTime spark\n" + "{" * 200_000,
+    "brackets.java": "// RealTime spark\n" + "f(" * 100_000,
+    "lambdas.scala": "// RealTime spark\n" + "a => b -> c(d -> { e => f }) => " * 20_000,
+    "generics.java": "// RealTime spark\n" + "A<B<" * 100_000,
+    "conditions.scala": "// RealTime spark\n" + "if (a) b else " * 40_000,
+    "heredocs.tf": "# rtm spark_version\n" + "a = <<E\n" * 40_000,
+    "blocks.tf": "# rtm spark_version\n" + "a {" * 50_000 + "}]" * 50_000,
+    "settings.sql": "-- rtm\n" + "SET a.b = " * 100_000 + "SET a.b = 1;" * 50_000,
+    "streams.scala": "// RealTime spark\n" + ".writeStream " * 8000,
     "quotes.md": WORDS + ">" * 10_000 + "```python\n" + "> x\n" * 1000,
     "fence-info.md": WORDS + "```" + "a" * 20_000 + "\nx\n```\n",
     "heading-blanks.md": WORDS + "# a" + " " * 20_000 + "b\n",

@@ -12,7 +12,7 @@ from tests.lint.test_lint_cases import FILES
 
 TEXTS = [path.read_text(encoding="utf-8") for path in FILES]
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-SUFFIXES = st.sampled_from([".py", ".md", ".ipynb", ".json", ".yaml", ".scala"])
+SUFFIXES = st.sampled_from([".py", ".md", ".ipynb", ".json", ".yaml", ".scala", ".java", ".sql", ".tf"])
 TOKENS = sorted({token for text in TEXTS for token in TOKEN.findall(text)})
 MAX_SECONDS = 5.0
 MAX_LENGTH = 1_000_000

@@ -36,6 +36,8 @@ def test_rule_section_contains_all_parts_of_its_docstring(rule: Rule) -> None:
 
     assert section.startswith(f"## {rule.id}\n")
     assert all(part in section for part in (rule.what, rule.why, *rule.cases.values(), rule.source))
+    assert all(part in rule.explanation() for part in (rule.id, rule.what, rule.why, *rule.cases.values()))
+    assert rule.help_uri.startswith("https://")
     assert rule.what.startswith("Checks for ")
     assert rule.what.endswith(".")
     assert rule.source.startswith("[")

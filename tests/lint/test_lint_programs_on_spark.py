@@ -15,9 +15,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(120)]
 
 PROGRAMS = {program.rule: program for program in programs()}
 REFUSED = [rule for rule, program in PROGRAMS.items() if program.condition]
-ACCEPTED = list({program.good: rule for rule, program in PROGRAMS.items() if rule != "event-time-timer"}.values())
-"""One rule for each distinct good program; the one of `event-time-timer` runs only on Databricks."""
-SETTINGS = ("spark.sql.streaming.stateStore.checkpointFormatVersion", "spark.databricks.streaming.realTimeMode.enabled")
+ON_DATABRICKS = {"event-time-timer", "pipeline-flow"}
+ACCEPTED = list({program.good: rule for rule, program in PROGRAMS.items() if rule not in ON_DATABRICKS}.values())
+"""One rule for each distinct good program that runs on OSS."""
+SETTINGS = (
+    "spark.sql.streaming.stateStore.checkpointFormatVersion",
+    "spark.databricks.streaming.realTimeMode.enabled",
+    "spark.sql.shuffle.partitions",
+)
 NOT_REAL_TIME = {"async-trigger", "continuous-operator"}
 
 

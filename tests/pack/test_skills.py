@@ -140,11 +140,12 @@ def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
     [
         ((), "required"),
         (("frobnicate",), "invalid choice"),
-        (("lint",), "required: paths"),
+        (("lint", "-", "src"), "- is standard input, so nothing was checked; pass no other path"),
+        (("lint", "--select", "output", "--ignore", "sinks", "/"), "'sinks', which does not exist; did you mean sink"),
         (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked: /no/such/file"),
         (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
     ],
-    ids=["nothing", "unknown", "no-path", "missing-path", "engine"],
+    ids=["nothing", "unknown", "stdin-and-path", "rule", "missing-path", "engine"],
 )
 def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: str) -> None:
     """Wrong usage exits with status 2, which findings never do."""

@@ -24,6 +24,7 @@ from examples.realtime.queries import wait_until
 from examples.realtime.slots import preflight
 from examples.services import java_home
 from scripts.lint.files.definitions import definition_problems
+from scripts.lint.files.documents import read_yaml
 from scripts.pack import files
 from scripts.text import markdown
 from tests.helpers import end_offset, new_topic, produce, texts_of
@@ -66,7 +67,7 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     streams = {query: query.transform(stream) for query in pipeline_queries(settings)}
     needs = {query.name: (rows, source_tasks(query, rows, partitions, settings)) for query, rows in streams.items()}
 
-    assert [] == definition_problems(text, is_json=False)
+    assert [] == definition_problems(text, read_yaml)
     assert "true" == cluster["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
     assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
     assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_PER_WORKER

@@ -1,6 +1,7 @@
 """The four renderings of findings: text, JSON, GitHub annotations and SARIF."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,21 @@ def test_sarif_address_is_percent_encoded() -> None:
 
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert "a%20b/100%25/%C3%A9%FF.py" == place["artifactLocation"]["uri"]
+
+
+def test_information_has_the_lowest_level_of_each_format() -> None:
+    """GitHub calls information a notice, and SARIF calls it a note."""
+    finding = replace(FINDING, severity="information")
+
+    assert render([finding], "github").startswith("::notice ")
+    assert "note" == json.loads(render([finding], "sarif"))["runs"][0]["results"][0]["level"]
+
+
+def test_sarif_contains_the_details_of_rules() -> None:
+    """The help address of a rule is in SARIF only if the rule has a finding."""
+    log = json.loads(render([FINDING], "sarif", {"sink": {"helpUri": "https://example.org"}, "other": {}}))
+
+    assert [{"id": "sink", "helpUri": "https://example.org"}] == log["runs"][0]["tool"]["driver"]["rules"]
 
 
 def test_unknown_style_is_rejected_with_the_allowed_ones() -> None:

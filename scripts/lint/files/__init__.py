@@ -1,1 +1,1 @@
-"""Linters for each file format: Markdown, notebooks, Scala, and cluster definitions in JSON or YAML."""
+"""Linters for each file format: Markdown, notebooks, Scala, Java, SQL, and definitions in JSON, YAML or Terraform."""

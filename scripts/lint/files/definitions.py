@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from scripts.lint.files.documents import MAX_VALUES, Node, TooManyValuesError, read_json, read_yaml
+from scripts.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
 from scripts.lint.rules.budget import ExhaustedError, Steps
 from scripts.lint.rules.cluster import CLUSTER_RULES, Cluster
 from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.setting import FLAG
 
-CLUSTER_KEYS = {"spark_version", "autoscale", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
-                "gcp_attributes"}  # fmt: skip
+CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
+                "gcp_attributes", "node_type_id"}  # fmt: skip
+RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "environment_key"}
+PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development", "catalog", "pipeline_type"}
 NAME_KEYS = (
     "cluster_name",
     "job_cluster_key",
@@ -26,17 +28,17 @@ NAME_KEYS = (
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
-def definition_problems(text: str, *, is_json: bool) -> list[RuleProblem]:
+def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[RuleProblem]:
     """
     Return the problems in a cluster or job definition.
 
     Other documents, and definitions that do not mention real-time mode, have none, so they are not even parsed.
     """
-    if not REAL_TIME_NAME.search(text) or not any(key in text for key in CLUSTER_KEYS):
+    if not REAL_TIME_NAME.search(text) or not any(key in text for key in RELEVANT_KEYS):
         return []
     clusters: list[Cluster] = []
     try:
-        for root in read_json(text) if is_json else read_yaml(text):
+        for root in read(text):
             clusters += _Clusters().below(root)
     except ExhaustedError as error:
         raise TooManyValuesError from error
@@ -62,9 +64,9 @@ class _Clusters:
         if not isinstance(content, dict):
             return
         names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
-        if CLUSTER_KEYS & content.keys():
+        if kind := _kind(content):
             self.steps.spend(len(names))
-            yield _cluster(node, (*names, *names_here))
+            yield _cluster(node, kind, (*names, *names_here))
             return
         # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
         inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
@@ -81,9 +83,25 @@ class _Clusters:
             return sum(map(self._count, node.content))
         if not isinstance(node.content, dict):
             return 0
-        if CLUSTER_KEYS & node.content.keys():
+        if _kind(node.content):
             return 1
         return sum(self._count(child) for _, child in node.content.values())
+
+
+def _kind(content: dict[str, tuple[int, Node]]) -> str:
+    """Return the kind of a definition (see `Cluster.kind`), or an empty string if it is none."""
+    sizes = content["autoscale"][1].content if "autoscale" in content else None
+    if CLUSTER_KEYS & content.keys() or (isinstance(sizes, dict) and "min_workers" in sizes):
+        return "cluster"
+    if _is_pipeline(content):
+        return "pipeline"
+    return "serverless task" if "environment_key" in content and "task_key" in content else ""
+
+
+def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
+    confs = [content[key][1].content for key in ("configuration", "spark_conf") if key in content]
+    has_flag = any(isinstance(each, dict) and FLAG in each for each in confs)
+    return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
 
 
 def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
@@ -98,9 +116,9 @@ def _text(node: Node) -> str:
     return node.content if isinstance(node.content, str) else ""
 
 
-def _cluster(node: Node, names: tuple[str, ...]) -> Cluster:
+def _cluster(node: Node, kind: str, names: tuple[str, ...]) -> Cluster:
     assert isinstance(node.content, dict)
-    cluster = Cluster(line=node.line)
+    cluster = Cluster(line=node.line, kind=kind)
     for key, (line, child) in node.content.items():
         cluster.lines[key] = line
         if isinstance(child.content, dict):
@@ -109,10 +127,16 @@ def _cluster(node: Node, names: tuple[str, ...]) -> Cluster:
                 cluster.lines[f"{key}.{name}"] = inner_line
         else:
             cluster.keys[key] = child.content
-    confs = cluster.keys.get("spark_conf")
+    key = "spark_conf" if "spark_conf" in cluster.keys else "configuration"
+    confs = cluster.keys.get(key)
     flag = confs.get(FLAG) if isinstance(confs, dict) else None
+    cluster.is_open = (
+        isinstance(confs, str)
+        or not {"<<", "policy_id"}.isdisjoint(cluster.keys)
+        or (isinstance(confs, dict) and "<<" in confs)
+    )
     cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
     if flag is not None and not cluster.has_flag:
-        cluster.lines["flag"] = cluster.lines[f"spark_conf.{FLAG}"]
+        cluster.lines["flag"] = cluster.lines[f"{key}.{FLAG}"]
     cluster.is_real_time = cluster.has_flag or any(map(REAL_TIME_NAME.search, names))
     return cluster

@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator
 
 from scripts.lint.files.definitions import definition_problems
-from scripts.lint.files.documents import UnreadableError
+from scripts.lint.files.documents import UnreadableError, read_json, read_yaml
+from scripts.lint.files.hcl import read_hcl
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.files.sql import sql_problems
 from scripts.lint.files.target import target_engines
 from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
 from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, layout_of
@@ -30,6 +32,15 @@ from scripts.text import markdown
 
 CLAIMS: list[Rule] = [*COMPUTE_CLAIMS, *MODE_CLAIMS]
 TRIGGER_CONDITIONS = {"VALUE_NOT_NON_EMPTY_STR", "ONLY_ALLOW_SINGLE_TRIGGER", "PySparkValueError"}
+DEFINITIONS = {
+    "json": read_json,
+    "jsonc": read_json,
+    "yaml": read_yaml,
+    "yml": read_yaml,
+    "hcl": read_hcl,
+    "tf": read_hcl,
+    "terraform": read_hcl,
+}
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(
     r"\brealTime\s*=|\breal_time\s*=|\brealtime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime"
@@ -97,10 +108,12 @@ def _code_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float
         code = _after_diff(code)
     if fence.is_python or fence.language in {"", "diff"}:
         return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
-    if fence.language == "scala":
-        return scala_problems(code)
-    if fence.language in {"json", "jsonc", "yaml", "yml"}:
-        return definition_problems(code, is_json=fence.language.startswith("json"))
+    if fence.language in {"scala", "java"}:
+        return scala_problems(code, is_java=fence.language == "java")
+    if fence.language in DEFINITIONS:
+        return definition_problems(code, DEFINITIONS[fence.language])
+    if fence.language == "sql":
+        return sql_problems(code)
     return []
 
 

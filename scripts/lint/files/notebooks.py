@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from scripts.lint.files.documents import Node, UnreadableError, read_json
 from scripts.lint.files.markdown import counterexample_fence_lines, layout_problems
 from scripts.lint.files.scala import scala_problems
+from scripts.lint.files.sql import sql_problems
 from scripts.lint.prose.layout import layout_of
 from scripts.lint.python.check import python_problems
 from scripts.lint.rules.rule import RuleProblem
@@ -69,12 +70,12 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
         elif cell.kind == "python":
             page.add(["```notebook-cell", *body, "```", ""], [cell.first_line, *lines, *[cell.first_line] * 2])
             code.add([*body, ""], [*lines, 0])
-        elif cell.kind == "scala":
-            problems += _located(scala_problems(cell.text), lines)
+        elif cell.kind in {"scala", "sql"}:
+            problems += _located((scala_problems if cell.kind == "scala" else sql_problems)(cell.text), lines)
     layout = layout_of(str(page))
     problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page.lines)
     wrong = {page.lines[line - 1] for line in counterexample_fence_lines(layout) if line <= len(page.lines)}
-    in_code = python_problems(str(code), is_excerpt=True, min_batch_ms=min_batch_ms) or []
+    in_code = python_problems(str(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
     return problems + [entry for entry in _located(in_code, code.lines) if entry[1].line not in wrong]
 
 

@@ -1,62 +1,62 @@
 """
-Check the real-time triggers in Scala code, and the calls between `writeStream` and `start`.
+Check Scala and Java code: the queries, with the rules for Python that also concern the JVM, and the form of triggers.
 
-In Scala, a real-time trigger is an object with one optional argument: the interval as a string or in milliseconds.
+In Scala and Java, a real-time trigger is an object with one optional argument: the interval as a string or in
+milliseconds.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
+from dataclasses import replace
 
+from scripts.lint.files.lines import Lines
+from scripts.lint.jvm.parser import parse
 from scripts.lint.prose.layout import without_comments
 from scripts.lint.prose.marks import is_right_comment, is_wrong_comment
-from scripts.lint.python.check import module_problems
-from scripts.lint.rules.rule import Module, Problem, RuleProblem
+from scripts.lint.python.check import module_of, module_problems
+from scripts.lint.python.code import CODE_RULES
+from scripts.lint.python.expected_failures import expected_failures
+from scripts.lint.python.interpreter import Interpreter
+from scripts.lint.rules.rule import Problem, RuleProblem
 from scripts.lint.rules.trigger import TRIGGER_RULES
 from scripts.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
-from scripts.lint.spark.streams import Arguments, Frame, Query, Trigger, Writer
-from scripts.lint.spark.values import Const, Unknown, Value
+from scripts.lint.spark.streams import Trigger, Writer
+from scripts.lint.spark.values import Const, Value, alternatives, one_of
 
-TRIGGER = re.compile(
-    r"\b(?:Trigger\s*\.\s*RealTime|RealTimeTrigger(?:\s*\.\s*apply)?)\b\s*(?:\((?P<argument>[^()]*)\))?"
-)
+PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
+JVM_RULES = [rule for rule in CODE_RULES if rule.id not in PYTHON_ONLY]
 UNSUPPORTED_TRIGGER = re.compile(
     r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"
     r"\bnew\s+(?:Trigger\.)?RealTime(?:Trigger)?\b"
 )
-STREAM = re.compile(r"\.\s*writeStream\b")
-END = re.compile(r"\.\s*(?P<name>start|toTable)\s*\(")
-CALL = re.compile(
-    r"\.\s*(?P<name>format|outputMode|option|foreachBatch|foreach|"
-    r"trigger)\s*(?:\((?P<arguments>(?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+)\)|\{)"
+JOB = re.compile(
+    r"\bbuilder\b|\bgetOrCreate\b|\bawaitTermination\b|\bextends\s+App\b|\bdef\s+main\b|\bstatic\s+void\s+main\b"
 )
-MAX_BLANKS = 200
-"""Blanks between a trigger and the word before it."""
-TEXT = re.compile(r'"([^"\\]*)"')
+TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
 TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
 FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 
 
-def scala_problems(code: str) -> list[RuleProblem]:
-    """Return the problems in Scala code."""
+def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True) -> list[RuleProblem]:
+    """Return the problems in Scala or Java code."""
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
-    counterexamples = _counterexample_lines(plain)
-    module = Module(min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS, lines=code.splitlines())
-    lines = _Lines(uncommented)
-    for match in TRIGGER.finditer(uncommented):
-        before = uncommented[max(0, match.start() - MAX_BLANKS) : match.start()].rstrip()
-        if before.endswith(("import", ".", "streaming")) or match["argument"] is None:
-            continue
-        line = lines.number(match.start())
-        trigger = _trigger(match["argument"], line)
-        module.triggers.append((trigger, Writer(Frame(), lines=frozenset({line}))))
-    for stream_end, start in _chains(uncommented):
-        if TRIGGER.search(uncommented, stream_end, start.start()):
-            module.queries.append(_query(uncommented, stream_end, start, lines))
-    problems = module_problems(module, counterexamples)
+    tree = parse(code, is_java=is_java)
+    interpreter = Interpreter(has_choices="if" in code)
+    interpreter.run(tree)
+    counterexamples = _counterexample_lines(plain) | expected_failures(tree)
+    found = module_of(interpreter, code)
+    module = replace(
+        found,
+        queries=[replace(each, writer=_in_milliseconds(each.writer)) for each in found.queries],
+        triggers=[(_with_unit(trigger), receiver) for trigger, receiver in found.triggers],
+        min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
+        is_job=not is_excerpt and bool(JOB.search(uncommented)),
+        is_test=bool(TEST.search(uncommented)),
+    )
+    problems = module_problems(module, counterexamples, JVM_RULES) + interpreter.unchecked
+    lines = Lines(uncommented)
     for match in UNSUPPORTED_TRIGGER.finditer(uncommented):
         line = lines.number(match.start())
         if line not in counterexamples:
@@ -65,61 +65,22 @@ def scala_problems(code: str) -> list[RuleProblem]:
     return problems
 
 
-def _trigger(argument: str, line: int) -> Trigger:
-    keywords = {"realTime": (_value(argument), line)}
-    return Trigger(Arguments(keywords=keywords), line)
+def _in_milliseconds(writer: Writer) -> Writer:
+    return replace(writer, trigger=_with_unit(writer.trigger)) if writer.trigger else writer
 
 
-def _value(argument: str) -> Value:
-    text = TEXT.fullmatch(argument.strip())
-    if text:
-        return Const(text[1])
-    words = {"true": Const(value=True), "false": Const(value=False), "null": Const(0), "None": Const(0)}
-    return words.get(argument.strip(), Unknown())
+def _with_unit(trigger: Trigger) -> Trigger:
+    """Return the trigger with a unit after each number: in Scala and Java, a number means milliseconds."""
+    keywords = {
+        name: (one_of([_duration(each) for each in alternatives(value)]), line)
+        for name, (value, line) in trigger.arguments.keywords.items()
+    }
+    return replace(trigger, arguments=replace(trigger.arguments, keywords=keywords))
 
 
-def _chains(code: str) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield the end of each `writeStream`, and the match of the `start` that follows it."""
-    position = 0
-    while (stream := STREAM.search(code, position)) and (end := END.search(code, stream.end())):
-        yield stream.end(), end
-        position = end.end()
-
-
-def _query(code: str, stream_end: int, start: re.Match[str], places: _Lines) -> Query:
-    fields: dict[str, tuple[Value, int]] = {}
-    options: dict[str, tuple[Value, int]] = {}
-    sinks, trigger, lines = [], None, set()
-    for call in CALL.finditer(code, stream_end, start.start()):
-        line, arguments = places.number(call.start("name")), call["arguments"] or ""
-        lines.add(line)
-        texts = TEXT.findall(arguments)
-        name = call["name"]
-        if name in {"format", "outputMode"}:
-            mode = re.search(r"OutputMode\s*\.\s*(\w+)", arguments)
-            value = Const(mode[1].lower()) if mode else Const(texts[0]) if texts else Unknown()
-            fields[name] = (value, line)
-        elif name == "option" and texts:
-            options[texts[0].lower()] = (Const(texts[1]) if len(texts) > 1 else Unknown(), line)
-        elif name == "trigger" and (match := TRIGGER.search(arguments)):
-            trigger = _trigger(match["argument"] or '"5 minutes"', line)
-        elif name in {"foreach", "foreachBatch"}:
-            sinks.append((name, line))
-    is_open = code.find(".options", stream_end, start.start()) >= 0
-    writer = Writer(Frame(), fields.get("format"), fields.get("outputMode"), options, is_open,
-                    trigger, tuple(sinks), frozenset(lines))  # fmt: skip
-    return Query(writer, places.number(start.start("name")))
-
-
-class _Lines:
-    """The positions of the line breaks in a text."""
-
-    def __init__(self, text: str) -> None:
-        self.breaks = [match.start() for match in re.finditer("\n", text)]
-
-    def number(self, position: int) -> int:
-        """Return the number of the line that contains a position."""
-        return bisect_left(self.breaks, position) + 1
+def _duration(value: Value) -> Value:
+    is_number = isinstance(value, Const) and type(value.value) is int and value.value > 0
+    return Const(f"{value.value} milliseconds") if isinstance(value, Const) and is_number else value
 
 
 def _counterexample_lines(code: str) -> set[int]:

@@ -192,8 +192,12 @@ IS_TRIGGER = re.compile(
 NAMED = re.compile(LABEL + r"\W*(?:set )?(?:\.?trigger\()?(?:processingTime|availableNow)\b", re.IGNORECASE)
 
 
+# The micro-batch trigger is a step before the change of the mode.
+STEP_BEFORE = re.compile(r"\b(?:processingTime|availableNow)\b.*\bthen\b.*\b(?:real[- ]time mode|rtm)\b", re.IGNORECASE)
+
+
 def _is_micro_batch(text: str) -> bool:
-    return bool(MICRO_BATCH.search(text)) and (
+    return bool(MICRO_BATCH.search(text) and not STEP_BEFORE.search(text)) and (
         in_order(text, ENABLE, TOPIC, BY_MEANS, MICRO_BATCH)
         or in_order(text, ENABLES, TOPIC)
         or in_order(text, IS_ENABLED, MICRO_BATCH)

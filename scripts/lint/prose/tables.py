@@ -19,7 +19,7 @@ from scripts.text import markdown
 COLUMN_WRONG = re.compile(
     r"\b(?:wrong|bad|don'?t|mistakes?|errors?|before|instead of|avoid|rejected|refused|incorrect|not|fails?|old|"
     r"claims?|myths?|misconceptions?|symptoms?|anti-?patterns?|causes?|issues?|problems?|says?|said|wrote|found|"
-    r"currently|today|now|message|previous|reason|why|observed)\b",
+    r"currently|today|now|message|previous|reason|why|observed|checks? for)\b",
     re.IGNORECASE,
 )
 COLUMN_FIX = re.compile(

@@ -4,49 +4,81 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scripts.lint.prose.comment_claims import MICRO_BATCH_CLAIM, comment_claims
 from scripts.lint.prose.marks import counterexample_lines
+from scripts.lint.python.code import CODE_RULES
 from scripts.lint.python.excerpt import parse
+from scripts.lint.python.expected_failures import expected_failures
 from scripts.lint.python.interpreter import Interpreter
-from scripts.lint.rules.code import CODE_RULES
 from scripts.lint.rules.rule import Module, Rule, RuleProblem
 from scripts.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 
-SPARK = re.compile(r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter", re.IGNORECASE)
+JOB = re.compile(
+    r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
+)
+EXPECTATION = re.compile(r"raises|xfail|assertRaises|suppress\(|\.exception\(")
+TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
+LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
+SPARK = re.compile(
+    r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
+)
 
 
 def python_problems(
     code: str,
     *,
     is_excerpt: bool,
+    is_notebook: bool = False,
     is_spark: bool | None = None,
     min_batch_ms: float | None = None,
     rules: Sequence[Rule] = CODE_RULES,
 ) -> list[RuleProblem] | None:
-    """Return the problems in Python code, or None if the code cannot be parsed."""
+    """
+    Return the problems in Python code, or None if the code cannot be parsed.
+
+    An excerpt may be incomplete. The code of a notebook may contain magics, so it is an excerpt, too.
+    """
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
     interpreter = Interpreter(has_choices="else" in python)
     interpreter.run(tree)
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
-    module = Module(
-        interpreter.spark.queries,
-        interpreter.spark.triggers,
-        interpreter.spark.settings,
+    module = replace(
+        module_of(interpreter, code),
+        is_spark=bool(SPARK.search(code)) if is_spark is None else is_spark,
+        min_batch_ms=min(minima, default=MIN_BATCH_MS),
+        is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
+        is_notebook=is_notebook,
+        is_test=bool(TEST.search(code)),
+    )
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt)
+    if EXPECTATION.search(code):
+        counterexamples |= expected_failures(tree)
+    # A large file about something else is not reported as unchecked.
+    is_about = "realtime" in code.lower()
+    return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])
+
+
+def module_of(interpreter: Interpreter, code: str) -> Module:
+    """Return what the interpreter found in the code."""
+    spark, slots = interpreter.spark, LOCAL_MASTER.search(code)
+    return Module(
+        spark.queries,
+        spark.triggers,
+        spark.settings,
         interpreter.imports,
         code.splitlines(),
-        bool(SPARK.search(code)) if is_spark is None else is_spark,
-        min(minima, default=MIN_BATCH_MS),
+        flows=spark.flows,
+        local_slots=int(slots[1]) if slots else None,
     )
-    problems = module_problems(module, counterexample_lines(python, tree, is_excerpt=is_excerpt), rules)
-    return problems + interpreter.unchecked
 
 
 def module_problems(module: Module, counterexamples: set[int], rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
     """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
-    if not (module.queries or module.triggers or module.settings or module.imports):
+    if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
         return []
     found = [*[(rule, rule.check) for rule in rules], (MICRO_BATCH_CLAIM, comment_claims)]
     # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.

@@ -16,8 +16,8 @@ from scripts.lint.python.operations import arithmetic, compared, item, table_met
 from scripts.lint.rules.budget import Steps
 from scripts.lint.spark import columns
 from scripts.lint.spark.calls import SparkCalls
-from scripts.lint.spark.scope import State, size_of_state, truth
-from scripts.lint.spark.streams import Arguments, Reader, Writer, size_of
+from scripts.lint.spark.scope import SESSION_NAMES, State, size_of_state, truth
+from scripts.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
 from scripts.lint.spark.values import (
     MAX_ALTERNATIVES,
     MAX_TEXT,
@@ -29,10 +29,9 @@ from scripts.lint.spark.values import (
     Items,
     Library,
     Mark,
-    Number,
+    Session,
     Table,
     Text,
-    Udf,
     Unknown,
     Value,
     alternatives,
@@ -43,7 +42,6 @@ from scripts.lint.spark.values import (
 )
 
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
-CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number(), "str": Text("\0")}
 
 
 class Evaluator(ABC):
@@ -60,6 +58,10 @@ class Evaluator(ABC):
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
         """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
+
+    @abstractmethod
+    def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
+        """Return the result of calling `callee` with the arguments `given`."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """
@@ -124,6 +126,8 @@ class Evaluator(ABC):
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 known = self.value(part.value, state)
+                if not template and isinstance(known, Unknown) and known.origin.startswith("tempfile."):
+                    return known
                 is_plain = part.format_spec is None and isinstance(known, Const)
                 template += plain(known.value) if is_plain and isinstance(known, Const) else "\0"
             else:
@@ -207,88 +211,83 @@ class Evaluator(ABC):
     def _value_attribute(self, node: ast.Attribute, state: State) -> Value:
         line = node.end_lineno or node.lineno
         receiver = self.value(node.value, state)
-        return one_of([self._one_attribute(value, node.attr, line) for value in alternatives(receiver)])
+        return one_of([self.attribute(value, node.attr, line) for value in alternatives(receiver)])
 
-    def _one_attribute(self, value: Value, name: str, line: int) -> Value:
+    def attribute(self, value: Value, name: str, line: int) -> Value:
+        """Return an attribute of `value`."""
         if isinstance(value, Instance | Class):
             attribute = value.attributes.get(name)
             if attribute is None and isinstance(value, Instance):
                 attribute = value.of.attributes.get(name)
             if isinstance(attribute, Function) and isinstance(value, Instance):
                 return Function(attribute.node, attribute.scopes, value)
-            return Unknown() if attribute is None else attribute
+            if attribute is None:
+                return Session() if name in SESSION_NAMES else Unknown()
+            return attribute
         result = columns.attribute(value, name, line)
         if isinstance(result, Reader | Writer):
             self.spark.unnamed.add(result)
         return result
 
+    def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
+        """Evaluate the element for each known item; the other loops of a comprehension are unknown."""
+        loop = node.generators[0]
+        items = self.value(loop.iter, state)
+        is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_ALTERNATIVES
+        is_open = not is_known or bool(loop.ifs) or len(node.generators) > 1
+        results = []
+        for item_value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
+            inner = State([*state.scopes, {}], dict(state.decided))
+            self.steps.spend(1 + len(state.decided))
+            if isinstance(loop.target, ast.Name):
+                inner.scopes[-1][loop.target.id] = item_value
+            results.append(self.value(node.elt, inner))
+        return Items(tuple(results), is_open)
+
+    _value_generatorexp = _value_setcomp = _value_listcomp
+
     def _value_call(self, node: ast.Call, state: State) -> Value:
         calls = self.arguments(node, state)
         line = node.func.end_lineno or node.lineno
         if isinstance(node.func, ast.Attribute):
+            self.spark.receiver = name_of(node.func.value)
             receivers = alternatives(self.value(node.func.value, state))
             results = [
-                self._method(value, node.func.attr, given, line, state) for value, given in product(receivers, calls)
+                self.method(value, node.func.attr, given, line, state) for value, given in product(receivers, calls)
             ]
         else:
             name, callees = getattr(node.func, "id", ""), alternatives(self.value(node.func, state))
+            method = node.args[0] if node.args else None
+            if isinstance(method, ast.Attribute) and Library(PARTIAL) in callees:
+                return Partial(self.value(method.value, state), method.attr, without_first(calls[0]))
             results = [self.call(value, given, line, state, name) for value, given in product(callees, calls)]
         return one_of(results[:MAX_ALTERNATIVES])
 
-    def _method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+        """Return the result of calling a method of `value`."""
         if isinstance(value, Instance | Class | Library):
-            return self.call(self._one_attribute(value, name, line), given, line, state, name)
+            return self.call(self.attribute(value, name, line), given, line, state, name)
         if isinstance(value, Const | Text) and name in STRING_METHODS:
             return Text("\0")
         if isinstance(value, Table):
             return table_method(value, name, given)
-        if name == "transform" and given.positional and isinstance(given.positional[0], Function):
+        if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
         if isinstance(value, Reader | Writer) and value not in self.spark.unnamed:
             self.steps.spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
 
-    def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
-        """Return the result of calling `callee` with the arguments `given`."""
-        if isinstance(callee, Function):
-            return self.inline(callee, given, state)
-        if isinstance(callee, Class):
-            return self._instantiate(callee, given, state)
-        if isinstance(callee, Udf):
-            return Column(marks_of(*given.positional) | {Mark(callee.kind, line)})
-        if isinstance(callee, Library):
-            return columns.library_call(callee, given, line)
-        return self._builtin_call(callee, given, line, name)
-
-    def _instantiate(self, made: Class, given: Arguments, state: State) -> Value:
-        instance = Instance(made)
-        self.steps.spend(len(made.node.body))
-        fields = [
-            s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
-        instance.attributes.update(zip(fields, given.positional, strict=False))
-        instance.attributes.update({name: value for name, (value, _) in given.keywords.items()})
-        constructor = made.attributes.get("__init__")
-        if isinstance(constructor, Function):
-            self.call(Function(constructor.node, constructor.scopes, instance), given, made.node.lineno, state)
-        return instance
-
-    def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str) -> Value:
-        if name == "dict":
-            return Table({key: value for key, (value, _) in given.keywords.items()}, bool(given.positional))
-        if name in CONVERSIONS:
-            return CONVERSIONS[name]
-        if name == "display":
-            self.spark.display(given, line)
-        marks = marks_of(*given.positional)
-        return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
-
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.expr):
             yield part
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the name of a variable or an attribute, or an empty string for any other expression."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:

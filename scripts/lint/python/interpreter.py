@@ -12,13 +12,14 @@ from scripts.lint.python.statements import Definition, Statements
 from scripts.lint.rules.budget import ExhaustedError
 from scripts.lint.rules.rule import RuleProblem
 from scripts.lint.rules.unchecked import unchecked
-from scripts.lint.spark.scope import State, merged, narrowed, narrowed_by, size_of_state, truth
+from scripts.lint.spark.scope import SESSION_NAMES, State, merged, narrowed, narrowed_by, size_of_state, truth
 from scripts.lint.spark.streams import Arguments
 from scripts.lint.spark.values import (
     Const,
     Function,
     Items,
     OneOf,
+    Session,
     Table,
     Unknown,
     Value,
@@ -38,6 +39,8 @@ class Interpreter(Statements):
         super().__init__()
         self.has_choices = has_choices
         """Whether the code may contain conditional expressions."""
+        self.choices: dict[ast.stmt, list[ast.expr]] = {}
+        """The conditions of the conditional expressions in each simple statement."""
         self.calls: list[ast.AST] = []
         self.unchecked: list[RuleProblem] = []
 
@@ -130,19 +133,33 @@ class Interpreter(Statements):
         keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         defaults |= {argument.arg: default for argument, default in keyword_only if default}
         scope: dict[str, Value] = {}
-        for name in [*names, *[argument.arg for argument in arguments.kwonlyargs]]:
-            scope[name] = Unknown()
+        unknown = self._unknown_arguments(arguments)
+        for name, value in unknown.items():
+            scope[name] = value
             if name in defaults:
                 default = self.value(defaults[name], state)
                 is_exact = given is not None and not given.is_open
-                scope[name] = default if is_exact else OneOf((*alternatives(default), Unknown()))
+                scope[name] = default if is_exact else OneOf((*alternatives(default), value))
         if function.bound is not None and names:
             scope[names.pop(0)] = function.bound
         if given is not None:
             scope.update(zip(names, given.positional, strict=False))
             scope.update({name: value for name, (value, _) in given.keywords.items() if name in scope})
+            for name, value in unknown.items():
+                if isinstance(value, Session) and isinstance(scope[name], Unknown):
+                    scope[name] = value
             self._variadic(arguments, names, given, scope)
         return scope
+
+    @staticmethod
+    def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:
+        """Return the value of each argument before a call: a session, if its name or annotation says so."""
+        values: dict[str, Value] = {}
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""
+            is_session = argument.arg in SESSION_NAMES or annotation.rpartition(".")[2] == "SparkSession"
+            values[argument.arg] = Session() if is_session else Unknown()
+        return values
 
     @staticmethod
     def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, Value]) -> None:
@@ -175,8 +192,9 @@ class Interpreter(Statements):
             statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition
         ):
             return paths
-        tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
-        for test in tests[:MAX_FORKS]:
+        if statement not in self.choices:
+            self.choices[statement] = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
+        for test in self.choices[statement][:MAX_FORKS]:
             paths = [each for path in paths for each in self._both(test, path)]
         return paths
 

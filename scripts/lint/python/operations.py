@@ -25,17 +25,17 @@ from scripts.lint.spark.values import (
 
 def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of an arithmetic operator."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        if isinstance(operator, ast.Add) and isinstance(left.value, str) and isinstance(right.value, str):
-            return string(left.value + right.value)
-        if isinstance(left.value, int | float) and isinstance(right.value, int | float):
-            return Number()
+    if isinstance(operator, ast.Div) and isinstance(left, Unknown) and left.origin.startswith("tempfile."):
+        return left
+    numbers = [each.value for each in (left, right) if isinstance(each, Const) and isinstance(each.value, int | float)]
+    if len(numbers) > 1 or (isinstance(left, Number) and isinstance(right, Number | Const)):
+        return Number()
     if any(isinstance(each, Const | Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)):
         parts = [each.template if isinstance(each, Text) else getattr(each, "value", "\0") for each in (left, right)]
-        is_sum = isinstance(operator, ast.Add)
-        return string("".join(part if isinstance(part, str) else "\0" for part in parts)) if is_sum else Text("\0")
-    if isinstance(left, Number) and isinstance(right, Number | Const):
-        return Number()
+        separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins the parts of a path
+        if separator is None:
+            return Text("\0")
+        return string(separator.join(part if isinstance(part, str) else "\0" for part in parts))
     if isinstance(left, Table) and isinstance(right, Table):
         return Table(left.items | right.items, left.is_open or right.is_open)
     return Unknown()

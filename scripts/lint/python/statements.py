@@ -10,9 +10,10 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from scripts.lint.python.evaluate import Evaluator
+from scripts.lint.python.calls import Calls
+from scripts.lint.python.evaluate import name_of
 from scripts.lint.spark.columns import udf_kind
-from scripts.lint.spark.scope import State, size_of_state
+from scripts.lint.spark.scope import SESSION_NAMES, State, size_of_state
 from scripts.lint.spark.values import (
     Class,
     Const,
@@ -20,6 +21,7 @@ from scripts.lint.spark.values import (
     Instance,
     Items,
     Library,
+    Session,
     Table,
     Udf,
     Unknown,
@@ -32,7 +34,7 @@ MAX_LOOP_ITEMS = 8
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Statements(Evaluator):
+class Statements(Calls):
     """Follows single statements, with one `_follow_*` method per kind of syntax node."""
 
     def __init__(self) -> None:
@@ -167,7 +169,10 @@ class Statements(Evaluator):
     def _follow_try(self, statement: ast.Try, state: State) -> list[State]:
         for handler in statement.handlers:
             self.block(handler.body, [self.copied(state)])
+        count = len(self.imports)
         after = self.block([*statement.body, *statement.orelse], [state])
+        if any(_catches_imports(handler) for handler in statement.handlers):
+            del self.imports[count:]  # the code expects that these imports may fail
         return self.block(statement.finalbody, after or [state.copy()])
 
     _follow_trystar = _follow_try
@@ -185,7 +190,8 @@ class Statements(Evaluator):
         for alias in statement.names:
             self.imports.append((f"{module}.{alias.name}", alias.lineno))
             if alias.name != "*":
-                state.bind(alias.asname or alias.name, Library(f"{module}.{alias.name}"))
+                value = Session() if alias.name in SESSION_NAMES else Library(f"{module}.{alias.name}")
+                state.bind(alias.asname or alias.name, value)
 
     def _follow_functiondef(self, statement: Definition, state: State) -> None:
         function = Function(statement, tuple(state.scopes[1:]))
@@ -210,6 +216,8 @@ class Statements(Evaluator):
             if isinstance(decorator, ast.Call):
                 for given in self.arguments(decorator, state):
                     if self.spark.is_real_time_flow(given):
+                        if name_of(decorator.func) != "update_flow":
+                            self.spark.flows.append((f"@{ast.unparse(decorator.func)}", decorator.lineno))
                         self.spark.flow(self.inline(function, None, state.copy()), given, decorator.lineno)
 
     def _follow_classdef(self, statement: ast.ClassDef, state: State) -> None:
@@ -231,6 +239,12 @@ class Statements(Evaluator):
             if isinstance(value, Function):
                 made.attributes[name] = Function(value.node, tuple(state.scopes[1:]))
         state.bind(statement.name, made)
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in caught}
+    return handler.type is None or bool(names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
 def _after_loop(states: list[State]) -> list[State]:

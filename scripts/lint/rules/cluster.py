@@ -1,4 +1,4 @@
-"""Rules for Databricks clusters that run real-time mode: flag, workers, runtime version and Photon."""
+"""Rules for Databricks clusters, pipelines and jobs that run real-time mode."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ from scripts.lint.spark.values import quoted
 
 CLUSTER_RULES = Rules()
 VERSION = re.compile(r"^(\d{1,4})\.(\d{1,4}|x)")
+WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
+"""AWS machine types without an instance store; those with one have a `d` after the number."""
 MIN_RUNTIME = (16, 4)
 
 
@@ -20,7 +22,11 @@ class Cluster:
     keys: dict[str, object] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     line: int = 1
+    kind: str = "cluster"
+    """A `cluster`, a `pipeline`, or a `serverless task` of a job."""
     has_flag: bool = False
+    is_open: bool = False
+    """Whether the cluster may have unknown Spark settings, such as those of a variable."""
     is_real_time: bool = False
     """Whether the flag or a name, such as the cluster's or the job's name, indicates real-time mode."""
 
@@ -57,7 +63,7 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
         {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    if not cluster.is_real_time:
+    if not cluster.is_real_time or cluster.kind == "pipeline":  # serverless pipelines run real-time mode, too
         return
     is_engine = str(cluster.keys.get("runtime_engine", "")).upper() == "PHOTON"
     for key, is_on in (
@@ -131,7 +137,73 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
         {"cluster_name": "real-time mode", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [error list]
     """
-    if cluster.is_real_time and not cluster.has_flag:
+    if cluster.kind == "cluster" and cluster.is_real_time and not cluster.has_flag and not cluster.is_open:
         line = cluster.lines.get("flag", cluster.lines.get("spark_conf", cluster.line))
         message = "the cluster does not set the real-time mode flag, so its real-time queries fail"
         yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')
+
+
+@CLUSTER_RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
+def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for clusters for real-time mode with an AWS machine type without local disks and without EBS volumes.
+
+    Why: The creation of such a cluster fails, because state and shuffle files have no disk.
+
+    Example:
+        {"node_type_id": "m5.xlarge", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"node_type_id": "m5.xlarge", "aws_attributes": {"ebs_volume_count": 1, "ebs_volume_size": 100},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [instances]
+    """
+    name = str(cluster.keys.get("node_type_id", ""))
+    attributes = cluster.keys.get("aws_attributes")
+    has_volumes = isinstance(attributes, dict) and str(attributes.get("ebs_volume_count", "0")) != "0"
+    is_known = not isinstance(attributes, str) and not cluster.is_open
+    has_disk = has_volumes or cluster.keys.get("enable_elastic_disk") not in {None, False}
+    if cluster.is_real_time and is_known and not has_disk and WITHOUT_DISK.match(name):
+        message = (
+            f"the machine type {quoted(name)} has no local disk and the cluster no EBS volumes, so creating it fails"
+        )
+        line = cluster.lines.get("node_type_id", cluster.line)
+        yield Problem(line, message, "set aws_attributes.ebs_volume_count, or use a type with disks such as i3 or m5d")
+
+
+@CLUSTER_RULES.add("pipeline-continuous", DATABRICKS_ONLY, subject="cluster")
+def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for declarative pipelines with the real-time mode flag that are not continuous.
+
+    Why: Real-time mode in a pipeline requires the continuous pipeline mode, because its flows never end.
+
+    Example:
+        {"continuous": false, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"continuous": true, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [pipelines]
+    """
+    value = cluster.keys.get("continuous", False)
+    if cluster.kind == "pipeline" and cluster.has_flag and str(value).lower() == "false" and "<<" not in cluster.keys:
+        flags = [line for key, line in cluster.lines.items() if key.endswith(FLAG)]
+        message = "the pipeline is not continuous, so its flows cannot run in real-time mode"
+        yield Problem(cluster.lines.get("continuous", (flags or [cluster.line])[0]), message, "set continuous to true")
+
+
+@CLUSTER_RULES.add("job-serverless", DATABRICKS_ONLY, subject="cluster")
+def job_serverless(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for serverless tasks in jobs whose name refers to real-time mode.
+
+    Why: Serverless jobs refuse triggers without an end, such as the real-time trigger.
+
+    Example:
+        {"name": "real-time mode", "tasks": [{"task_key": "run", "environment_key": "default"}]}
+    Use instead:
+        {"name": "real-time mode", "tasks": [{"task_key": "run", "existing_cluster_id": "0923-164208-abcdefgh"}]}
+    Source: [setup]
+    """
+    if cluster.kind == "serverless task" and cluster.is_real_time:
+        message = "the task runs on serverless compute, which refuses the real-time trigger"
+        line = cluster.lines.get("environment_key", cluster.line)
+        yield Problem(line, message, "run the task on classic compute with the real-time mode flag")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scripts.lint.rules.rule import OSS_ONLY, Module, Problem, Rules, as_text
+from scripts.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
 from scripts.lint.spark.steps import JOINS, is_stateful, steps
 from scripts.lint.spark.streams import Query
 from scripts.lint.spark.values import alternatives, known, quoted
@@ -112,7 +112,7 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
     Example:
         from pyspark.sql.streaming import ForeachWriter
     Use instead:
-        writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
+        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [test]
     """
     for name, line in module.imports:
@@ -138,6 +138,27 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
     fix = "use the Kafka append time, or reflect('java.lang.System', 'currentTimeMillis')"
     for query, mark in module.marks("clock-difference"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
+
+
+@MODE_RULES.add("pipeline-flow", DATABRICKS_ONLY)
+def pipeline_flow(module: Module) -> Iterator[Problem]:
+    """
+    Checks for pipeline tables, views and append flows with the real-time trigger.
+
+    Why: In declarative pipelines, only an update flow into a sink runs in real-time mode; SQL has no such flow.
+
+    Example:
+        @dp.table(spark_conf={"pipelines.trigger": "RealTime"})
+        def alerts(): return events
+    Use instead:
+        @dp.update_flow(target="alerts", spark_conf={"pipelines.trigger": "RealTime"})
+        def alerts(): return events
+    Source: [pipelines]
+    """
+    for name, line in module.flows:
+        message = f"{name} sets the trigger RealTime, but in pipelines only update flows run in real-time mode"
+        fix = "define the output with dp.create_sink, and write to it with @dp.update_flow(target=..., spark_conf=...)"
+        yield Problem(line, message, fix)
 
 
 def _async_queries(module: Module) -> Iterator[tuple[Query, int]]:

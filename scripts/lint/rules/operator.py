@@ -4,10 +4,14 @@ from collections.abc import Iterator
 
 from scripts.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
 from scripts.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams, steps
-from scripts.lint.spark.values import texts_of
+from scripts.lint.spark.streams import Step
+from scripts.lint.spark.values import quoted, texts_of
 
 OPERATOR_RULES = Rules()
 INNER_JOINS = {"inner", "cross"}
+SORT_HINTS = {"merge", "shuffle_merge", "mergejoin", "shuffle_hash", "shuffle_replicate_nl"}
+SWAP_FIX = "put the stream on the left, and wrap the other side in F.broadcast(...)"
+BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
 
 
 @OPERATOR_RULES.add("stream-join")
@@ -39,7 +43,7 @@ def stream_join(module: Module) -> Iterator[Problem]:
 @OPERATOR_RULES.add("static-join")
 def static_join(module: Module) -> Iterator[Problem]:
     """
-    Checks for joins of a stream with a static table that is not wrapped in `broadcast`.
+    Checks for joins of a stream with a static table that is not wrapped in `broadcast`, or that has another join hint.
 
     Why: Spark may plan a sort-merge join. On OSS, that join fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
@@ -52,6 +56,10 @@ def static_join(module: Module) -> Iterator[Problem]:
     for query in module.real_time:
         for step in steps(query, *JOINS):
             left, right = step.left, step.other
+            if hint := _sort_hint(step):
+                message = f"the join hint {quoted(hint)} makes Spark plan another join than a broadcast, which fails"
+                yield Problem(step.line, message, "use the hint broadcast on the static side", lines=query.writer.lines)
+                continue
             if right is None or left.is_streaming is False is right.is_streaming:
                 continue
             static = right if right.is_streaming is False else left if left.is_streaming is False else None
@@ -59,8 +67,21 @@ def static_join(module: Module) -> Iterator[Problem]:
                 message = (
                     "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
                 )
-                fix = "wrap the static side in F.broadcast(...)"
+                fix = (
+                    BROADCAST_FIX
+                    if static is right
+                    else "put the stream on the left, and wrap the other side in F.broadcast(...)"
+                )
                 yield Problem(step.line, message, fix, lines=query.writer.lines)
+
+
+def _sort_hint(step: Step) -> str:
+    """Return a join hint other than broadcast on one side of a join, unless both sides are streams."""
+    if joins_streams(step) or step.other is None or step.other.is_broadcast:
+        return ""
+    hints = [each for side in (step.left, step.other) for each in side.steps[-1:] if each.name == "hint"]
+    names = [text for each in hints for text in texts_of(each.arguments.get("name", 0))]
+    return next((name for name in names if name.lower() in SORT_HINTS), "")
 
 
 @OPERATOR_RULES.add("union-self")

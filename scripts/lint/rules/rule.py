@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from textwrap import indent
 
 from scripts.lint.rules.citations import CITATIONS
 from scripts.lint.spark.intervals import MIN_BATCH_MS
@@ -50,6 +51,16 @@ class Module:
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
+    flows: list[tuple[str, int]] = field(default_factory=list)
+    """What sets the real-time trigger of a pipeline other than an update flow, with its line."""
+    is_for_real_time: bool = False
+    """Whether the code sets the session of real-time queries that are elsewhere."""
+    is_job: bool = False
+    """Whether the code is a complete program or a notebook, and not an excerpt or a module of a library."""
+    is_notebook: bool = False
+    is_test: bool = False
+    local_slots: int | None = None
+    """The number N of the master `local[N]`."""
 
     @cached_property
     def real_time(self) -> list[Query]:
@@ -81,7 +92,7 @@ Check = Callable[..., Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One lint rule; the docstring of `check` becomes the section of the rule in `references/lint_rules.md`."""
+    """One lint rule; the docstring of `check` becomes the section of the rule in `references/lint_rules_*.md`."""
 
     id: str
     subject: str
@@ -126,13 +137,48 @@ class Rule:
         parts = self._parts()
         return {label: parts[label] for label in LABELS.values() if label in parts} or {LABELS[self.engines]: ""}
 
-    def section(self) -> str:
-        """Return the rule's section in `references/lint_rules.md`: the heading, two lines and a blank line."""
-        forms = f"Wrong: {_code(self.example.removesuffix('.'))}. Right: {_code(self.use_instead.removesuffix('.'))}."
+    @property
+    def help_uri(self) -> str:
+        """Return the address of the first public source of the rule, or of the guide if the evidence is a test."""
+        sources = [CITATIONS[label] for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
+        public = [source for source in sources if source.startswith("https://")]
+        return (public or [CITATIONS["guide"]])[0].partition(" ")[0]
+
+    @property
+    def engine_text(self) -> str:
+        """Return the severity, and what the rule reports on both engines and on only one of them."""
         cases = [f"{label}: {text}" for label, text in self.cases.items() if text]
-        engine = "" if cases else f" on {next(iter(self.cases)).replace('Both', 'both')}"
-        text = " ".join([self.what, self.why, *cases])
-        return f"## {self.id}\n{text}\n{forms} ({self.severity}{engine}; {self.source})\n"
+        if cases:
+            return f"{self.severity.capitalize()}. {' '.join(cases)}"
+        return f"{self.severity.capitalize()} on {next(iter(self.cases)).replace('Both', 'both')}."
+
+    def section(self) -> str:
+        """Return the rule's section in a page `references/lint_rules_*.md`: the heading and a list."""
+        entries = {
+            "What it does": self.what,
+            "Why is this bad?": self.why,
+            "Wrong example": _code(self.example.removesuffix(".")),
+            "Use instead": _code(self.use_instead.removesuffix(".")),
+            "Engines": self.engine_text,
+            "Source": self.source,
+        }
+        return "\n".join([f"## {self.id}", "", *[f"- {name}: {text}" for name, text in entries.items()], ""])
+
+    def explanation(self) -> str:
+        """Return the rule's section as plain text, with the addresses of its sources."""
+        labels = re.findall(r"\[([^\]]+)\](?!\()", self.source)
+        sources = "\n".join(f"  {label}: {CITATIONS[label]}" for label in labels)
+        return "\n".join(
+            [
+                f"{self.id}",
+                f"\nWhat it does\n  {self.what}",
+                f"\nWhy is this bad?\n  {self.why}",
+                f"\nExample\n{indent(self.example, '  ')}",
+                f"\nUse instead\n{indent(self.use_instead, '  ')}",
+                f"\nEngines\n  {self.engine_text}",
+                f"\nSource\n{sources}" if sources else f"\nSource\n  {self.source}",
+            ]
+        )
 
     def _parts(self) -> dict[str, str]:
         pieces = PART.split(inspect.getdoc(self.check) or "")

@@ -82,7 +82,7 @@ def setting(module: Module) -> Iterator[Problem]:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
     Source: [test], [setup]
     """
-    if not module.real_time:
+    if not (module.real_time or module.is_for_real_time):
         return
     prefix = "spark.sql.streaming.stateStore."
     refused: dict[str, tuple[Callable[[str], bool], str]] = {

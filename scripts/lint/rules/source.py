@@ -92,7 +92,7 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
     Example:
         writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()
     Use instead:
-        writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
+        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [test], [reference], [third
     party](https://medium.com/@cralle/sub-second-latency-in-spark-real-time-mode-is-generally-available-d679f1d577fc)
     read 2026-11-20

@@ -6,6 +6,7 @@ from scripts.lint.rules.rule import Module, Problem, Rules
 from scripts.lint.spark.values import known, quoted, text_of
 
 WRITER_RULES = Rules()
+ADD_UPDATE = 'add .outputMode("update")'
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
 
 
@@ -28,7 +29,7 @@ def output_mode(module: Module) -> Iterator[Problem]:
         if writer.mode is None:
             if query.start_line and not writer.is_open:
                 message = f"no output mode is set and the default is append, {consequence}"
-                yield Problem(query.start_line, message, 'add .outputMode("update")', lines=writer.lines)
+                yield Problem(query.start_line, message, ADD_UPDATE, lines=writer.lines)
             continue
         modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
         if modes and all(mode.lower() != "update" for mode in modes):

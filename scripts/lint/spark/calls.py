@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from scripts.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from scripts.lint.spark.scope import State
-from scripts.lint.spark.streams import Arguments, Frame, Query, Reader, Source, Step, Trigger, Writer
+from scripts.lint.spark.steps import AGGREGATES, OPERATORS
+from scripts.lint.spark.streams import TRIGGER_KEYWORDS, Arguments, Frame, Query, Reader, Source, Step, Trigger, Writer
 from scripts.lint.spark.values import (
     Column,
     Const,
@@ -25,67 +26,19 @@ from scripts.lint.spark.values import (
 )
 from scripts.lint.spark.writers import changed_writer, options_of
 
-OPERATORS = {
-    "select",
-    "selectExpr",
-    "where",
-    "filter",
-    "withColumn",
-    "withColumns",
-    "withColumnRenamed",
-    "withColumnsRenamed",
-    "drop",
-    "alias",
-    "withWatermark",
-    "groupBy",
-    "groupby",
-    "agg",
-    "join",
-    "crossJoin",
-    "union",
-    "unionAll",
-    "unionByName",
-    "distinct",
-    "dropDuplicates",
-    "drop_duplicates",
-    "dropDuplicatesWithinWatermark",
-    "repartition",
-    "repartitionByRange",
-    "coalesce",
-    "orderBy",
-    "sort",
-    "sortWithinPartitions",
-    "limit",
-    "sample",
-    "mapInPandas",
-    "mapInArrow",
-    "observe",
-    "hint",
-    "toDF",
-    "cache",
-    "persist",
-    "fillna",
-    "dropna",
-    "transformWithState",
-    "transformWithStateInPandas",
-    "applyInPandasWithState",
-    "applyInPandas",
-    "mapGroupsWithState",
-    "flatMapGroupsWithState",
-    "cube",
-    "rollup",
-    "to",
-    "replace",
-    "unpivot",
-}
-AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
 FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
 BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
 WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",
                   "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
+CERTAIN_WRITER_METHODS = {"writeStream", "outputMode", "queryName", "start", "toTable", "foreachBatch"}
+WRITER_NAME = re.compile(
+    r"writ|stream|quer|sink|frame|dsw|output|event|base|config|builder|_fragment|^(?:w|q|s|df|ds|out|rows|result)\d*$|_df$",
+    re.IGNORECASE,
+)
 SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
 SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
 CALLED = re.compile(r"\b(\w++)\s*+\(")
+KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
@@ -100,6 +53,11 @@ class SparkCalls:
         self.registered: set[str] = set()
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
+        self.flows: list[tuple[str, int]] = []
+        self.sinks: dict[str, tuple[Value, int]] = {}
+        """The format of each pipeline sink, by its name."""
+        self.receiver = ""
+        """The name of the variable or attribute whose method is called, if there is one."""
         self.unnamed: set[Value] = set()
         """Readers and writers of the current statement to which no name refers."""
 
@@ -121,10 +79,17 @@ class SparkCalls:
         return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
 
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
-        if name == "trigger" and _asks_for_real_time(given, value.origin):
+        if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
             return self._writer_method(fragment, name, given, line, state, value)
         return value  # probably a fluent interface, whose methods return the object
+
+    def _is_writer(self) -> bool:
+        """Return whether the receiver of `trigger` may be a writer: by its name, or by other calls in the statement."""
+        if not self.receiver or self.statement is None or WRITER_NAME.search(self.receiver):
+            return True
+        attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
+        return not attributes.isdisjoint(CERTAIN_WRITER_METHODS)
 
     def finish(self) -> None:
         """Add a query for each writer that the module never starts."""
@@ -252,15 +217,21 @@ class SparkCalls:
         confs = given.get("spark_conf")
         return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
 
+    def add_sink(self, given: Arguments, line: int) -> None:
+        """Record a pipeline sink, into which a flow may write."""
+        for name in texts_of(given.get("name", 0)):
+            self.sinks[name] = (given.get("format", 1) or Unknown(), line)
+
     def flow(self, result: Value, given: Arguments, line: int) -> None:
         """Record a pipeline flow as a query."""
         confs = given.get("spark_conf")
         items = confs.items if isinstance(confs, Table) else {}
         interval = items.get("pipelines.trigger.interval", Const("5 minutes"))
         trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
+        form = self.sinks.get(text_of(given.get("target", 0)) or "", (Const("flow"), line))
         for each in alternatives(result):
             writer = Writer(frame_of(each), mode=(Const("update"), line), trigger=trigger, is_open=True,
-                            format=(Const("flow"), line), lines=frozenset({line}))  # fmt: skip
+                            format=form, lines=frozenset({line}))  # fmt: skip
             self.triggers.append((trigger, writer))
             self.queries.append(Query(writer, line))
 
@@ -268,7 +239,8 @@ class SparkCalls:
 def _asks_for_real_time(given: Arguments, origin: str) -> bool:
     if origin and not SPARK_ORIGIN.search(origin):
         return False  # another library's trigger
-    return any(name.replace("_", "").lower() == "realtime" for name in given.keywords)
+    names = {name.replace("_", "").lower() for name in given.keywords}
+    return "realtime" in names and names <= KEYWORDS
 
 
 def _combined(frame: Frame, other: Frame | None, step: Step) -> Frame:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from scripts.lint.spark.scope import FUNCTIONS
+from scripts.lint.spark.scope import FUNCTIONS, SESSION_NAMES
 from scripts.lint.spark.streams import Arguments, Frame, Reader, Writer
 from scripts.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
@@ -23,6 +23,9 @@ CLOCK_DIFFERENCE = re.compile(
     re.IGNORECASE,
 )
 LATENCY_NAME = re.compile(r"(?:^|_)(?:latency|lag|delay|elapsed|e2e)(?:_|$)", re.IGNORECASE)
+MAKES_SESSION = re.compile(
+    r"(?:get|build|create|make|new|init)_?(?:or_create_)?(?:local_)?spark(?:_?session)?", re.IGNORECASE
+)
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
@@ -44,6 +47,8 @@ def attribute(value: Value, name: str, line: int) -> Value:
         return Reader(is_streaming=name == "readStream")
     if name == "writeStream":
         return Writer(frame_of(value), lines=frozenset({line}))
+    if name in SESSION_NAMES and isinstance(value, Unknown):
+        return Session()
     if isinstance(value, Session | Frame):
         return value if isinstance(value, Session) else Column()
     return Unknown(value.origin if isinstance(value, Unknown) else "")
@@ -60,7 +65,7 @@ def library_call(callee: Library, given: Arguments, line: int) -> Value:
     """Return the result of calling a library function."""
     name = callee.name.rpartition(".")[2]
     if not callee.name.startswith("pyspark."):
-        return Unknown(callee.name)
+        return Session() if MAKES_SESSION.fullmatch(name) else Unknown(callee.name)
     if name == "SparkSession" or ".SparkSession." in callee.name:
         return Session()
     if not callee.name.startswith(FUNCTIONS):

@@ -24,6 +24,8 @@ from scripts.lint.spark.values import (
 )
 
 FUNCTIONS = "pyspark.sql.functions"
+SESSION_NAMES = {"spark", "_spark", "spark_session", "sparkSession", "_spark_session"}
+"""Names of parameters, attributes and imports that hold a session."""
 WELL_KNOWN: dict[str, Value] = {
     "spark": Session(),
     "F": Library(FUNCTIONS),

@@ -8,6 +8,7 @@ from functools import cached_property
 from scripts.lint.spark.values import Column, Const, Items, Mark, Table, Unknown, Value
 
 NONE = Const(None)
+PARTIAL = "functools.partial"
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
 
 
@@ -69,6 +70,20 @@ class Arguments:
         if position is not None and position < len(self.positional):
             return self.positional[position]
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Partial(Value):
+    """A function, or a method of an object, with its first arguments."""
+
+    callee: Value
+    method: str
+    given: Arguments
+
+
+def without_first(given: Arguments) -> Arguments:
+    """Return the arguments after the first one."""
+    return Arguments(given.positional[1:], given.keywords, given.is_open)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from scripts.text import markdown
 from scripts.text.finding import Finding
 
 # These tests cover several modules or pages, so they are not named after a single one.
-SHARED_TESTS = ("tests/pages/", "tests/test_layout.py")
+SHARED_TESTS = ("tests/pages/", "tests/test_layout.py", "tests/test_unit_ring.py")
 
 
 def check_links(root: Path) -> Iterator[Finding]:

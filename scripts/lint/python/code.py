@@ -1,5 +1,6 @@
 """Collect all rules that check code."""
 
+from scripts.lint.rules.job import JOB_RULES
 from scripts.lint.rules.mode import MODE_RULES
 from scripts.lint.rules.operator import OPERATOR_RULES
 from scripts.lint.rules.rule import Rule
@@ -17,4 +18,5 @@ CODE_RULES: list[Rule] = [
     *STATE_RULES,
     *SETTING_RULES,
     *MODE_RULES,
+    *JOB_RULES,
 ]

@@ -1,0 +1,1 @@
+"""Translate Scala and Java into Python syntax trees, so the same rules apply."""

@@ -1,0 +1,146 @@
+"""Build Python syntax nodes for Spark's Scala and Java API, where it differs from that of PySpark."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+Node = TypeVar("Node", bound="ast.expr | ast.stmt")
+ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContext"}
+"""Methods of Java, and of Scala with parentheses, that are attributes in PySpark."""
+CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermination"}
+"""Methods that Scala can call without parentheses."""
+RENAMED = {"groupByKey": "groupBy", "as": "select", "map": "select", "flatMap": "select", "mapValues": "select",
+           "reduceGroups": "agg", "where": "filter"}  # fmt: skip
+COLLECTIONS = {"Seq", "List", "Array", "Vector"}
+MAPS = {"HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap"}
+TRIGGERS = {"RealTime": "realTime", "ProcessingTime": "processingTime", "Continuous": "continuous",
+            "AvailableNow": "availableNow", "Once": "once"}  # fmt: skip
+UNITS = {"second", "minute", "hour", "day", "millisecond", "milli", "microsecond"}
+INTERPOLATED = re.compile(r"\$\{[^}\"]*\}|\$\w+")
+
+
+def at(node: Node, line: int, end: int | None = None) -> Node:
+    """Return the node with its lines; columns do not matter."""
+    node.lineno, node.end_lineno, node.col_offset, node.end_col_offset = line, end or line, 0, 0
+    return node
+
+
+def name(text: str, line: int) -> ast.Name:
+    """Return a variable."""
+    return at(ast.Name(text, ast.Load()), line)
+
+
+def constant(value: object, line: int) -> ast.Constant:
+    """Return a constant."""
+    return at(ast.Constant(value), line)  # type: ignore[arg-type]  # constants of Scala and Java are those of Python
+
+
+def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
+    """Return an unknown value that is made of other values."""
+    return at(ast.Call(name("_opaque", line), list(parts), []), line)
+
+
+def text(token: str, line: int) -> ast.expr:
+    """Return a string; interpolated parts are unknown."""
+    prefix, _, content = token.partition('"')
+    content = content[:-1]
+    if prefix not in {"s", "f"} or "$" not in content:
+        return constant(content, line)
+    pieces: list[ast.expr] = []
+    position = 0
+    for match in INTERPOLATED.finditer(content):
+        pieces.append(constant(content[position : match.start()], line))
+        pieces.append(at(ast.FormattedValue(name("_unknown", line), -1), line))
+        position = match.end()
+    return at(ast.JoinedStr([*pieces, constant(content[position:], line)]), line)
+
+
+def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
+    """Return an attribute, or what stands for it in PySpark."""
+    if isinstance(value, ast.Name):
+        if value.id in {"OutputMode", "OutputModes", "TimeMode"}:
+            return constant(member if value.id == "TimeMode" else member.lower(), line)
+        if value.id in {"functions", "this"}:
+            return name(member, line)
+    if isinstance(value, ast.Constant) and isinstance(value.value, int) and member.rstrip("s") in UNITS:
+        unit = "milliseconds" if member.startswith("milli") else member
+        return constant(f"{value.value} {unit}", line)
+    node = at(ast.Attribute(value, RENAMED.get(member, member), ast.Load()), line)
+    return at(ast.Call(node, [], []), line) if member in CALLED else node
+
+
+def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
+    """Return a call, or what stands for it in PySpark."""
+    if isinstance(function, ast.Call) and not function.args and not function.keywords and _member(function) in CALLED:
+        function = function.func  # `.load` was already called without parentheses
+    if isinstance(function, ast.Constant):
+        return function  # `OutputMode.Update()`
+    while isinstance(function, ast.Attribute) and function.attr == "apply":
+        function = function.value
+    member = _member(function)
+    if isinstance(function, ast.Attribute) and member in ATTRIBUTES and not given:
+        return function
+    if isinstance(function, ast.Call):  # a second list of arguments
+        return at(ast.Call(function.func, [*function.args, *given], function.keywords), line)
+    return _special(function, member, given, line) or at(ast.Call(function, given, []), line)
+
+
+def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
+    """Return a trigger, a collection or a call with keywords, or None for any other call."""
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    if member in COLLECTIONS and owner is None:
+        return at(ast.List(given, ast.Load()), line)
+    if member in MAPS | {"Map"} or (member in {"of", "ofEntries"} and _member(owner) == "Map"):
+        return _dictionary(given, line)
+    if member in {"trigger", "options"} and len(given) == 1:
+        return at(ast.Call(function, [], [_keyword(None, given[0])]), line)
+    if member == "transformWithState":
+        modes = [each for each in given if isinstance(each, ast.Constant) and "Time" in str(each.value)]
+        return at(ast.Call(function, [], [_keyword("timeMode", each) for each in modes[:1]]), line)
+    return _trigger(owner, member, given, line)
+
+
+def _member(function: ast.expr | None) -> str:
+    if isinstance(function, ast.Call):
+        return _member(function.func)
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def _keyword(arg: str | None, value: ast.expr) -> ast.keyword:
+    node = ast.keyword(arg, value)
+    node.lineno = node.end_lineno = value.lineno
+    node.col_offset = node.end_col_offset = 0
+    return node
+
+
+def _trigger(owner: ast.expr | None, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
+    """Return the keyword arguments of PySpark for a trigger object, as a dictionary."""
+    if member == "RealTimeTrigger":
+        keyword = "realTime"
+    elif member in TRIGGERS and _member(owner) == "Trigger":
+        keyword = TRIGGERS[member]
+    else:
+        return None
+    default = constant("5 minutes" if keyword == "realTime" else "1 second", line)
+    value = _interval(given, line) if given else default
+    return at(ast.Dict([constant(keyword, line)], [value]), line)
+
+
+def _interval(given: list[ast.expr], line: int) -> ast.expr:
+    first = given[0]
+    if isinstance(first, ast.Constant) and type(first.value) is int:
+        unit = _member(given[1]).lower() if len(given) > 1 else "milliseconds"
+        return constant(f"{first.value} {unit}", line) if unit.rstrip("s") in UNITS else opaque([], line)
+    if isinstance(first, ast.Call) and _member(first) in {"Duration", "create"} and first.args:
+        return _interval(first.args, line)
+    return constant(0, line) if isinstance(first, ast.Constant) and first.value is None else first
+
+
+def _dictionary(given: list[ast.expr], line: int) -> ast.expr:
+    pairs = [(each.elts[0], each.elts[1]) for each in given if isinstance(each, ast.Tuple) and len(each.elts) == 2]
+    if not pairs:
+        pairs = list(zip(given[::2], given[1::2], strict=False))
+    return at(ast.Dict([key for key, _ in pairs], [value for _, value in pairs]), line)

@@ -1,0 +1,1 @@
+SET spark.databricks.streaming.realTimeMode.enabled = true; -- expect: flag-in-session

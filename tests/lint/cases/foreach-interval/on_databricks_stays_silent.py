@@ -1,0 +1,3 @@
+# engine: databricks
+events = spark.readStream.format("kafka").option("subscribe", "events").load().select("key", "value")
+events.writeStream.foreach(send).outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,0 +1,4 @@
+try:
+    from pyspark.sql.streaming import Trigger
+except ImportError:
+    Trigger = None

@@ -1,0 +1,98 @@
+"""Corrections of Python files: triggers, output modes and broadcasts."""
+
+import pytest
+
+from scripts.lint.engine import lint_text
+from scripts.lint.fixes import fixed
+from scripts.lint.settings import Settings
+
+EVENTS = 'events = spark.readStream.format("kafka").load().select("key", "value")\n'
+USERS = 'users = spark.read.table("users")\n'
+START = 'writer = events.writeStream.format("console")\nwriter{}.start()\n'
+UPDATE = '.outputMode("update")'
+REAL_TIME = '.trigger(realTime="5 minutes")'
+
+
+def corrected(text: str, path: str = "job.py") -> str:
+    """Return the text after all corrections."""
+    return fixed(text, path, lint_text(text, path), Settings())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        (".trigger(realTime=True)", REAL_TIME),
+        ('.trigger(real_time="10 seconds")', '.trigger(realTime="10 seconds")'),
+        ('.trigger(RealTimeTrigger.apply("1 minute"))', '.trigger(realTime="1 minute")'),
+        (".trigger(Trigger.RealTime())", REAL_TIME),
+        ('.trigger("realTime")', REAL_TIME),
+    ],
+)
+def test_trigger_becomes_the_keyword_with_a_duration(wrong: str, right: str) -> None:
+    """A form that fails becomes the one form that PySpark has; a given duration is kept."""
+    assert EVENTS + START.format(UPDATE + right) == corrected(EVENTS + START.format(UPDATE + wrong))
+
+
+@pytest.mark.parametrize("mode", ['.outputMode("append")', '.outputMode(outputMode="complete")'])
+def test_wrong_output_mode_becomes_update(mode: str) -> None:
+    """Only the mode changes."""
+    after = corrected(EVENTS + START.format(mode + REAL_TIME))
+
+    assert EVENTS + START.format(mode.replace("append", "update").replace("complete", "update") + REAL_TIME) == after
+
+
+def test_missing_output_mode_is_added_on_its_own_line() -> None:
+    """A chain over several lines keeps its form."""
+    chain = "query = (\n    events.writeStream.format('console')\n    {}\n    .start()\n)\n"
+
+    after = corrected(EVENTS + chain.format(REAL_TIME))
+
+    assert EVENTS + chain.format(f"{REAL_TIME}\n    {UPDATE}") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("from pyspark.sql import functions as F\n", "", "F.broadcast"),
+        ("from pyspark.sql import SparkSession\n", "from pyspark.sql.functions import broadcast\n", "broadcast"),
+        ("from pyspark.sql.functions import broadcast\n", "", "broadcast"),
+    ],
+)
+def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str) -> None:
+    """The name of the function fits the imports; if it is missing, it is imported."""
+    rest = 'events = events.join({}, "key")\n' + START.format(UPDATE + REAL_TIME)
+
+    text = corrected(before + EVENTS + USERS + rest.replace("{}", "users", 1))
+
+    assert before + after + EVENTS + USERS + rest.replace("{}", f"{name}(users)", 1) == text
+
+
+def test_import_of_a_scala_trigger_is_deleted() -> None:
+    """The names next to it stay."""
+    line = "from pyspark.sql.streaming import DataStreamWriter, Trigger\n"
+    query = EVENTS + START.format(UPDATE + REAL_TIME)
+
+    assert "from pyspark.sql.streaming import DataStreamWriter\n" + query == corrected(line + query)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EVENTS + START.format(UPDATE + ".trigger(realTime=300)"),
+        EVENTS + START.format(UPDATE + ".trigger(realTime=interval, once=True)"),
+        'join = users.join(events, "key")\n' + START.format(UPDATE + REAL_TIME),
+        EVENTS + START.format(".outputMode(mode)" + REAL_TIME),
+        "broken(realTime=True\n",
+    ],
+)
+def test_what_is_not_certain_stays(text: str) -> None:
+    """A number without a unit, a chosen mode and broken code are not changed."""
+    assert text == corrected(text)
+
+
+def test_other_formats_are_not_changed() -> None:
+    """Pages may show mistakes, so only Python files are corrected."""
+    page = f"```python\n{EVENTS}{START.format(UPDATE + '.trigger(realTime=True)')}```\n"
+
+    assert lint_text(page, "page.md")
+    assert page == corrected(page, "page.md")

@@ -1,0 +1,49 @@
+"""Recall and precision of the linter on cases that it was not developed on; the failures show no details on purpose."""
+
+import pytest
+
+from tests.lint.unseen.measure import KINDS, cases, halves, result
+
+AIMS = {"python": (0.95, 0.98), "jvm": (0.85, 0.95), "sql": (0.85, 0.95), "definitions": (0.85, 0.95)}
+"""The lowest recall and precision of each kind."""
+
+
+def test_every_kind_of_unseen_case_has_an_aim() -> None:
+    """No kind of cases is left out of the measurement."""
+    assert set(AIMS) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_linter_is_right_about_the_cases_of_its_development(kind: str) -> None:
+    """In the half that the linter was developed on, it finds every mark and nothing else."""
+    measured = result(halves(kind)[0])
+
+    assert (measured.missed, measured.wrong) == ((), ())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unseen_cases_reach_recall_and_precision(kind: str) -> None:
+    """In the half that nobody looked at during development, recall and precision reach their aims."""
+    measured = result(halves(kind)[1])
+    recall, precision = AIMS[kind]
+
+    assert measured.recall >= recall
+    assert measured.precision >= precision
+
+
+def test_many_of_the_cases_are_silent_ones() -> None:
+    """At least 45 % of all cases have no mark: they only look like mistakes."""
+    texts = [text for kind in KINDS for half in halves(kind) for text in half.values()]
+
+    assert sum("expect:" not in text for text in texts) >= 0.45 * len(texts)
+
+
+def test_missed_and_wrong_findings_would_be_counted() -> None:
+    """The measurement can fail."""
+    name, text = next((name, text) for name, text in cases("sql").items() if "expect: flag" in text)
+    moved = text.replace("-- expect: flag-in-session", "").replace("true;", "true;\n-- expect: flag-in-session")
+
+    measured = result({name: moved})
+
+    assert (0, 1, 1) == (measured.found, len(measured.missed), len(measured.wrong))
+    assert (0.0, 0.0) == (measured.recall, measured.precision)

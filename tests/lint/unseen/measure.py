@@ -1,0 +1,98 @@
+"""
+Measure recall and precision of the linter on cases that it was not developed on.
+
+Each file holds the cases of one kind. A seeded shuffle splits them: the linter was developed on one half only.
+If there is a file `KIND_seen.txt`, it was developed on all of that file, and on no case of `KIND.txt`.
+As a program, this module prints the numbers of both halves; with `--show`, also the mistakes in that of development.
+Whoever looks at a mistake in the other half has to replace its cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.lint.engine import lint_text
+from tests.lint.test_lint_cases import expected
+
+FOLDER = Path(__file__).parent
+KINDS = sorted(path.stem for path in FOLDER.glob("*.txt") if not path.stem.endswith("_seen"))
+SEED = 23
+SEPARATOR = re.compile(r"^=== (\S+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The mistakes of the linter in some cases, as lines of text, and the number of right findings."""
+
+    found: int
+    missed: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+    @property
+    def recall(self) -> float:
+        """The share of the expected findings that the linter reports."""
+        return self.found / max(1, self.found + len(self.missed))
+
+    @property
+    def precision(self) -> float:
+        """The share of the reported findings that are expected."""
+        return self.found / max(1, self.found + len(self.wrong))
+
+
+def cases(kind: str) -> dict[str, str]:
+    """Return the text of each case of a kind, by the name of its file."""
+    parts = SEPARATOR.split((FOLDER / f"{kind}.txt").read_text(encoding="utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def halves(kind: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the cases of development and the unseen ones."""
+    known = cases(kind)
+    if (FOLDER / f"{kind}_seen.txt").exists():
+        return cases(f"{kind}_seen"), known
+    names = sorted(known)
+    random.Random(SEED).shuffle(names)
+    return tuple({name: known[name] for name in part} for part in (names[::2], names[1::2]))  # type: ignore[return-value]
+
+
+def result(texts: dict[str, str]) -> Result:
+    """Lint each text and compare the findings with the marks in it."""
+    found, missed, wrong = 0, [], []
+    for name, text in texts.items():
+        marks = set(expected(text))
+        findings = {(finding.line, finding.rule) for finding in lint_text(text, name)}
+        found += len(marks & findings)
+        missed += [f"{name}:{line}: {rule}" for line, rule in sorted(marks - findings)]
+        wrong += [f"{name}:{line}: {rule}" for line, rule in sorted(findings - marks)]
+    return Result(found, tuple(missed), tuple(wrong))
+
+
+def report(*, show: bool) -> Iterator[str]:
+    """Yield a line for each half of each kind, and the mistakes in the half of development."""
+    for kind in KINDS:
+        for label, texts in zip(("development", "unseen"), halves(kind), strict=True):
+            measured = result(texts)
+            numbers = f"recall {measured.recall:.2f}, precision {measured.precision:.2f}"
+            counts = f"{measured.found} found, {len(measured.missed)} missed, {len(measured.wrong)} wrong"
+            yield f"{kind:12} {label:12} {len(texts):3} cases: {numbers} ({counts})"
+            if show and label == "development":
+                yield from (f"  missed {line}" for line in measured.missed)
+                yield from (f"  wrong  {line}" for line in measured.wrong)
+
+
+def main() -> None:
+    """Print the report."""
+    parser = argparse.ArgumentParser(description="Measure the linter on cases that it was not developed on.")
+    parser.add_argument("--show", action="store_true", help="print each mistake in the half of development")
+    for line in report(show=parser.parse_args().show):
+        sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
