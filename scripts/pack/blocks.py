@@ -21,6 +21,8 @@ def router(root: Path, _: str) -> str:
     """Return a list that links each page and states when to read it."""
     lines = []
     for path in files.references(root):
+        if files.router_of(path) != files.SKILL:
+            continue
         text = path.read_text(encoding="utf-8")
         lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}\n")
     return "".join(lines)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SKILL = "SKILL.md"
+INDEXES = {"lint_rules_": "references/lint_rules.md"}
+"""Pages whose names have this prefix are linked from an index, because SKILL.md would be too long with all of them."""
 MANIFEST = "manifest.json"
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
@@ -64,3 +66,8 @@ def files_below(folder: Path) -> list[Path]:
 
 def _is_leftover(path: Path) -> bool:
     return any(part == "__pycache__" or part.startswith(".") for part in path.parts) or path.suffix == ".pyc"
+
+
+def router_of(page: Path) -> str:
+    """Return the path of the page that must link to a page: SKILL.md, or the index of a group of pages."""
+    return next((index for prefix, index in INDEXES.items() if page.name.startswith(prefix)), SKILL)

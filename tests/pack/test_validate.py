@@ -137,6 +137,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         "references/lost.md",
         "not linked from SKILL.md",
     ),
+    "unindexed": (
+        check_orphans,
+        _write("references/lint_rules_lost.md", "# Lost\n\n*Read when lost.*\n"),
+        "references/lint_rules_lost.md",
+        "not linked from references/lint_rules.md",
+    ),
     "untested": (
         check_orphans,
         _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
