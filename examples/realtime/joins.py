@@ -22,7 +22,7 @@ class TimeBound:
     within_seconds: int
     """A pair needs `left.at <= right.at <= left.at + within_seconds`."""
     lateness_seconds: int
-    """Rows may arrive this much later than the newest row of their stream."""
+    """A row finds its partner while the newest row of the slower stream is at most this much later than the row."""
 
     def __post_init__(self) -> None:
         """Reject a bound that has no buckets, or that would drop rows that are not late."""

@@ -71,7 +71,7 @@ def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
     positions = [offsets for value in found.values() if (offsets := kafka_offsets(value)) is not None]
     if not positions:
         raise UnreadableError(
-            f"{target} contains no committed offsets of Kafka, so there is no position to continue from; "
+            f"{target} contains no committed Kafka offsets, so there is no position to continue from; "
             "choose startingOffsets yourself"
         )
     known = ask_broker(checkpoint, kafka) if kafka else {}

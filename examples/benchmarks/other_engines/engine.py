@@ -40,7 +40,7 @@ class OtherEngine:
 
 
 def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
-    """Prepare all engines, and map the name of each unavailable engine to the reason, without private addresses."""
+    """Prepare all engines; return by name why an engine is unavailable, without private addresses."""
     missing = {}
     for engine in engines:
         try:

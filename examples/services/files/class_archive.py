@@ -37,5 +37,5 @@ def using(folder: Path) -> list[str]:
 
 
 def recording(folder: Path) -> list[str]:
-    """Return the JVM options that write the classes which the JVM has loaded to `folder` when the JVM ends."""
+    """Return the JVM options that write an archive of all loaded classes to `folder` when the JVM ends."""
     return [f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS]

@@ -16,7 +16,7 @@ from scripts.lint.rules.unchecked import UncheckedError
 from scripts.lint.spark.scope import FRAGMENT
 
 MAX_TOKENS = 600_000
-"""The syntax tree of this many words and signs takes up to 450 MB."""
+"""The syntax tree of this many tokens takes up to 450 MB."""
 MAX_SALVAGED = 200_000
 """An incomplete excerpt is parsed about six times, so it may have fewer characters than a file."""
 TOKEN = re.compile(r"\w+|[^\w ]")

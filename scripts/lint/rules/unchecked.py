@@ -20,5 +20,5 @@ class UncheckedError(Exception):
 
 
 def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
-    """Return the finding that the text from `line` on was not checked."""
+    """Return a finding which states that the text from `line` on was not checked."""
     return UNCHECKED, Problem(line, reason, remedy)

@@ -1,4 +1,4 @@
-"""Rules about the output mode and the checkpoint of a query."""
+"""Rules about the output mode and a missing checkpoint of a query; the path of a checkpoint is checked by `job.py`."""
 
 from collections.abc import Iterator
 
