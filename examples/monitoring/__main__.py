@@ -19,7 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
     if not servers:
-        print("KAFKA_BOOTSTRAP_SERVERS is not set, so there is no broker to watch; set it to HOST:PORT", file=sys.stderr)
+        print(
+            "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no broker to watch; set it to HOST:PORT", file=sys.stderr
+        )
         return 2
     stop = threading.Event()
     stop_on_interrupt(stop)

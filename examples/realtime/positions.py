@@ -84,7 +84,8 @@ def _lines(file: Path) -> list[str]:
     version, *lines = file.read_text(encoding="utf-8").lstrip("\0").splitlines()
     if version != FORMAT:
         raise ValueError(
-            f"{str(file)!r} has format {version!r}, but this module reads only {FORMAT!r}; copy its offsets into startingOffsets by hand"
+            f"{str(file)!r} has format {version!r}, but this module reads only {FORMAT!r}; copy its offsets into "
+            "startingOffsets by hand"
         )
     return lines
 

@@ -217,7 +217,7 @@ def test_starting_offsets_need_kafka(tmp_path: Path, capsys: pytest.CaptureFixtu
     status, out, err = run_inspect(capsys, tmp_path, "--as-starting-offsets")
 
     assert (2, "") == (status, out)
-    assert "contains no committed offsets of Kafka" in err
+    assert "contains no committed Kafka offsets" in err
 
 
 def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def check_budgets(root: Path) -> Iterator[Finding]:
 
 
 def check_rule_engines(root: Path) -> Iterator[Finding]:
-    """Yield the hard rules of `SKILL.md` that do not name their engine, because an assistant would apply them to both engines."""
+    """Yield the hard rules of `SKILL.md` without an engine, because an assistant would apply them to both engines."""
     path = root / files.SKILL
     tables = markdown.tables(path.read_text(encoding="utf-8")) if path.is_file() else []
     rules = [table for table in tables if "rule" in table.header]
