@@ -1,7 +1,6 @@
 """Send ten records through one real-time query from Kafka to Kafka, and print their latencies (`make quickstart`)."""
 
 import contextlib
-import tempfile
 import uuid
 
 from confluent_kafka import Message, Producer
@@ -14,7 +13,8 @@ from examples.kafka.topics import ensure_topics
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import KAFKA_SINK, raise_if_failed
 from examples.realtime.slots import preflight
-from examples.services import kafka_broker, run_folder
+from examples.services import kafka_broker
+from examples.services.files.run_folder import new_folder
 from examples.services.spark import build_session
 
 
@@ -28,7 +28,6 @@ def start(spark: SparkSession, servers: str, source: str, target: str, checkpoin
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     stream = shouts_of(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
     preflight(spark, {"quickstart": (stream, ensure_topics(servers, [source, target], 1)[source])})
-    # rtm: ignore[checkpoint-path] the demonstration deletes its folder
     writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target, checkpointLocation=checkpoint)
     writer = writer.option("kafka.bootstrap.servers", servers).queryName("quickstart").outputMode("update")
     query: StreamingQuery = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
@@ -39,9 +38,9 @@ def start(spark: SparkSession, servers: str, source: str, target: str, checkpoin
 def main() -> None:
     """Start Kafka and Spark, send ten records one after the other, and print each result and its latency."""
     print("starting a Kafka broker and Spark ...", flush=True)
-    with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as checkpoint:
+    with kafka_broker() as servers:
         source, target = f"clicks-{uuid.uuid4()}", f"shouts-{uuid.uuid4()}"
-        query = start(build_session("quickstart", slots=2), servers, source, target, checkpoint)
+        query = start(build_session("quickstart", slots=2), servers, source, target, str(new_folder("checkpoint")))
         print("the query runs in real-time mode; latency is the time from input append to output append in Kafka")
         client, sent = {"bootstrap.servers": servers, "linger.ms": 0}, list[Message]()
         with Producer(client) as producer, consumer_from_start(servers, {target: 1}) as consumer:

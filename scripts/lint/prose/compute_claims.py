@@ -117,7 +117,7 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
     Why: Serverless notebooks and jobs refuse unbounded triggers. Declarative pipelines can run real-time mode.
 
     Example:
-        Real-time mode runs on serverless compute.
+        Spark's real-time mode runs on serverless compute.
     Use instead:
         Real-time mode runs on classic compute.
     Source: [setup]
@@ -139,7 +139,7 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
     Why: A query holds its task slots for the batch and fails if it loses a node. Databricks discourages both options.
 
     Example:
-        Enable autoscaling for real-time mode clusters.
+        Enable autoscaling for Spark real-time mode clusters.
     Use instead:
         Turn autoscaling off for real-time mode clusters.
     Source: [setup]

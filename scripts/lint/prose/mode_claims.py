@@ -56,7 +56,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
     Why: We found no source for a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
 
     Example:
-        Use real-time mode only when you need latency below 800 ms.
+        Use Spark's real-time mode only when you need latency below 800 ms.
     Use instead:
         Use real-time mode when you need latency below one second.
     Source: [guide]
@@ -89,7 +89,7 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
     Why: Continuous mode has a different trigger, supports only map and filter, and Databricks does not support it.
 
     Example:
-        Real-time mode is the same as continuous processing mode.
+        Spark's real-time mode is the same as continuous processing mode.
     Use instead:
         Real-time mode is not continuous processing mode.
     Source: [triggers]
