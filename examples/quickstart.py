@@ -13,8 +13,7 @@ from examples.kafka.topics import ensure_topics
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import KAFKA_SINK, raise_if_failed
 from examples.realtime.slots import preflight
-from examples.services import kafka_broker
-from examples.services.files.run_folder import new_folder
+from examples.services import kafka_broker, new_folder
 from examples.services.spark import build_session
 
 

@@ -5,7 +5,7 @@ Run real servers on this machine for the examples and tests, without containers.
 """
 
 from examples.services.cluster import standalone_cluster
-from examples.services.files.run_folder import jvm_folder, run_folder
+from examples.services.files.run_folder import jvm_folder, new_folder, run_folder
 from examples.services.java import java_home
 from examples.services.kafka import LocalKafka, kafka_broker
 from examples.services.local_server import running
@@ -22,6 +22,7 @@ __all__ = [
     "java_home",
     "jvm_folder",
     "kafka_broker",
+    "new_folder",
     "postgres_server",
     "run_folder",
     "running",
