@@ -21,7 +21,7 @@ from scripts.prove.subjects.subject import subject_of_job
 from scripts.prove.subjects.target import Job
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
-PAGE = "references/prove.md#a-job-that-starts-its-queries-itself"
+PAGE = "references/prove.md#a-job-that-starts-its-queries"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
 

@@ -156,7 +156,7 @@ class Rule:
         """Return the rule's section in a page `references/lint_rules_*.md`: the heading and a list."""
         entries = {
             "What it does": self.what,
-            "Why is this bad?": self.why,
+            "Why it is bad": self.why,
             "Wrong example": _code(self.example.removesuffix(".")),
             "Use instead": _code(self.use_instead.removesuffix(".")),
             "Engines": self.engine_text,
