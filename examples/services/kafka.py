@@ -35,7 +35,8 @@ HEAP_SIZE = "512m"
 BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
-def _archive_folder() -> Path:
+def archive_folder() -> Path:
+    """Return the folder of the archive that a broker uses; `record_classes` creates it."""
     return class_archive.archive_folder(cache_root(), "broker", java_home(), broker_jars())
 
 
@@ -46,7 +47,7 @@ def record_classes() -> Path:
         with running(LocalKafka(archive_options=class_archive.recording(folder))):
             pass
 
-    return cached_folder(_archive_folder().relative_to(cache_root()).as_posix(), record)
+    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
@@ -75,7 +76,7 @@ class LocalKafka(LocalServer):
     log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
-    archive_options: list[str] = field(default_factory=lambda: class_archive.using(_archive_folder()))
+    archive_options: list[str] = field(default_factory=lambda: class_archive.using(archive_folder()))
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further properties of the broker, such as a listener with a login; they override those of `broker.properties`."""
 
@@ -104,7 +105,7 @@ class LocalKafka(LocalServer):
         draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
-        options = class_archive.using(_archive_folder())
+        options = class_archive.using(archive_folder())
         command = _java_command("kafka.tools.StorageTool", *arguments, archive_options=options)
         with open_log(self.log_path) as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode

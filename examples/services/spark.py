@@ -100,7 +100,7 @@ def build_session(
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     if not master:
-        session_confs[JAVA_OPTIONS] += f" {' '.join(archive_options or class_archive.using(_archive_folder()))}"
+        session_confs[JAVA_OPTIONS] += f" {' '.join(archive_options or class_archive.using(archive_folder()))}"
     for key, value in session_confs.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -108,7 +108,8 @@ def build_session(
     return session
 
 
-def _archive_folder() -> Path:
+def archive_folder() -> Path:
+    """Return the folder of the archive that a local session uses; `record_classes` creates it."""
     jars = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
     return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
 
@@ -117,6 +118,11 @@ def record_classes() -> Path:
     """Return the folder with the archive of Spark's classes; if there is none, run a query to record it."""
 
     def record(folder: Path) -> None:
+        if SparkSession.getActiveSession():
+            raise RuntimeError(
+                "this process already has a Spark session, whose JVM would end; record the classes in another process: "
+                "`python -m examples.services archives`"
+            )
         session = build_session("record classes", archive_options=class_archive.recording(folder))
         rows = session.readStream.format("rate").load().groupBy("value").count()
         writer = rows.writeStream.format("noop").option("checkpointLocation", str(new_folder("checkpoint")))
@@ -124,7 +130,7 @@ def record_classes() -> Path:
         session.stop()
         _end_jvm(os.getpid())
 
-    return cached_folder(_archive_folder().relative_to(cache_root()).as_posix(), record)
+    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
 
 
 def _private(url: str) -> dict[str, str]:

@@ -10,8 +10,9 @@ from examples.services import LocalKafka, running
 from examples.services.cache import cache_root
 from examples.services.files import class_archive
 from examples.services.java import java_home
-from examples.services.kafka import record_classes as record_broker_classes
-from examples.services.spark import record_classes as record_spark_classes
+from examples.services.kafka import archive_folder as broker_archive
+from examples.services.spark import archive_folder as spark_archive
+from examples.services.spark import record_classes
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -25,12 +26,25 @@ def test_session_loads_its_classes_from_the_archive(spark: SparkSession) -> None
     """The JVM has mapped the archive that `make setup` recorded."""
     pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001 - no public API
 
-    assert is_mapped(record_spark_classes() / class_archive.ARCHIVE, pid)
+    assert is_mapped(spark_archive() / class_archive.ARCHIVE, pid)
+
+
+def test_classes_are_not_recorded_beside_a_session(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recording ends the JVM of its process, so it refuses to end the JVM of a session that is in use."""
+    (tmp_path / "scala").symlink_to(cache_root() / "scala")
+    monkeypatch.setenv("RTM_CACHE", str(tmp_path))
+
+    with pytest.raises(RuntimeError, match="already has a Spark session"):
+        record_classes()
+
+    assert 1 == spark.range(1).count()
 
 
 def test_broker_loads_its_classes_from_the_archive() -> None:
     """The JVM has mapped the archive, and a JVM without the option has not."""
-    archive = record_broker_classes() / class_archive.ARCHIVE
+    archive = broker_archive() / class_archive.ARCHIVE
     with running(LocalKafka()) as broker, running(LocalKafka(archive_options=[])) as other:
         assert broker.child is not None
         assert other.child is not None
