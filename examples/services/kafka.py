@@ -11,7 +11,7 @@ import logging
 import os
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,9 +35,9 @@ HEAP_SIZE = "512m"
 BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
-def archive_folder() -> Path:
-    """Return the folder of the archive that a broker uses; `record_classes` creates it."""
-    return class_archive.archive_folder(cache_root(), "broker", java_home(), broker_jars())
+def archive_folder(jars: Iterable[Path]) -> Path:
+    """Return the folder of the archive that a broker with these jars uses; `record_classes` creates it."""
+    return class_archive.archive_folder(cache_root(), "broker", java_home(), jars)
 
 
 def record_classes() -> Path:
@@ -47,7 +47,7 @@ def record_classes() -> Path:
         with running(LocalKafka(archive_options=class_archive.recording(folder))):
             pass
 
-    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
+    return cached_folder(archive_folder(broker_jars()).relative_to(cache_root()).as_posix(), record)
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
@@ -61,8 +61,11 @@ def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
         return False
 
 
-def _java_command(main_class: str, *arguments: str, archive_options: list[str]) -> list[str]:
-    class_path = os.pathsep.join(str(jar) for jar in broker_jars())
+def _java_command(main_class: str, *arguments: str, archive_options: list[str] | None = None) -> list[str]:
+    jars = broker_jars()
+    class_path = os.pathsep.join(map(str, jars))
+    if archive_options is None:
+        archive_options = class_archive.using(archive_folder(jars))
     options = [*archive_options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
     logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     options.append(f"-Djava.io.tmpdir={jvm_folder()}")
@@ -76,7 +79,8 @@ class LocalKafka(LocalServer):
     log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
-    archive_options: list[str] = field(default_factory=lambda: class_archive.using(archive_folder()))
+    archive_options: list[str] | None = None
+    """JVM options in place of those that load classes from the archive, if there is one."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further properties of the broker, such as a listener with a login; they override those of `broker.properties`."""
 
@@ -105,8 +109,7 @@ class LocalKafka(LocalServer):
         draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
-        options = class_archive.using(archive_folder())
-        command = _java_command("kafka.tools.StorageTool", *arguments, archive_options=options)
+        command = _java_command("kafka.tools.StorageTool", *arguments)
         with open_log(self.log_path) as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.services import LocalKafka, running
+from examples.services import LocalKafka, broker_jars, running
 from examples.services.cache import cache_root
 from examples.services.files import class_archive
 from examples.services.java import java_home
@@ -44,7 +44,7 @@ def test_classes_are_not_recorded_beside_a_session(
 
 def test_broker_loads_its_classes_from_the_archive() -> None:
     """The JVM has mapped the archive, and a JVM without the option has not."""
-    archive = broker_archive() / class_archive.ARCHIVE
+    archive = broker_archive(broker_jars()) / class_archive.ARCHIVE
     with running(LocalKafka()) as broker, running(LocalKafka(archive_options=[])) as other:
         assert broker.child is not None
         assert other.child is not None

@@ -153,7 +153,7 @@ class Interpreter(Statements):
 
     @staticmethod
     def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:
-        """Return the value of each argument before a call: a session, if its name or annotation says so."""
+        """Return the value of each argument before a call: a session if its name or annotation identifies one."""
         values: dict[str, Value] = {}
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""

@@ -4,7 +4,7 @@ Measure recall and precision of the linter on cases that it was not developed on
 Each file holds the cases of one kind. A seeded shuffle splits them: the linter was developed on one half only.
 If there is a file `KIND_seen.txt`, it was developed on all of that file, and on no case of `KIND.txt`.
 As a program, this module prints the numbers of both halves; with `--show`, also the mistakes in that of development.
-Whoever looks at a mistake in the other half has to replace its cases.
+A developer who looks at a mistake in the other half must replace the cases of that half.
 """
 
 from __future__ import annotations
