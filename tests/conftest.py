@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots
 # Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) is enough. By default
 # it gets a code cache of 48 MB, which five queries fill; after that, the JVM interprets all new code.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 
 def pytest_configure(config: pytest.Config) -> None:

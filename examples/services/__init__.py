@@ -4,7 +4,6 @@ Run real servers on this machine for the examples and tests, without containers.
 `python -m examples.services` starts a Kafka broker and a PostgreSQL server. Importing this package starts nothing.
 """
 
-from examples.services.cluster import standalone_cluster
 from examples.services.files.run_folder import jvm_folder, new_folder, run_folder
 from examples.services.java import java_home
 from examples.services.kafka import LocalKafka, kafka_broker
@@ -26,5 +25,4 @@ __all__ = [
     "postgres_server",
     "run_folder",
     "running",
-    "standalone_cluster",
 ]

@@ -8,61 +8,59 @@ time, so the cluster needs enough task slots in total.
 import json
 import os
 import secrets
+import shlex
 import shutil
 import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from examples.services.child import Child, free_ports, start_child, wait_until_ready
+from examples.services.files import class_archive
 from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
+from examples.services.spark import SPARK_HOME, archive_folder, class_path
 
 HOST = "127.0.0.1"
 WORKER_MEMORY = "2g"
-DAEMON_MEMORY = "256m"
+DAEMON_HEAP = "-Xmx256m"
 START_TIMEOUT_SECONDS = 60.0
 PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_BYTES = 32
-CONF_DIR_VARIABLE = "SPARK_CONF_DIR"
+SCALA_VERSION = "2.13"
+SUBMIT_VARIABLE = "PYSPARK_SUBMIT_ARGS"
+"""The environment variable with the arguments that PySpark passes to `spark-submit` when it starts a JVM."""
 CHECKOUT = Path(__file__).parents[2]
 
 
-def _spark_home() -> Path:
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("PySpark is not installed, so no Spark cluster can start; run `make setup`")
-    return Path(spec.origin).parent
-
-
-def _write_defaults(folder: Path) -> None:
-    """Write the settings of the cluster with a new secret to the file that Spark reads from `SPARK_CONF_DIR`."""
+def _write_properties(folder: Path) -> Path:
+    """Write the settings of the cluster with a new secret to a file, and return its path."""
     # Every user of this machine can read the command line of a process, so the secret is in a file.
-    defaults = folder / "spark-defaults.conf"
-    defaults.touch(mode=0o600)
-    defaults.write_text(
+    properties = folder / "cluster.conf"
+    properties.touch(mode=0o600)
+    properties.write_text(
         f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(SECRET_BYTES)}\n"
         f"spark.local.dir {folder / 'local'}\n"
     )
+    return properties
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """Return the environment without SPARK_ variables, which could select another installation or other ports."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     python_path = os.pathsep.join(filter(None, [str(CHECKOUT), kept.get("PYTHONPATH")]))
     return {
         **kept,
-        CONF_DIR_VARIABLE: str(folder),
         "JAVA_HOME": str(java_home()),
         # Workers pass this variable to the executors.
         "JDK_JAVA_OPTIONS": f'{kept.get("JDK_JAVA_OPTIONS", "")} "-Djava.io.tmpdir={jvm_folder()}"',
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": python_path,
-        "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
-        "SPARK_HOME": str(_spark_home()),
+        "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": HOST,
+        # Spark's scripts set this variable, and a worker cannot start an executor without it.
+        "SPARK_SCALA_VERSION": SCALA_VERSION,
     }
 
 
@@ -76,22 +74,25 @@ def _alive_workers(web_port: int) -> int | None:
         return None
 
 
-def _start(name: str, folder: Path, *arguments: str) -> Child:
-    spark_class = str(_spark_home() / "bin" / "spark-class")
-    command = [spark_class, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, *arguments[1:]]
-    return start_child(name, command, log_path=folder / f"{name.replace(' ', '-')}.log", env=_environment(folder))
+def _start(name: str, properties: Path, *arguments: str) -> Child:
+    """Start a master or a worker without Spark's scripts, which would start one more JVM and use no class archive."""
+    java = [str(java_home() / "bin" / "java"), *class_archive.using(archive_folder()), DAEMON_HEAP, "-cp", class_path()]
+    command = [*java, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, "--properties-file", str(properties)]
+    log_path = properties.with_name(f"{name.replace(' ', '-')}.log")
+    return start_child(name, [*command, *arguments[1:]], log_path=log_path, env=_environment())
 
 
 @contextmanager
-def _conf_dir(folder: Path) -> Iterator[None]:
-    previous = os.environ.get(CONF_DIR_VARIABLE)
-    os.environ[CONF_DIR_VARIABLE] = str(folder)
+def _submit_arguments(properties: Path) -> Iterator[None]:
+    """Let PySpark pass the settings of the cluster to each JVM that it starts."""
+    previous = os.environ.get(SUBMIT_VARIABLE)
+    os.environ[SUBMIT_VARIABLE] = f"--properties-file {shlex.quote(str(properties))} {previous or 'pyspark-shell'}"
     try:
         yield
     finally:
-        del os.environ[CONF_DIR_VARIABLE]
+        del os.environ[SUBMIT_VARIABLE]
         if previous is not None:
-            os.environ[CONF_DIR_VARIABLE] = previous
+            os.environ[SUBMIT_VARIABLE] = previous
 
 
 @contextmanager
@@ -101,23 +102,23 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
 
     Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
     Executors run Python workers with this interpreter. Jars that are not part of Spark belong in `spark.jars`.
-    The block sets the environment variable `SPARK_CONF_DIR`, from which the first session of a process and its child
-    processes learn the secret; a session without the secret cannot use the cluster.
+    The block sets the environment variable `PYSPARK_SUBMIT_ARGS`, from which the first session of a process and its
+    child processes learn the secret; a session without the secret cannot use the cluster.
     Raises RuntimeError with the last lines of a log if the cluster does not start within 60 s.
     """
     folder = new_folder("cluster")
-    _write_defaults(folder)
+    properties = _write_properties(folder)
     port, web_port, *worker_ports = free_ports(2 + workers)
     url = f"spark://{HOST}:{port}"
     with ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-        master = _start("Spark master", folder, "master.Master", "--port", str(port), "--webui-port", str(web_port))
+        master = _start("Spark master", properties, "master.Master", "--port", str(port), "--webui-port", str(web_port))
         cleanup.callback(master.stop)
         wait_until_ready(master, lambda: _alive_workers(web_port) is not None, START_TIMEOUT_SECONDS)
         slots = ["--cores", str(cores_per_worker), "--memory", WORKER_MEMORY, "--work-dir", str(folder / "work")]
         for number, worker_port in enumerate(worker_ports, start=1):
             arguments = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
-            cleanup.callback(_start(f"Spark worker {number}", folder, *arguments).stop)
+            cleanup.callback(_start(f"Spark worker {number}", properties, *arguments).stop)
         wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_TIMEOUT_SECONDS)
-        cleanup.enter_context(_conf_dir(folder))
+        cleanup.enter_context(_submit_arguments(properties))
         yield url

@@ -66,7 +66,7 @@ def _java_command(main_class: str, *arguments: str, archive_options: list[str] |
     class_path = os.pathsep.join(map(str, jars))
     if archive_options is None:
         archive_options = class_archive.using(archive_folder(jars))
-    options = [*archive_options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
+    options = [*archive_options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:MaxGCPauseMillis=20"]
     logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     options.append(f"-Djava.io.tmpdir={jvm_folder()}")
     return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]

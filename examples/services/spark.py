@@ -31,6 +31,7 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 # This file system creates files without a `chmod` process. By default, each new checkpoint file starts such a process,
 # which lengthens the pause between batches.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
+SPARK_HOME = Path(pyspark.__file__).resolve().parent
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 CONFS = {
@@ -62,6 +63,7 @@ FALLBACK_NOTICE = (
 )
 DEFAULT_SLOTS = 8
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+EXECUTOR_JAVA_OPTIONS = "spark.executor.extraJavaOptions"
 # A JVM that records its classes needs seconds to write them.
 JVM_END_SECONDS = 60.0
 QUERY_SECONDS = 60
@@ -79,13 +81,15 @@ def build_session(
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings. A local
-    session loads its classes from the archive that `record_classes` wrote, unless there are `archive_options`.
+    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings. On this
+    machine, all JVMs load their classes from the archive that `record_classes` wrote, unless there are
+    `archive_options`.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     # Without these two variables, Spark workers run the first Python on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     url, kafka = master or f"local[{slots}]", connector()
+    is_here = url.startswith("local[") or "//127.0.0.1:" in url
     if kafka.version != pyspark.__version__:
         print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
     builder = SparkSession.builder.master(url).appName(app_name)
@@ -94,13 +98,15 @@ def build_session(
         "spark.jars": ",".join(str(jar) for jar in kafka.jars),
         # With the default of 200, each shuffle needs 200 task slots.
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        **({} if master else _local_files()),
+        **(_local_files() if is_here else {}),
         **_private(url),
         **(confs or {}),
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
-    if not master:
-        session_confs[JAVA_OPTIONS] += f" {' '.join(archive_options or class_archive.using(archive_folder()))}"
+    if is_here:
+        options = " ".join(archive_options or class_archive.using(archive_folder()))
+        session_confs[JAVA_OPTIONS] += f" {options}"
+        session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
     for key, value in session_confs.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -109,9 +115,16 @@ def build_session(
 
 
 def archive_folder() -> Path:
-    """Return the folder of the archive that a local session uses; `record_classes` creates it."""
-    jars = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
+    """Return the folder of the archive that Spark's JVMs use; `record_classes` creates it."""
+    jars = sorted(SPARK_HOME.glob("jars/*.jar"))
     return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
+
+
+def class_path() -> str:
+    """Return the class path that Spark gives to a session; a JVM with another class path cannot use the archive."""
+    jars = SPARK_HOME / "jars"
+    (first,) = jars.glob("slf4j-api-*.jar")
+    return os.pathsep.join(map(str, [compiled(LOCAL_FILES), SPARK_HOME / "conf", first, jars / "*"]))
 
 
 def record_classes() -> Path:
@@ -152,8 +165,10 @@ def _end_jvm(owner: int) -> None:
 
 
 def _local_files() -> dict[str, str]:
-    # Spark loads file systems before `spark.jars`, so the class must be on the class path of the driver.
+    # Spark loads file systems before `spark.jars`, so the class must be on the class path of each JVM.
+    jar = str(compiled(LOCAL_FILES))
     return {
         "spark.hadoop.fs.file.impl": "examples.LocalFiles",
-        "spark.driver.extraClassPath": str(compiled(LOCAL_FILES)),
+        "spark.driver.extraClassPath": jar,
+        "spark.executor.extraClassPath": jar,
     }

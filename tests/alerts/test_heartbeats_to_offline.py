@@ -20,7 +20,7 @@ from examples.alerts.job import Options, read_stream, start
 from examples.alerts.ticks import TICKS_TOPIC, ticking
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed, stop_completely
-from examples.services import standalone_cluster
+from examples.services.cluster import standalone_cluster
 from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
 from tests.helpers import eventually, records_of
 
