@@ -1,6 +1,7 @@
 """A copy of the pack that a test may modify."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,10 @@ from scripts.pack import files, generate, manifest
 IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "cases")
 
 
-@pytest.fixture
-def copied(tmp_path: Path) -> Path:
-    """Return the root of a copy of the pack with up-to-date generated parts."""
-    root = tmp_path / "pack"
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the root of a copy of the pack with up-to-date generated parts, which no test modifies."""
+    root = tmp_path_factory.mktemp("original") / "pack"
     root.mkdir()
     for name in (*manifest.SHIPPED_PATHS, "tests", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md"):
         source = files.ROOT / name
@@ -23,3 +24,24 @@ def copied(tmp_path: Path) -> Path:
             shutil.copyfile(source, root / name)
     generate.write_all(root)
     return root
+
+
+@pytest.fixture(scope="session")
+def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the root of a copy of the original with the same times of modification."""
+    return Path(shutil.copytree(original, tmp_path_factory.mktemp("copy") / "pack"))
+
+
+@pytest.fixture
+def copied(original: Path, second_copy: Path) -> Iterator[Path]:
+    """Yield the root of a copy of the pack; afterwards, restore what the test has changed, added or removed."""
+    yield second_copy
+    for path in sorted(second_copy.rglob("*"), reverse=True):
+        if not (original / path.relative_to(second_copy)).exists():
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    for path in original.rglob("*"):
+        copy = second_copy / path.relative_to(original)
+        if path.is_dir():
+            copy.mkdir(exist_ok=True)
+        elif not copy.exists() or path.stat().st_mtime_ns != copy.stat().st_mtime_ns:
+            shutil.copy2(path, copy)

@@ -34,33 +34,22 @@ def bad_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_valid_pack_prints_nothing_and_succeeds(copied: Path) -> None:
-    """`validate` prints nothing for a valid pack and exits with status 0."""
-    done = _skills("validate", root=copied)
-
-    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
-
-
-def test_fault_is_one_line_on_standard_error(copied: Path) -> None:
-    """A finding is one line with path, line, rule, problem and remedy, and the exit status is 1."""
-    (copied / "SKILL.md").write_text(
-        (copied / "SKILL.md").read_text().replace("references/errors.md", "references/x.md")
-    )
-
-    done = _skills("validate", root=copied)
-
-    assert (1, "") == (done.returncode, done.stdout)
-    assert all(line.count(":") >= 3 and ";" in line for line in done.stderr.splitlines())
-    assert "SKILL.md:" in done.stderr
-
-
 def test_generate_repairs_what_validate_found(copied: Path) -> None:
-    """`generate` fixes the finding of `validate` that recommends it."""
-    (copied / "manifest.json").unlink()
-    assert 1 == _skills("validate", root=copied).returncode
+    """
+    A finding is one line on standard error, and the exit status is 1; `generate` fixes what the finding says it fixes.
 
+    The fixed pack is valid: `validate` prints nothing and exits with status 0.
+    """
+    (copied / "manifest.json").unlink()
+    found = _skills("validate", root=copied)
+
+    assert (1, "") == (found.returncode, found.stdout)
+    assert all(line.count(":") >= 3 and ";" in line for line in found.stderr.splitlines())
+    assert "manifest.json:1: " in found.stderr
     assert "wrote manifest.json\n" == _skills("generate", root=copied).stdout
-    assert 0 == _skills("validate", root=copied).returncode
+
+    fixed = _skills("validate", root=copied)
+    assert (0, "", "") == (fixed.returncode, fixed.stdout, fixed.stderr)
 
 
 def test_generate_names_the_page_with_an_unknown_part(copied: Path) -> None:
