@@ -21,8 +21,8 @@ BENCH ?=
 # The tests to run, for example: make test TESTS="tests/services -k kafka"
 TESTS ?=
 # The number of processes that run tests side by side. Each of them starts its own Spark session and servers. Many tests
-# wait, so there are more processes than cores. Use 2 on a machine with less than 12 GB.
-WORKERS ?= 3
+# wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
+WORKERS ?= 4
 # A worker runs whole files, in the order of tests/conftest.py, because fixtures are shared within a file.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
