@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots
-# Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) is enough. By default
-# it gets a code cache of 48 MB, which five queries fill; after that, the JVM interprets all new code.
+# Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) and the collector
+# without threads of its own are enough. By default the compiler gets a code cache of 48 MB, which five queries fill;
+# after that, the JVM interprets all new code.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 

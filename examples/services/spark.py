@@ -89,7 +89,7 @@ def build_session(
     # Without these two variables, Spark workers run the first Python on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     url, kafka = master or f"local[{slots}]", connector()
-    is_here = url.startswith("local[") or "//127.0.0.1:" in url
+    is_here = url.startswith("local") or "//127.0.0.1:" in url
     if kafka.version != pyspark.__version__:
         print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
     builder = SparkSession.builder.master(url).appName(app_name)
