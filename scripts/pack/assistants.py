@@ -1,8 +1,8 @@
 """
 The coding assistants for which `install` knows the folders of personal skills and of a project's skills.
 
-The folders and commands are those of the assistants' documentation (read 2026-11-24). Each command was run on that
-day with a clone of this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0.
+The folders and commands are those of the assistants' documentation. Each command was run on 2026-11-24 with a clone of
+this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0.
 Codex 0.169.0 installs the same plugin but does not load a skill at the root of a plugin, so it has no command here.
 """
 
@@ -26,6 +26,8 @@ class Assistant:
     """The folder of a project's skills, relative to the root of the project."""
     source: str
     """The page that documents the folders."""
+    read: str
+    """The day on which that page was read."""
     commands: tuple[str, ...] = ()
 
 
@@ -36,6 +38,7 @@ ASSISTANTS = {
         personal=".claude/skills",
         project=".claude/skills",
         source="https://code.claude.com/docs/en/skills",
+        read="2026-11-21",
         commands=("claude plugin marketplace add ADDRESS", f"claude plugin install {PLUGIN}"),
     ),
     "codex": Assistant(
@@ -44,6 +47,7 @@ ASSISTANTS = {
         personal=".agents/skills",
         project=".agents/skills",
         source="https://developers.openai.com/codex/skills",
+        read="2026-11-21",
     ),
     "cursor": Assistant(
         name="Cursor",
@@ -51,6 +55,7 @@ ASSISTANTS = {
         personal=".cursor/skills",
         project=".cursor/skills",
         source="https://cursor.com/docs/skills",
+        read="2026-11-24",
     ),
     "copilot": Assistant(
         name="GitHub Copilot",
@@ -58,14 +63,17 @@ ASSISTANTS = {
         personal=".copilot/skills",
         project=".github/skills",
         source="https://docs.github.com/en/copilot/concepts/agents/about-agent-skills",
+        read="2026-11-24",
         commands=("copilot plugin marketplace add ADDRESS", f"copilot plugin install {PLUGIN}"),
     ),
     "gemini-cli": Assistant(
         name="Gemini CLI",
         sign=".gemini",
-        personal=".gemini/skills",
-        project=".gemini/skills",
+        # It also loads .gemini/skills, but warns about a conflict if both folders contain the skill.
+        personal=".agents/skills",
+        project=".agents/skills",
         source="https://geminicli.com/docs/cli/using-agent-skills",
+        read="2026-11-24",
         commands=("gemini skills install ADDRESS",),
     ),
 }
@@ -77,9 +85,9 @@ def installed(home: Path) -> list[str]:
 
 
 def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> list[Path]:
-    """Return the skills folders of assistants: the personal ones, or those of a project."""
+    """Return the skills folders of assistants, each once: the personal ones, or those of a project."""
     chosen = [ASSISTANTS[key] for key in keys]
-    return [project / one.project if project else home / one.personal for one in chosen]
+    return list(dict.fromkeys(project / one.project if project else home / one.personal for one in chosen))
 
 
 def rows() -> list[Sequence[str]]:
@@ -89,7 +97,7 @@ def rows() -> list[Sequence[str]]:
             f"{one.name} (`{key}`)",
             "<br>".join(f"`{command}`" for command in one.commands) or "-",
             f"`~/{one.personal}`, `{one.project}`",
-            f"[docs]({one.source}) read 2026-11-24",
+            f"[docs]({one.source}) read {one.read}",
         )
         for key, one in ASSISTANTS.items()
     ]

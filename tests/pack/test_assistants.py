@@ -1,7 +1,6 @@
 """The skill is complete and valid in each folder of the README's table, and the plugin manifests describe it."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +91,7 @@ def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
         ("marketplace", {"plugins": [{"name": NAME, "source": "../elsewhere"}]}),
     ],
 )
-def test_wrong_plugin_manifest_is_refused(name: str, change: Mapping[str, object]) -> None:
+def test_wrong_plugin_manifest_is_refused(name: str, change: dict[str, Any]) -> None:
     """A wrong name, type, path or field, and a missing field, are found."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(_read(name) | change, SCHEMAS[name])
@@ -131,7 +130,7 @@ def test_copy_in_each_place_is_valid(home: Path, capsys: pytest.CaptureFixture[s
     statuses = (main(["install", *named]), main(["install", *named, "--project", str(project)]))
 
     personal = [home / one.personal for one in ASSISTANTS.values()]
-    places = [*personal, *(project / one.project for one in ASSISTANTS.values())]
+    places = list(dict.fromkeys([*personal, *(project / one.project for one in ASSISTANTS.values())]))
     assert (0, 0) == statuses
     assert [f"installed into {place}" for place in places] == capsys.readouterr().out.splitlines()
     assert [] == [error for place in places for error in skills_ref.validate(place / NAME)]
@@ -162,8 +161,9 @@ def test_missing_project_is_not_created(home: Path, capsys: pytest.CaptureFixtur
 
 
 def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
-    """Without `--assistant`, only assistants with a folder in the home folder get a copy."""
+    """Without `--assistant`, only assistants with a folder in the home folder get a copy; two of them share one."""
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".codex").mkdir()
+    (tmp_path / ".gemini").mkdir()
 
     assert [tmp_path / ".claude/skills", tmp_path / ".agents/skills"] == folders(installed(tmp_path), tmp_path)
