@@ -134,6 +134,8 @@ def _prove(options: argparse.Namespace) -> int:
 def _install(options: argparse.Namespace) -> int:
     from scripts.pack import install
 
+    if options.to and options.assistant:
+        return _wrong("--to names the folder, so --assistant has no effect; omit one of them")
     chosen = options.assistant or assistants.installed(Path.home())
     folders = [options.to] if options.to else assistants.folders(chosen, Path.home(), options.project)
     if not folders:

@@ -18,7 +18,8 @@ from scripts.text.frontmatter import read_frontmatter
 NAME = "spark-real-time-mode"
 
 # The fields that Claude Code and Copilot CLI both document, with the stricter limit of the two (read 2026-11-24):
-# https://code.claude.com/docs/en/plugins/marketplace-reference, https://code.claude.com/docs/en/plugins/components,
+# claude-code-plugin-manifest.json and claude-code-marketplace.json in https://github.com/SchemaStore/schemastore
+# (both of 2026-04-23; our manifests conform to them), https://code.claude.com/docs/en/plugins/marketplace-reference,
 # https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-plugin-reference
 # Unknown fields are errors here, because Claude Code ignores them without a message.
 IDENTIFIER = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 64}
@@ -157,6 +158,13 @@ def test_missing_project_is_not_created(home: Path, capsys: pytest.CaptureFixtur
 
     assert 2 == status
     assert "is not a folder" in capsys.readouterr().err
+    assert [] == list(home.iterdir())
+
+
+def test_one_folder_for_named_assistants_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--to` names the folder, so `--assistant` would have no effect."""
+    assert 2 == main(["install", "--to", str(home / "skills"), "--assistant", "codex"])
+    assert "omit one of them" in capsys.readouterr().err
     assert [] == list(home.iterdir())
 
 
