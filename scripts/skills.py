@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.checkpoint.options import add_options as add_inspect_options
 from scripts.lint.arguments import DESCRIPTION, add_arguments
-from scripts.pack import files
+from scripts.pack import assistants, files
 from scripts.text import finding
 from scripts.text.output import show
 
@@ -59,7 +59,9 @@ EXAMPLES = {
     },
     "install": {
         "install": "install for each assistant on this machine",
-        "install --to .claude/skills": "install into a project",
+        "install --assistant cursor": "install for one assistant, found or not",
+        "install --project ../app": "install into the skills folders of a project",
+        "install --to FOLDER": "install into any other skills folder",
         "install --check": "exit with status 1 if an installed copy is stale",
     },
 }
@@ -132,10 +134,16 @@ def _prove(options: argparse.Namespace) -> int:
 def _install(options: argparse.Namespace) -> int:
     from scripts.pack import install
 
-    folders = [options.to] if options.to else install.skill_folders(Path.home())
+    if options.to and options.assistant:
+        return _wrong("--to names the folder, so --assistant has no effect; omit one of them")
+    chosen = options.assistant or assistants.installed(Path.home())
+    folders = [options.to] if options.to else assistants.folders(chosen, Path.home(), options.project)
     if not folders:
-        known = ", ".join(f"{name} (~/{sign})" for name, (sign, _) in install.ASSISTANTS.items())
-        return _wrong(f"found no coding assistant on this machine ({known}); name a skills folder with --to")
+        known = ", ".join(f"{key} (~/{one.sign})" for key, one in assistants.ASSISTANTS.items())
+        problem = f"found no coding assistant on this machine ({known})"
+        return _wrong(f"{problem}; name one with --assistant, or a skills folder with --to")
+    if options.project and not options.project.is_dir():
+        return _wrong(f"the project {options.project} is not a folder, so nothing was installed; create it first")
     try:
         if not options.check and (broken := install.incomplete(files.ROOT)):
             return _report(broken, "text")
@@ -196,8 +204,19 @@ def _parser() -> argparse.ArgumentParser:
     add_inspect_options(inspect)
     install = _add_command(commands, "install", _install, "copy the skill to skills folders of coding assistants")
     install.add_argument(
-        "--to", type=Path, metavar="FOLDER", help="skills folder (default: the folders of all assistants found)"
+        "--assistant",
+        action="append",
+        choices=assistants.ASSISTANTS,
+        help="assistant to install for; may be repeated (default: all assistants found in the home folder)",
     )
+    places = install.add_mutually_exclusive_group()
+    places.add_argument(
+        "--project",
+        type=Path,
+        metavar="FOLDER",
+        help="install into the skills folders of this project (default: the personal skills folders)",
+    )
+    places.add_argument("--to", type=Path, metavar="FOLDER", help="install into this skills folder only")
     install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
     install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
     return parser

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.lint.engine import GROUPS
-from scripts.pack import files, verification
+from scripts.pack import assistants, files, verification
 from scripts.pack.tables import demo, latency, other_engines, postgres_sink, prove, sizing
 from scripts.pack.tables.format import table
 from scripts.text import markdown
@@ -65,6 +65,12 @@ def lint_rules(_: Path, group: str) -> str:
     return "\n".join([contents, sections, *definitions, ""])
 
 
+def assistant_folders(_: Path, __: str) -> str:
+    """Return a table of the assistants, their commands and their skills folders."""
+    header = ("assistant", "its own commands", "folders: personal, project", "source of the folders")
+    return table(header, assistants.rows())
+
+
 def lint_index(_: Path, __: str) -> str:
     """Return a table of all lint rules, with links to their sections."""
     rows = [
@@ -78,6 +84,7 @@ def lint_index(_: Path, __: str) -> str:
 BLOCKS: dict[str, Maker] = {
     "measured-demo": demo.comparison,
     "router": router,
+    "assistants": assistant_folders,
     "settings": settings,
     "conditions": conditions,
     "lint-rules": lint_rules,

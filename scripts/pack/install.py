@@ -16,22 +16,6 @@ from pathlib import Path
 from scripts.pack import files, manifest
 from scripts.text.finding import Finding
 
-# For each assistant: a folder that exists if the assistant is installed, and the folder for personal skills
-# (read 2026-11-21):
-# https://code.claude.com/docs/en/skills, https://developers.openai.com/codex/skills, https://cursor.com/docs/skills,
-# https://code.visualstudio.com/docs/copilot/customization/agent-skills
-ASSISTANTS = {
-    "Claude Code": (".claude", ".claude/skills"),
-    "Codex": (".codex", ".agents/skills"),
-    "Cursor": (".cursor", ".cursor/skills"),
-    "Copilot": (".copilot", ".copilot/skills"),
-}
-
-
-def skill_folders(home: Path) -> list[Path]:
-    """Return the skills folders of the assistants that are installed in a home folder."""
-    return [home / folder for sign, folder in ASSISTANTS.values() if (home / sign).is_dir()]
-
 
 def stale(root: Path, skills: Path) -> list[Finding]:
     """Return the differences between the copy in a skills folder and the skill in `root`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import generate, manifest
-from scripts.pack.install import incomplete, install, skill_folders, stale
+from scripts.pack.install import incomplete, install, stale
 
 NAME = "spark-real-time-mode"
 
@@ -115,11 +115,3 @@ def test_skill_is_not_installed_into_itself(copied: Path) -> None:
 
     with pytest.raises(ValueError, match="is the skill itself"):
         install(skill, skill.parent)
-
-
-def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
-    """Only assistants that are installed in the home folder get a copy."""
-    (tmp_path / ".claude").mkdir()
-    (tmp_path / ".codex").mkdir()
-
-    assert [tmp_path / ".claude/skills", tmp_path / ".agents/skills"] == skill_folders(tmp_path)

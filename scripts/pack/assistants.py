@@ -1,0 +1,103 @@
+"""
+The coding assistants for which `install` knows the folders of personal skills and of a project's skills.
+
+The folders and commands are those of the assistants' documentation. Each command was run on 2026-11-24 with a clone of
+this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0.
+Codex 0.169.0 installs the same plugin but does not load a skill at the root of a plugin, so it has no command here.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PLUGIN = "spark-real-time-mode@spark-real-time-mode"
+
+
+@dataclass(frozen=True)
+class Assistant:
+    """A coding assistant, the folders from which it loads skills, and its own commands that install this skill."""
+
+    name: str
+    sign: str
+    """A folder of the home folder that exists if the assistant is installed."""
+    personal: str
+    """The folder of personal skills, relative to the home folder."""
+    project: str
+    """The folder of a project's skills, relative to the root of the project."""
+    source: str
+    """The page that documents the folders."""
+    read: str
+    """The day on which that page was read."""
+    commands: tuple[str, ...] = ()
+
+
+ASSISTANTS = {
+    "claude-code": Assistant(
+        name="Claude Code",
+        sign=".claude",
+        personal=".claude/skills",
+        project=".claude/skills",
+        source="https://code.claude.com/docs/en/skills",
+        read="2026-11-21",
+        commands=("claude plugin marketplace add ADDRESS", f"claude plugin install {PLUGIN}"),
+    ),
+    "codex": Assistant(
+        name="Codex",
+        sign=".codex",
+        personal=".agents/skills",
+        project=".agents/skills",
+        source="https://developers.openai.com/codex/skills",
+        read="2026-11-21",
+    ),
+    "cursor": Assistant(
+        name="Cursor",
+        sign=".cursor",
+        personal=".cursor/skills",
+        project=".cursor/skills",
+        source="https://cursor.com/docs/skills",
+        read="2026-11-24",
+    ),
+    "copilot": Assistant(
+        name="GitHub Copilot",
+        sign=".copilot",
+        personal=".copilot/skills",
+        project=".github/skills",
+        source="https://docs.github.com/en/copilot/concepts/agents/about-agent-skills",
+        read="2026-11-24",
+        commands=("copilot plugin marketplace add ADDRESS", f"copilot plugin install {PLUGIN}"),
+    ),
+    "gemini-cli": Assistant(
+        name="Gemini CLI",
+        sign=".gemini",
+        # It also loads .gemini/skills, but warns about a conflict if both folders contain the skill.
+        personal=".agents/skills",
+        project=".agents/skills",
+        source="https://geminicli.com/docs/cli/using-agent-skills",
+        read="2026-11-24",
+        commands=("gemini skills install ADDRESS",),
+    ),
+}
+
+
+def installed(home: Path) -> list[str]:
+    """Return the keys of the assistants that are installed in a home folder."""
+    return [key for key, assistant in ASSISTANTS.items() if (home / assistant.sign).is_dir()]
+
+
+def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> list[Path]:
+    """Return the skills folders of assistants, each once: the personal ones, or those of a project."""
+    chosen = [ASSISTANTS[key] for key in keys]
+    return list(dict.fromkeys(project / one.project if project else home / one.personal for one in chosen))
+
+
+def rows() -> list[Sequence[str]]:
+    """Return the rows of the table for readers: assistant, its own commands, its folders and the source."""
+    return [
+        (
+            f"{one.name} (`{key}`)",
+            "<br>".join(f"`{command}`" for command in one.commands) or "-",
+            f"`~/{one.personal}`, `{one.project}`",
+            f"[docs]({one.source}) read {one.read}",
+        )
+        for key, one in ASSISTANTS.items()
+    ]

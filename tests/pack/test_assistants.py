@@ -1,0 +1,177 @@
+"""The skill is complete and valid in each folder of the README's table, and the plugin manifests describe it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import skills_ref
+
+from scripts.pack import files, manifest
+from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, installed
+from scripts.pack.checks.links import check_links
+from scripts.pack.install import stale
+from scripts.skills import main
+from scripts.text.frontmatter import read_frontmatter
+
+NAME = "spark-real-time-mode"
+
+# The fields that Claude Code and Copilot CLI both document, with the stricter limit of the two (read 2026-11-24):
+# claude-code-plugin-manifest.json and claude-code-marketplace.json in https://github.com/SchemaStore/schemastore
+# (both of 2026-04-23; our manifests conform to them), https://code.claude.com/docs/en/plugins/marketplace-reference,
+# https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-plugin-reference
+# Unknown fields are errors here, because Claude Code ignores them without a message.
+IDENTIFIER = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 64}
+DESCRIPTION = {"type": "string", "minLength": 1, "maxLength": 1024}
+PERSON = {
+    "type": "object",
+    "properties": {field: {"type": "string", "minLength": 1} for field in ("name", "email", "url")},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+PATH = {"type": "string", "pattern": r"^\./"}
+PLUGIN_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": IDENTIFIER,
+        "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+        "description": DESCRIPTION,
+        "author": PERSON,
+        "homepage": {"type": "string", "pattern": "^https://"},
+        "repository": {"type": "string", "pattern": "^https://"},
+        "license": {"type": "string"},
+        "keywords": {"type": "array", "items": {"type": "string"}},
+        "skills": {"type": "array", "items": PATH, "minItems": 1},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+MARKETPLACE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": IDENTIFIER,
+        "description": DESCRIPTION,
+        "owner": PERSON,
+        "plugins": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": IDENTIFIER, "source": PATH, "description": DESCRIPTION},
+                "required": ["name", "source"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["name", "owner", "plugins"],
+    "additionalProperties": False,
+}
+SCHEMAS = {"plugin": PLUGIN_SCHEMA, "marketplace": MARKETPLACE_SCHEMA}
+
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((files.ROOT / f".claude-plugin/{name}.json").read_text(encoding="utf-8"))
+    return content
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
+    """Each manifest has the required fields, and no field that an assistant does not document."""
+    jsonschema.validate(_read(name), SCHEMAS[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("plugin", {"name": "Spark RTM"}),
+        ("plugin", {"skills": ["SKILL.md"]}),
+        ("plugin", {"skill": ["./"]}),
+        ("plugin", {"author": "us"}),
+        ("marketplace", {"owner": {}}),
+        ("marketplace", {"plugins": [{"name": NAME}]}),
+        ("marketplace", {"plugins": [{"name": NAME, "source": "../elsewhere"}]}),
+    ],
+)
+def test_wrong_plugin_manifest_is_refused(name: str, change: dict[str, Any]) -> None:
+    """A wrong name, type, path or field, and a missing field, are found."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(_read(name) | change, SCHEMAS[name])
+
+
+def test_plugin_contains_the_skill_of_the_repository() -> None:
+    """The marketplace lists one plugin, and its only skill is the SKILL.md of the root, with its name and version."""
+    plugin, marketplace = _read("plugin"), _read("marketplace")
+    skill = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
+    pack = json.loads(manifest.render(files.ROOT))
+
+    [entry] = marketplace["plugins"]
+    root = files.ROOT / entry["source"]
+    [path] = plugin["skills"]
+
+    assert (files.ROOT / ".claude-plugin/plugin.json").samefile(root / ".claude-plugin/plugin.json")
+    assert (files.ROOT / files.SKILL).samefile(root / path / files.SKILL)
+    assert skill["name"] == plugin["name"] == entry["name"]
+    assert f"{plugin['name']}@{marketplace['name']}" == PLUGIN
+    assert (pack["version"], pack["version"]) == (plugin["version"], skill["metadata.version"])
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home folder without assistants, which `install` uses."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_copy_in_each_place_is_valid(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each place of the table gets an exact copy that conforms to the Agent Skills specification, and is printed."""
+    project = home / "project"
+    project.mkdir()
+    named = [option for key in ASSISTANTS for option in ("--assistant", key)]
+
+    statuses = (main(["install", *named]), main(["install", *named, "--project", str(project)]))
+
+    personal = [home / one.personal for one in ASSISTANTS.values()]
+    places = list(dict.fromkeys([*personal, *(project / one.project for one in ASSISTANTS.values())]))
+    assert (0, 0) == statuses
+    assert [f"installed into {place}" for place in places] == capsys.readouterr().out.splitlines()
+    assert [] == [error for place in places for error in skills_ref.validate(place / NAME)]
+    assert [] == [finding for place in places for finding in stale(files.ROOT, place)]
+
+
+def test_links_of_a_copy_resolve(home: Path) -> None:
+    """A copy contains everything to which its pages link, except the tests; a missing page is found."""
+    main(["install", "--to", str(home)])
+    copy = home / NAME
+
+    broken = [finding.message for finding in check_links(copy)]
+    (copy / "references/state.md").unlink()
+    other = copy.rename(home / "other")
+
+    assert [] == [message for message in broken if "tests/" not in message]
+    assert any("state.md' does not exist" in finding.message for finding in check_links(other))
+    assert skills_ref.validate(other)
+
+
+def test_missing_project_is_not_created(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project folder that does not exist is probably a typing error, so nothing is written."""
+    status = main(["install", "--project", str(home / "typo"), "--assistant", "codex"])
+
+    assert 2 == status
+    assert "is not a folder" in capsys.readouterr().err
+    assert [] == list(home.iterdir())
+
+
+def test_one_folder_for_named_assistants_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--to` names the folder, so `--assistant` would have no effect."""
+    assert 2 == main(["install", "--to", str(home / "skills"), "--assistant", "codex"])
+    assert "omit one of them" in capsys.readouterr().err
+    assert [] == list(home.iterdir())
+
+
+def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
+    """Without `--assistant`, only assistants with a folder in the home folder get a copy; two of them share one."""
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".gemini").mkdir()
+
+    assert [tmp_path / ".claude/skills", tmp_path / ".agents/skills"] == folders(installed(tmp_path), tmp_path)
