@@ -1,0 +1,42 @@
+"""Verify answers to the coding tasks: the references, the wrong answers, and the file that an assistant wrote."""
+
+import importlib
+import runpy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evals.stage import Answer, WrongAnswerError
+from evals.verdict import Verdict
+from scripts.prove.subjects.bench import Bench
+
+
+@dataclass(frozen=True)
+class Known:
+    """An answer whose verdict is known."""
+
+    task: str
+    name: str
+    answer: Answer
+    reason: str
+    """Pattern of the reason for which the verifier must refuse the answer; empty if it must accept the answer."""
+
+
+def known_answers(task: str) -> list[Known]:
+    """Return the reference of a task, and its wrong answers."""
+    module = importlib.import_module(f"evals.answers.{task}")
+    wrong = [Known(task, answer.__name__, answer, reason) for answer, reason in module.WRONG.items()]
+    return [Known(task, module.REFERENCE.__name__, module.REFERENCE, ""), *wrong]
+
+
+def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
+    """Return the verdict of a task's verifier on an answer."""
+    verifier = importlib.import_module(f"evals.verifiers.{task}")
+    try:
+        verifier.verify(bench, answer)
+    except WrongAnswerError as error:
+        return Verdict(task, is_right=False, reason=str(error))
+    except Exception as error:  # noqa: BLE001 - an answer may raise anything
+        first = str(error).strip().partition("\n")[0]
+        return Verdict(task, is_right=False, reason=f"{type(error).__name__}: {first}")
+    return Verdict(task, is_right=True)
