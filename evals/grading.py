@@ -20,8 +20,9 @@ def answer_line(reply: str) -> str | None:
     found = _ANSWER.findall(reply)
     if not found:
         return None
-    text = re.sub(r"[`*\"'’“”]", lambda mark: "'" if mark[0] in "'’" else "", found[-1]).lower()
-    return re.sub(r"\s+", " ", re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)).strip()
+    text = found[-1].lower().replace("’", "'")
+    text = re.sub(r"[`*\"“”]", "", text)
+    return " ".join(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text).split())
 
 
 def grade(question: Question, reply: str) -> Verdict:

@@ -48,6 +48,9 @@ class Trigger:
     should_trigger: bool
 
 
+Item = Question | Task | Trigger
+
+
 def questions() -> list[Question]:
     """Return the questions of `evals.json`."""
     return [

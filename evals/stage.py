@@ -91,7 +91,9 @@ def wait_until_read(query: StreamingQuery, count: int) -> None:
 
     def is_read() -> bool:
         sources = query.lastProgress.sources if query.lastProgress else []
-        ends = [offset for source in sources for topic in json.loads(source.endOffset).values() for offset in topic.values()]
+        ends = [
+            offset for source in sources for topic in json.loads(source.endOffset).values() for offset in topic.values()
+        ]
         return sum(ends) >= count
 
     try:

@@ -1,10 +1,7 @@
-"""Verify answers to the coding tasks: the references, the wrong answers, and the file that an assistant wrote."""
+"""Verify answers to the coding tasks: references, wrong answers, and those of assistants."""
 
 import importlib
-import runpy
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from evals.stage import Answer, WrongAnswerError
 from evals.verdict import Verdict

@@ -29,8 +29,44 @@ NEIGHBOURS = {
 NONE = "none"
 _WORD = re.compile(r"[a-z][a-z0-9]+")
 _COMMON = frozenset(
-    "a an and are as at be by can do for from how i if in is it my not of on or our that the this to use we what when "
-    "which with you your".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "do",
+        "for",
+        "from",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "it",
+        "my",
+        "not",
+        "of",
+        "on",
+        "or",
+        "our",
+        "that",
+        "the",
+        "this",
+        "to",
+        "use",
+        "we",
+        "what",
+        "when",
+        "which",
+        "with",
+        "you",
+        "your",
+    ]
 )
 
 

@@ -23,7 +23,9 @@ def newest(holders: DataFrame) -> DataFrame:
 
 def rows(joined: DataFrame) -> DataFrame:
     """Return Kafka sink rows."""
-    return joined.select(F.col("card").alias("key"), F.to_json(F.struct("card", "amount_cents", "holder")).alias("value"))
+    return joined.select(
+        F.col("card").alias("key"), F.to_json(F.struct("card", "amount_cents", "holder")).alias("value")
+    )
 
 
 def right(records: DataFrame, holders: DataFrame) -> DataFrame:

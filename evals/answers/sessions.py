@@ -28,7 +28,9 @@ def number_of_sessions(times: Column) -> Column:
 
 def right(records: DataFrame) -> DataFrame:
     """Collect the times of a user and a day, sort them, and count the gaps."""
-    state = clicks(records).groupBy("user", F.window("at", "1 day").alias("day")).agg(F.collect_set("ms").alias("times"))
+    state = (
+        clicks(records).groupBy("user", F.window("at", "1 day").alias("day")).agg(F.collect_set("ms").alias("times"))
+    )
     return rows(state.withColumn("sessions", number_of_sessions(F.array_sort("times"))))
 
 
@@ -47,7 +49,9 @@ def lag(records: DataFrame) -> DataFrame:
 
 def arrival_order(records: DataFrame) -> DataFrame:
     """Count the gaps in the order in which the clicks arrived."""
-    state = clicks(records).groupBy("user", F.window("at", "1 day").alias("day")).agg(F.collect_list("ms").alias("times"))
+    state = (
+        clicks(records).groupBy("user", F.window("at", "1 day").alias("day")).agg(F.collect_list("ms").alias("times"))
+    )
     return rows(state.withColumn("sessions", number_of_sessions(F.col("times"))))
 
 

@@ -1,0 +1,125 @@
+"""
+Evaluate an assistant, or check the evaluations themselves.
+
+Without `--assistant`, all reference answers and wrong answers are graded, and the status is 1 if a verdict is not the
+expected one. With it, the assistant answers all items, and a table with the verdicts is printed.
+"""
+
+import argparse
+import contextlib
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from evals import check, items, report, triggers
+from evals.assistant import Assistant
+from evals.items import Item
+from evals.run import answers, graded
+from evals.verdict import Verdict
+from scripts.pack import files, manifest
+from scripts.prove.subjects.bench import Bench, bench
+
+KINDS: dict[str, Callable[[], Sequence[Item]]] = {
+    "questions": items.questions,
+    "triggers": items.triggers,
+    "tasks": items.tasks,
+}
+# More than a query of a task needs. Answers that need too many slots are refused before they start.
+SLOTS = 16
+EXAMPLES = """examples:
+  python -m evals
+  python -m evals --assistant 'my-assistant --print' --only questions --output result.json
+  python -m evals --assistant 'my-assistant -p {prompt}' --filter slots --without-pack"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _options(arguments)
+    pattern = re.compile(options.filter)
+    chosen = [
+        item
+        for kind, load in KINDS.items()
+        if options.only in (None, kind)
+        for item in load()
+        if pattern.search(item.name)
+    ]
+    started = time.monotonic()
+    with contextlib.ExitStack() as stack:
+
+        @cache
+        def services() -> Bench:
+            _say("starting a Kafka broker and Spark")
+            return stack.enter_context(bench(SLOTS))
+
+        try:
+            if options.assistant:
+                _evaluate(options, chosen, services)
+                return 0
+            broken = list(check.broken(chosen, services, _say))
+        except KeyboardInterrupt:
+            _say("interrupted")
+            return 130
+    counts = ", ".join(f"{sum(item in load() for item in chosen)} {kind}" for kind, load in KINDS.items())
+    print("\n".join([*broken, f"checked {counts}: {len(broken)} unexpected verdicts"]))
+    print(f"{time.monotonic() - started:.0f} s")
+    return int(bool(broken))
+
+
+def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
+    assistant = Assistant(options.assistant, None if options.without_pack else options.pack_dir, options.timeout)
+    verdicts = list[Verdict]()
+    try:
+        with tempfile.TemporaryDirectory(prefix="evals-") as parent:
+            for number, answered in enumerate(answers(assistant, chosen, Path(parent)), 1):
+                verdicts.append(graded(answered, services))
+                _say(f"{number} of {len(chosen)}: {verdicts[-1].item}: {verdicts[-1].reason or 'right'}")
+    finally:
+        print(report.table(verdicts))
+        if options.output:
+            conditions = {
+                "date": datetime.now(UTC).date().isoformat(),
+                "assistant": options.assistant,
+                "with_pack": not options.without_pack,
+                "manifest_sha256": manifest.digest((files.ROOT / files.MANIFEST).read_bytes()),
+            }
+            report.write(options.output, conditions, verdicts)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m evals",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--assistant", metavar="COMMAND", help="command of the assistant; {prompt} is the prompt")
+    parser.add_argument("--only", choices=KINDS, help="ask only one kind of item")
+    parser.add_argument("--filter", default="", metavar="PATTERN", help="ask only items whose names match the pattern")
+    parser.add_argument(
+        "--pack-dir",
+        default=f"skills/{triggers.skill()[0]}",
+        metavar="PATH",
+        help="where the assistant finds the pack in its folder (default: %(default)s)",
+    )
+    parser.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
+    parser.add_argument(
+        "--timeout", type=float, default=900, metavar="SECONDS", help="time for one item (default: %(default)g)"
+    )
+    # The broker starts in a folder of its own, so a relative path is resolved before.
+    parser.add_argument(
+        "--output", type=lambda text: Path(text).resolve(), metavar="FILE", help="write the verdicts as JSON"
+    )
+    return parser.parse_args(arguments)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
