@@ -11,15 +11,16 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from evals import check, items, report, triggers
 from evals.assistant import Assistant
-from evals.items import Item
+from evals.items import Item, Question, Task, Trigger
 from evals.run import answers, graded
+from evals.tasks import broken_tasks
 from evals.verdict import Verdict
 from scripts.pack import files, manifest
 from scripts.prove.subjects.bench import Bench, bench
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.assistant:
                 _evaluate(options, chosen, services)
                 return 0
-            broken = list(check.broken(chosen, services, _say))
+            broken = list(_broken(chosen, services))
         except KeyboardInterrupt:
             _say("interrupted")
             return 130
@@ -68,6 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join([*broken, f"checked {counts}: {len(broken)} unexpected verdicts"]))
     print(f"{time.monotonic() - started:.0f} s")
     return int(bool(broken))
+
+
+def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[str]:
+    """Yield the known answers whose verdict is not the expected one."""
+    yield from check.broken_questions(item for item in chosen if isinstance(item, Question))
+    yield from check.broken_triggers(item for item in chosen if isinstance(item, Trigger))
+    if found := [item for item in chosen if isinstance(item, Task)]:
+        yield from broken_tasks(services(), found, _say)
 
 
 def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:

@@ -20,8 +20,8 @@ def answer_line(reply: str) -> str | None:
     found = _ANSWER.findall(reply)
     if not found:
         return None
-    text = found[-1].lower().replace("’", "'")
-    text = re.sub(r"[`*\"“”]", "", text)
+    text = found[-1].lower().replace("\u2019", "'")
+    text = re.sub('[`*"\u201c\u201d]', "", text)
     return " ".join(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text).split())
 
 

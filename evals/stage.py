@@ -91,10 +91,8 @@ def wait_until_read(query: StreamingQuery, count: int) -> None:
 
     def is_read() -> bool:
         sources = query.lastProgress.sources if query.lastProgress else []
-        ends = [
-            offset for source in sources for topic in json.loads(source.endOffset).values() for offset in topic.values()
-        ]
-        return sum(ends) >= count
+        topics = [topic for source in sources for topic in json.loads(source.endOffset).values()]
+        return sum(offset for topic in topics for offset in topic.values()) >= count
 
     try:
         assert_real_time(query)

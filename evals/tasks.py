@@ -1,8 +1,11 @@
 """Verify answers to the coding tasks: references, wrong answers, and those of assistants."""
 
 import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from evals.items import Task
 from evals.stage import Answer, WrongAnswerError
 from evals.verdict import Verdict
 from scripts.prove.subjects.bench import Bench
@@ -37,3 +40,14 @@ def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
         first = str(error).strip().partition("\n")[0]
         return Verdict(task, is_right=False, reason=f"{type(error).__name__}: {first}")
     return Verdict(task, is_right=True)
+
+
+def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
+    """Yield the known answers whose verdict or reason is not the expected one; call `say` with each verdict."""
+    for task in tasks:
+        for known in known_answers(task.name):
+            verdict = verify(bench, task.name, known.answer)
+            say(f"{task.name}: {known.name}: {verdict.reason or 'right'}")
+            if verdict.is_right == bool(known.reason) or not re.search(known.reason, verdict.reason, re.DOTALL):
+                expected = f"wrong, because {known.reason!r}" if known.reason else "right"
+                yield f"{task.name}: {known.name} is {verdict.reason or 'right'}; expected {expected}"

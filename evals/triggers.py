@@ -8,7 +8,7 @@ description, not what an assistant would do.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from evals.grading import answer_line
 from evals.items import Trigger
@@ -28,45 +28,12 @@ NEIGHBOURS = {
 """Descriptions of other skills, by name."""
 NONE = "none"
 _WORD = re.compile(r"[a-z][a-z0-9]+")
+# Words that say nothing about a subject.
 _COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "can",
-        "do",
-        "for",
-        "from",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "my",
-        "not",
-        "of",
-        "on",
-        "or",
-        "our",
-        "that",
-        "the",
-        "this",
-        "to",
-        "use",
-        "we",
-        "what",
-        "when",
-        "which",
-        "with",
-        "you",
-        "your",
-    ]
+    _WORD.findall(
+        "a an and are as at be by can do for from how i if in is it my not of on or our that the this to use we what "
+        "when which with you your"
+    )
 )
 
 
@@ -110,11 +77,10 @@ def by_vocabulary(query: str, description: str) -> str:
     return best if scores[best] else NONE
 
 
-def vocabulary_hits(triggers: list[Trigger], skills: Mapping[str, str] | None = None) -> int:
-    """Return for how many prompts `by_vocabulary` decides as it should; `skills` may replace our description."""
-    name, description = skill()
-    text = (skills or {}).get(name, description)
-    return sum((by_vocabulary(trigger.query, text) == name) == trigger.should_trigger for trigger in triggers)
+def vocabulary_hits(triggers: Iterable[Trigger], description: str) -> int:
+    """Return for how many prompts `by_vocabulary` decides as it should, if our skill had this description."""
+    name = skill()[0]
+    return sum((by_vocabulary(trigger.query, description) == name) == trigger.should_trigger for trigger in triggers)
 
 
 def _words(text: str) -> set[str]:

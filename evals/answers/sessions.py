@@ -1,6 +1,6 @@
 """Answers to the task `sessions`."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as F
 
 GAP_MS = 30 * 60_000
@@ -11,6 +11,11 @@ def clicks(records: DataFrame) -> DataFrame:
     click = F.from_json(F.col("value").cast("string"), "user string, at long").alias("click")
     rows = records.select(click).select("click.user", F.col("click.at").alias("ms"))
     return rows.withColumn("at", F.timestamp_millis("ms")).withWatermark("at", "1 hour")
+
+
+def by_day(records: DataFrame) -> GroupedData:
+    """Group the clicks by user and UTC day."""
+    return clicks(records).groupBy("user", F.window("at", "1 day").alias("day"))
 
 
 def rows(sessions: DataFrame, day: str = "day.start") -> DataFrame:
@@ -28,9 +33,7 @@ def number_of_sessions(times: Column) -> Column:
 
 def right(records: DataFrame) -> DataFrame:
     """Collect the times of a user and a day, sort them, and count the gaps."""
-    state = (
-        clicks(records).groupBy("user", F.window("at", "1 day").alias("day")).agg(F.collect_set("ms").alias("times"))
-    )
+    state = by_day(records).agg(F.collect_set("ms").alias("times"))
     return rows(state.withColumn("sessions", number_of_sessions(F.array_sort("times"))))
 
 
@@ -49,9 +52,7 @@ def lag(records: DataFrame) -> DataFrame:
 
 def arrival_order(records: DataFrame) -> DataFrame:
     """Count the gaps in the order in which the clicks arrived."""
-    state = (
-        clicks(records).groupBy("user", F.window("at", "1 day").alias("day")).agg(F.collect_list("ms").alias("times"))
-    )
+    state = by_day(records).agg(F.collect_list("ms").alias("times"))
     return rows(state.withColumn("sessions", number_of_sessions(F.col("times"))))
 
 

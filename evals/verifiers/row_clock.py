@@ -1,4 +1,4 @@
-"""Each output states when its row was processed: after the append of its record, and before the append of the output."""
+"""Each output states when its row was processed: between the append of its record and that of the output."""
 
 import json
 from collections.abc import Iterable
@@ -29,7 +29,9 @@ def verify(bench: Bench, answer: Answer) -> None:
 
 
 def _check(sent_ms: Iterable[int], written: list[Received]) -> None:
-    found = [(sent, fields(record).get("processed_ms"), record.appended_ms) for sent, record in zip(sent_ms, written)]
+    require(len(written) == RECORDS, f"{len(written)} outputs instead of {RECORDS}")
+    pairs = zip(sent_ms, written, strict=True)
+    found = [(sent, fields(record).get("processed_ms"), record.appended_ms) for sent, record in pairs]
     for sent, processed, appended in found:
         require(type(processed) is int, f"processed_ms is {processed!r} instead of a whole number")
         require(processed >= sent, f"a row was processed {sent - processed} ms before its record was appended")
