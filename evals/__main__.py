@@ -32,6 +32,7 @@ KINDS: dict[str, Callable[[], Sequence[Item]]] = {
 }
 # More than a query of a task needs. Answers that need too many slots are refused before they start.
 SLOTS = 16
+MAX_LINE = 160
 EXAMPLES = """examples:
   python -m evals
   python -m evals --assistant 'my-assistant --print' --only questions --output result.json
@@ -127,7 +128,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(text[:MAX_LINE], file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

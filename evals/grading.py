@@ -21,7 +21,8 @@ def answer_line(reply: str) -> str | None:
     if not found:
         return None
     text = found[-1].lower().replace("\u2019", "'")
-    text = re.sub('[`*"\u201c\u201d]', "", text)
+    # The apostrophe of "doesn't" stays.
+    text = re.sub(r"[`*\"\u201c\u201d]|(?<!\w)'|'(?!\w)", "", text)
     return " ".join(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text).split())
 
 

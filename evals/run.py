@@ -63,10 +63,12 @@ def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench]) -> 
         if not blocks:
             return Verdict(task.name, is_right=False, reason=f"neither {SOLUTION} nor a block of Python in the reply")
         path.write_text(blocks[-1], encoding="utf-8")
+    # Before the code runs, because its columns need a session.
+    services = bench()
     try:
         names = runpy.run_path(str(path))
     except Exception as error:  # noqa: BLE001 - the code of an assistant may raise anything
         return Verdict(task.name, is_right=False, reason=f"{SOLUTION} raises {type(error).__name__}: {error}")
     if not callable(names.get(ENTRY)):
         return Verdict(task.name, is_right=False, reason=f"{SOLUTION} does not define {ENTRY}")
-    return verify(bench(), task.name, names[ENTRY])
+    return verify(services, task.name, names[ENTRY])

@@ -92,7 +92,7 @@ def wait_until_read(query: StreamingQuery, count: int) -> None:
     def is_read() -> bool:
         sources = query.lastProgress.sources if query.lastProgress else []
         topics = [topic for source in sources for topic in json.loads(source.endOffset).values()]
-        return sum(offset for topic in topics for offset in topic.values()) >= count
+        return sum(int(offset) for topic in topics for offset in topic.values()) >= count
 
     try:
         assert_real_time(query)

@@ -82,8 +82,8 @@ SCRIPTS = {
 EVALS = {
     # The answers are code of users; the verifiers run them.
     "evals/answers": "examples/realtime",
-    "evals": "scripts/pack scripts/prove/subjects scripts/text examples/kafka examples/realtime examples/services/files "
-    "examples/testing",
+    "evals": "scripts/pack scripts/prove/subjects scripts/text examples/kafka examples/realtime "
+    "examples/services/files examples/testing",
     "evals/verifiers": "evals scripts/prove/subjects examples/kafka examples/realtime examples/services/files "
     "examples/testing",
 }

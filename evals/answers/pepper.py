@@ -3,12 +3,15 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-USER = F.get_json_object(F.col("value").cast("string"), "$.user")
+
+def users(records: DataFrame) -> DataFrame:
+    """Return the columns `key` and `user`."""
+    return records.select("key", F.get_json_object(F.col("value").cast("string"), "$.user").alias("user"))
 
 
-def rows(users: DataFrame, pepper: Column) -> DataFrame:
+def rows(logins: DataFrame, pepper: Column) -> DataFrame:
     """Return Kafka sink rows from the columns `key` and `user`."""
-    return users.select("key", F.to_json(F.struct(F.sha2(F.concat(pepper, "user"), 256).alias("user"))).alias("value"))
+    return logins.select("key", F.to_json(F.struct(F.sha2(F.concat(pepper, "user"), 256).alias("user"))).alias("value"))
 
 
 def pepper_of(secrets: DataFrame) -> DataFrame:
@@ -19,24 +22,23 @@ def pepper_of(secrets: DataFrame) -> DataFrame:
 
 def right(records: DataFrame, secrets: DataFrame) -> DataFrame:
     """Read the secret by a scalar subquery, whose value no plan shows."""
-    return rows(records.select("key", USER.alias("user")), pepper_of(secrets).scalar())
+    return rows(users(records), pepper_of(secrets).scalar())
 
 
 def literal(records: DataFrame, secrets: DataFrame) -> DataFrame:
     """Collect the secret and make it a part of the expression."""
     [row] = pepper_of(secrets).collect()
-    return rows(records.select("key", USER.alias("user")), F.lit(row.pepper))
+    return rows(users(records), F.lit(row.pepper))
 
 
 def cross_join(records: DataFrame, secrets: DataFrame) -> DataFrame:
     """Join without an equality, which real-time mode refuses."""
-    users = records.select("key", USER.alias("user"))
-    return rows(users.crossJoin(F.broadcast(pepper_of(secrets))), F.col("pepper"))
+    return rows(users(records).crossJoin(F.broadcast(pepper_of(secrets))), F.col("pepper"))
 
 
 def no_pepper(records: DataFrame, _secrets: DataFrame) -> DataFrame:
     """Hash the user alone."""
-    return rows(records.select("key", USER.alias("user")), F.lit(""))
+    return rows(users(records), F.lit(""))
 
 
 REFERENCE = right

@@ -14,7 +14,7 @@ from scripts.prove.subjects.bench import Bench
 
 PARTITIONS = 4
 KEYS = [b"d%d" % number for number in range(6)]
-HEADERS = [("unit", b"\x00C")]
+HEADERS: list[tuple[str, str | bytes | None]] = [("unit", b"\x00C")]
 
 
 def verify(bench: Bench, answer: Answer) -> None:

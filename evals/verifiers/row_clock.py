@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from evals.stage import DEADLINE_SECONDS, Answer, fields, require, trial
+from evals.stage import DEADLINE_SECONDS, Answer, WrongAnswerError, fields, require, trial
 from examples.realtime.queries import wait_until
 from examples.testing.records import Received, Sent
 from scripts.prove.subjects.bench import Bench
@@ -30,13 +30,18 @@ def verify(bench: Bench, answer: Answer) -> None:
 
 def _check(sent_ms: Iterable[int], written: list[Received]) -> None:
     require(len(written) == RECORDS, f"{len(written)} outputs instead of {RECORDS}")
-    pairs = zip(sent_ms, written, strict=True)
-    found = [(sent, fields(record).get("processed_ms"), record.appended_ms) for sent, record in pairs]
+    found = [(sent, _processed_ms(record), record.appended_ms) for sent, record in zip(sent_ms, written, strict=True)]
     for sent, processed, appended in found:
-        require(type(processed) is int, f"processed_ms is {processed!r} instead of a whole number")
         require(processed >= sent, f"a row was processed {sent - processed} ms before its record was appended")
         require(processed <= appended, f"a row was processed {processed - appended} ms after its output was appended")
     require(
         any(processed > sent for sent, processed, _ in found),
         "processed_ms is the append time of each record, not the time at which its row was processed",
     )
+
+
+def _processed_ms(record: Received) -> int:
+    found = fields(record).get("processed_ms")
+    if not isinstance(found, int):
+        raise WrongAnswerError(f"processed_ms is {found!r} instead of a whole number")
+    return found

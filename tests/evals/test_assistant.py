@@ -19,12 +19,12 @@ def _assistant(code: str, *arguments: str, pack_dir: str | None = None, timeout_
 
 def test_prompt_comes_on_standard_input_or_as_argument(tmp_path: Path) -> None:
     """`{prompt}` in the command stands for the prompt; without it, the prompt is on standard input."""
-    by_input = ask(_assistant("import sys; print('got', sys.stdin.read())"), "it's 1", tmp_path / "a")
-    by_argument = ask(
-        _assistant("import sys; print(sys.argv[1:], sys.stdin.read())", "-p", "{prompt}"), "2", tmp_path / "b"
-    )
+    shows = "import sys; print(sys.argv[1:], sys.stdin.read())"
 
-    assert ("got it's 1\n", "['-p', '2'] \n") == (by_input.text, by_argument.text)
+    by_input = ask(_assistant(shows), "it's 1", tmp_path / "a")
+    by_argument = ask(_assistant(shows, "-p", "{prompt}"), "2", tmp_path / "b")
+
+    assert ("[] it's 1\n", "['-p', '2'] \n") == (by_input.text, by_argument.text)
 
 
 def test_assistant_works_in_the_folder_of_the_item(tmp_path: Path) -> None:
@@ -36,7 +36,8 @@ def test_assistant_works_in_the_folder_of_the_item(tmp_path: Path) -> None:
 
 def test_bytes_of_opened_files_of_the_pack_are_counted(tmp_path: Path) -> None:
     """The skill and one page are read; a file that is only listed does not count."""
-    code = f"import os; os.chdir({PACK_DIR!r}); os.listdir('references'); print(open('SKILL.md').read()[:3]); open('LICENSE').read()"
+    code = f"import os; os.chdir({PACK_DIR!r}); os.listdir('references'); open('LICENSE').read(); "
+    code += "print(open('SKILL.md').read()[:3])"
 
     reply = ask(_assistant(code, pack_dir=PACK_DIR), "read", tmp_path / "item")
 
@@ -65,11 +66,11 @@ def test_file_that_is_read_after_marking_is_counted(tmp_path: Path) -> None:
 
 def test_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     """A child that holds the output open does not keep the runner waiting."""
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)"
-    wait = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import threading; threading.Event().wait()']); p.wait()"
+    child = "import threading; threading.Event().wait()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     started = time.monotonic()
 
-    reply = ask(_assistant(wait, timeout_seconds=0.5), code, tmp_path / "item")
+    reply = ask(_assistant(code, timeout_seconds=0.5), "hello", tmp_path / "item")
 
     assert "the command did not end within 0.5 s" == reply.error
     assert time.monotonic() - started < 10

@@ -50,7 +50,7 @@ def test_numbers_of_items_are_those_that_were_promised() -> None:
 
 def test_names_and_numbers_of_items_are_unique() -> None:
     """A name selects one item, and no prompt is asked twice."""
-    found = [*items.questions(), *items.tasks()]
+    found: list[items.Question | items.Task] = [*items.questions(), *items.tasks()]
 
     assert len(found) == len({item.name for item in found}) == len({item.prompt for item in found})
     assert len(items.triggers()) == len({trigger.query for trigger in items.triggers()})

@@ -13,14 +13,21 @@ from evals.assistant import Reply
 from evals.run import Answered, graded
 from scripts.prove.subjects.bench import Bench
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 TASK = items.tasks()[0]
+TWO_OUTPUTS = next(task for task in items.tasks() if task.name == "two_outputs")
+SOLUTION = """\
+from pyspark.sql import functions as F
+
+AMOUNT = F.get_json_object(F.col("value").cast("string"), "$.amount_cents").try_cast("long")
+
+
+def transform(records):
+    topics = F.when(AMOUNT >= 100_000, F.array(F.lit("ledger"), F.lit("alerts"))).otherwise(F.array(F.lit("ledger")))
+    return records.select("key", "value", F.explode(topics).alias("topic"))
+"""
 SAYS = "import sys; print('ANSWER: 18' if 'repartition' in sys.stdin.read() else 'ANSWER: 4')"
-
-
-def _no_bench() -> Bench:
-    raise AssertionError("a session was started although no solution can be run")
 
 
 @pytest.mark.parametrize(
@@ -36,14 +43,25 @@ def _no_bench() -> Bench:
         ),
     ],
 )
-def test_solution_that_cannot_be_run_is_wrong(text: str, solution: str | None, reason: str, tmp_path: Path) -> None:
-    """The reason says what is missing, and no session starts for it."""
+def test_solution_that_cannot_be_run_is_wrong(
+    text: str, solution: str | None, reason: str, tmp_path: Path, bench: Bench
+) -> None:
+    """The reason says what is missing."""
     if solution:
         (tmp_path / "solution.py").write_text(solution)
 
-    verdict = graded(Answered(TASK, Reply(text, 1.5, 7), tmp_path), _no_bench)
+    verdict = graded(Answered(TASK, Reply(text, 1.5, 7), tmp_path), lambda: bench)
 
     assert (reason, False, 7, 1.5) == (verdict.reason, verdict.is_right, verdict.read_bytes, verdict.seconds)
+
+
+def test_solution_in_a_file_is_verified(tmp_path: Path, bench: Bench) -> None:
+    """The code may build columns when it is imported, because a session is running."""
+    (tmp_path / "solution.py").write_text(SOLUTION)
+
+    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench)
+
+    assert "" == verdict.reason
 
 
 def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

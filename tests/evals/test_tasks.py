@@ -1,10 +1,9 @@
 """The verifier of a coding task accepts the reference, and refuses wrong answers for the right reason."""
 
 import importlib
-from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from evals import items
 from evals.answers import two_outputs
@@ -14,12 +13,6 @@ from scripts.prove.subjects.bench import Bench
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 TASKS = {task.name: task for task in items.tasks()}
-
-
-@pytest.fixture
-def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
-    """Return the session and the broker of the tests."""
-    return Bench(spark, kafka, tmp_path)
 
 
 @pytest.mark.parametrize("task", TASKS)
