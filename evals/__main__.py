@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from evals import check, items, report, triggers
-from evals.assistant import Assistant
+from evals.assistant import Assistant, words_of
 from evals.items import Item, Question, Task, Trigger
 from evals.run import answers, graded
 from evals.tasks import broken_tasks
@@ -42,14 +42,16 @@ EXAMPLES = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = _options(arguments)
-    pattern = re.compile(options.filter)
     chosen = [
         item
         for kind, load in KINDS.items()
         if options.only in (None, kind)
         for item in load()
-        if pattern.search(item.name)
+        if options.filter.search(item.name)
     ]
+    if not chosen:
+        _say(f"no item has a name that matches {options.filter.pattern!r}; their names are in evals/evals.json")
+        return 2
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
 
@@ -63,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _evaluate(options, chosen, services)
                 return 0
             broken = list(_broken(chosen, services))
+        except ValueError as error:
+            _say(str(error))
+            return 2
         except KeyboardInterrupt:
             _say("interrupted")
             return 130
@@ -81,7 +86,8 @@ def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[s
 
 
 def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
-    assistant = Assistant(options.assistant, None if options.without_pack else options.pack_dir, options.timeout)
+    pack_dir = None if options.without_pack else options.pack_dir
+    assistant = Assistant(words_of(options.assistant), pack_dir, options.timeout)
     verdicts = list[Verdict]()
     try:
         with tempfile.TemporaryDirectory(prefix="evals-") as parent:
@@ -109,7 +115,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--assistant", metavar="COMMAND", help="command of the assistant; {prompt} is the prompt")
     parser.add_argument("--only", choices=KINDS, help="ask only one kind of item")
-    parser.add_argument("--filter", default="", metavar="PATTERN", help="ask only items whose names match the pattern")
+    parser.add_argument(
+        "--filter",
+        type=re.compile,
+        default=re.compile(""),
+        metavar="PATTERN",
+        help="ask only items whose names match the pattern",
+    )
     parser.add_argument(
         "--pack-dir",
         default=f"skills/{triggers.skill()[0]}",

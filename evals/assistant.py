@@ -9,6 +9,7 @@ search program has read, so it is an upper bound of what the model saw.
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -25,8 +26,8 @@ MAX_ERROR = 300
 class Assistant:
     """How to run an assistant."""
 
-    command: str
-    """A command line. `{prompt}` stands for the prompt; without it, the command gets the prompt on standard input."""
+    words: tuple[str, ...]
+    """Program and arguments. `{prompt}` stands for the prompt; without it, the program reads it from standard input."""
     pack_dir: str | None
     """Where the folder of the assistant contains the copy of the pack, or None for a run without the pack."""
     timeout_seconds: float
@@ -41,6 +42,15 @@ class Reply:
     read_bytes: int | None
     """Size of the files of the pack that it has opened; None without a pack, or if the file system keeps no times."""
     error: str = ""
+
+
+def words_of(command: str) -> tuple[str, ...]:
+    """Return the words of a command line, with the absolute path of the program, because it runs in other folders."""
+    words = shlex.split(command)
+    program = shutil.which(words[0]) if words else None
+    if not program:
+        raise ValueError(f"the command {command!r} of the assistant was not found; name a program of the PATH")
+    return (str(Path(program).absolute()), *words[1:])
 
 
 def ask(assistant: Assistant, prompt: str, folder: Path) -> Reply:
@@ -81,6 +91,10 @@ def _copied_pack(target: Path) -> Path:
 
 def _run(assistant: Assistant, prompt: str, folder: Path) -> tuple[str, str]:
     words = shlex.split(assistant.command)
+    if not words or not shutil.which(words[0]):
+        raise ValueError(
+            f"the command {assistant.command!r} of the assistant was not found; give a program of the PATH"
+        )
     arguments = [word.replace(PLACEHOLDER, prompt) for word in words]
     stdin = None if arguments != words else prompt
     with subprocess.Popen(

@@ -67,7 +67,7 @@ def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench]) -> 
     services = bench()
     try:
         names = runpy.run_path(str(path))
-    except Exception as error:  # noqa: BLE001 - the code of an assistant may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of an assistant may raise anything
         return Verdict(task.name, is_right=False, reason=f"{SOLUTION} raises {type(error).__name__}: {error}")
     if not callable(names.get(ENTRY)):
         return Verdict(task.name, is_right=False, reason=f"{SOLUTION} does not define {ENTRY}")

@@ -1,6 +1,5 @@
 """An assistant is any command: it gets the prompt, works in a folder with the pack, and its reading is measured."""
 
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ PACK_DIR = "skills/spark-real-time-mode"
 
 
 def _assistant(code: str, *arguments: str, pack_dir: str | None = None, timeout_seconds: float = 30) -> Assistant:
-    return Assistant(shlex.join([sys.executable, "-c", code, *arguments]), pack_dir, timeout_seconds)
+    return Assistant((sys.executable, "-c", code, *arguments), pack_dir, timeout_seconds)
 
 
 def test_prompt_comes_on_standard_input_or_as_argument(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ def test_key_without_a_statement_would_be_found() -> None:
 def test_numbers_of_items_are_those_that_were_promised() -> None:
     """There are at least 60 questions, 12 tasks, and 20 prompts of which half should not load the skill."""
     prompts = items.triggers()
+    readme = (items.FOLDER / "README.md").read_text(encoding="utf-8")
 
+    assert f"{len(items.questions())} questions, 12 coding tasks and 20 prompts" in readme
     assert 60 <= len(items.questions())
     assert 12 == len(items.tasks())
     assert (20, 10) == (len(prompts), sum(prompt.should_trigger for prompt in prompts))

@@ -95,3 +95,18 @@ def test_check_of_questions_and_triggers_needs_no_services(capsys: pytest.Captur
 
     assert 0 == status
     assert "checked 1 questions, 1 triggers, 0 tasks: 0 unexpected verdicts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--filter", "nothing-like-this"], "no item has a name that matches 'nothing-like-this'"),
+        (["--assistant", "no-such-assistant", "--filter", "^query-1$"], "'no-such-assistant' of the assistant was not"),
+    ],
+)
+def test_wrong_usage_ends_with_a_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The status is 2, and the message names what was not found."""
+    assert 2 == main(arguments)
+    assert message in capsys.readouterr().err
