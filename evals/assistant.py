@@ -90,13 +90,8 @@ def _copied_pack(target: Path) -> Path:
 
 
 def _run(assistant: Assistant, prompt: str, folder: Path) -> tuple[str, str]:
-    words = shlex.split(assistant.command)
-    if not words or not shutil.which(words[0]):
-        raise ValueError(
-            f"the command {assistant.command!r} of the assistant was not found; give a program of the PATH"
-        )
-    arguments = [word.replace(PLACEHOLDER, prompt) for word in words]
-    stdin = None if arguments != words else prompt
+    arguments = [word.replace(PLACEHOLDER, prompt) for word in assistant.words]
+    stdin = prompt if arguments == list(assistant.words) else None
     with subprocess.Popen(
         arguments,
         cwd=folder,
