@@ -73,6 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 130
     counts = ", ".join(f"{sum(item in load() for item in chosen)} {kind}" for kind, load in KINDS.items())
     print("\n".join([*broken, f"checked {counts}: {len(broken)} unexpected verdicts"]))
+    if prompts := [item for item in chosen if isinstance(item, Trigger)]:
+        hits = triggers.vocabulary_hits(prompts, triggers.skill()[1])
+        print(f"baseline without a model: the words of the description decide {hits} of {len(prompts)} triggers")
     print(f"{time.monotonic() - started:.0f} s")
     return int(bool(broken))
 

@@ -68,14 +68,12 @@ def trial(bench: Bench, answer: Answer, *streams: str, partitions: int = 1) -> I
     spark = session(bench)
     rows: DataFrame = answer(*(read_stream(spark, bench.kafka, topic) for topic in topics.values()))
     found = Trial(spark, bench.kafka, rows, dict.fromkeys(topics.values(), partitions), folder)
-    queries = list[StreamingQuery]()
     try:
         yield found
     except QueryFailedError as error:
         raise query_ended(error) from error
     finally:
-        queries += spark.streams.active
-        found.stop(*queries)
+        found.stop(*spark.streams.active)
         found.close(*topics.values())
 
 

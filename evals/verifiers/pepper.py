@@ -46,9 +46,11 @@ def verify(bench: Bench, answer: Answer) -> None:
 
 
 def _places(run: Trial, query: StreamingQuery) -> list[str]:
-    """Return the places that contain the secret."""
+    """Stop the query, and return the places that contain the secret."""
     plans = plan_of_query(query) + str(run.rows._jdf.queryExecution().toString())  # noqa: SLF001 - not public
     progress = "".join(event.json for event in query.recentProgress)
+    # A running query removes files.
+    run.stop(query)
     stored = b"".join(path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
     found = {"the plan": plans, "the progress": progress, "the checkpoint": stored.decode("latin-1")}
     return [place for place, text in found.items() if PEPPER in text]
