@@ -2,7 +2,7 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-CODE = $(wildcard examples scripts tests)
+CODE = $(wildcard examples scripts evals tests)
 
 # Options of the demonstration and the benchmarks; an empty one keeps the program's default, which `--help` shows.
 DURATION ?=
@@ -18,6 +18,9 @@ PUBLISH ?=
 FILTER ?=
 # Further options of a benchmark, for example: make bench BENCH="--repeats 5"
 BENCH ?=
+# The command of an assistant, which answers the evaluations, and further options, for example: make evals EVALS="--help"
+ASSISTANT ?=
+EVALS ?=
 # The tests to run, for example: make test TESTS="tests/services -k kafka"
 TESTS ?=
 # The number of processes that run tests side by side. Each of them starts its own Spark session and servers. Many tests
@@ -57,7 +60,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
-.PHONY: help setup packages quickstart demo migrate bench $(BENCHMARKS:%=bench-%) services generate validate site serve test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo migrate bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -143,6 +146,9 @@ migrate: setup ## move a micro-batch job with state to real-time mode and back, 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
 	@$(PY) -m examples.services
 
+evals: setup ## check the evaluations of the skill, or let an assistant answer them; ASSISTANT='command' EVALS="--only questions"
+	@$(PY) -m evals $(if $(ASSISTANT),--assistant '$(ASSISTANT)') $(EVALS)
+
 generate: $(VENV)/installed ## regenerate excerpts, tables and the manifest
 	@$(PY) scripts/skills.py generate
 
@@ -174,4 +180,4 @@ format: $(VENV)/installed-dev ## format the code and apply safe fixes
 
 clean: ## remove .venv, build output and caches; fetched Kafka packages stay in the user's cache
 	rm -rf $(VENV) build site .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find examples tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find examples evals tests -name __pycache__ -type d -prune -exec rm -rf {} +

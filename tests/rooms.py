@@ -1,10 +1,12 @@
 """
-The rooms of `examples/` and `scripts/`, from the bottom up, and what each may import.
+The rooms of `examples/`, `scripts/` and `evals/`, from the bottom up, and what each may import.
 
 A room is a folder without its subfolders. A folder with several floors has a key per module: the longest key counts.
 A room may import itself and the rooms listed for it; only rooms further up in this table may be listed. A room of
-`scripts/` names a room of `examples/` with its full path.
+`scripts/` or `evals/` names a room of another folder with its full path.
 """
+
+FULL_PATHS = ("examples/", "scripts/", "evals")
 
 EXAMPLES = {
     # Building blocks.
@@ -77,9 +79,18 @@ SCRIPTS = {
     "scripts/skills": "checkpoint lint pack pack/validate prove text",
 }
 
+EVALS = {
+    # The answers are code of users; the verifiers run them.
+    "evals/answers": "examples/realtime",
+    "evals": "scripts/pack scripts/prove/subjects scripts/text examples/kafka examples/realtime "
+    "examples/services/files examples/testing",
+    "evals/verifiers": "evals scripts/prove/subjects examples/kafka examples/realtime examples/services/files "
+    "examples/testing",
+}
+
 ALLOWED: dict[str, frozenset[str]] = {
-    room: frozenset(name if name.startswith("examples/") else f"{base}/{name}" for name in names.split())
-    for base, table in (("examples", EXAMPLES), ("scripts", SCRIPTS))
+    room: frozenset(name if name.startswith(FULL_PATHS) else f"{base}/{name}" for name in names.split())
+    for base, table in (("examples", EXAMPLES), ("scripts", SCRIPTS), ("evals", EVALS))
     for room, names in table.items()
 }
 

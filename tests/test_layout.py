@@ -17,8 +17,7 @@ MAX_FUNCTION_LINES = 45
 MAX_MODULES_IN_FOLDER = 13
 EXAMPLES = files.modules(files.ROOT)
 TESTS = sorted(path for path in (files.ROOT / "tests").rglob("*.py") if "cases" not in path.parts)
-SCRIPTS = sorted((files.ROOT / "scripts").rglob("*.py"))
-CODE = sorted(path for base in ("examples", "scripts") for path in (files.ROOT / base).rglob("*.py"))
+CODE = sorted(path for base in ("examples", "scripts", "evals") for path in (files.ROOT / base).rglob("*.py"))
 FORBIDDEN_IN_TESTS = {"sleep", "mock", "magicmock", "patch", "xfail"}
 # Only root can lend a server another user, and not every machine has the packaged Java or a Chromium; CI has them all.
 MAY_SKIP = {"tests/services/test_postgres.py", "tests/services/test_java.py", "tests/site/conftest.py"}
@@ -103,7 +102,7 @@ def test_bare_test_would_be_found() -> None:
 
 def test_no_module_or_function_is_far_over_its_budget() -> None:
     """A reader holds a module in mind; what grows beyond twice the aim is split."""
-    long = {files.relative(files.ROOT, path): long_parts(path) for path in [*EXAMPLES, *SCRIPTS]}
+    long = {files.relative(files.ROOT, path): long_parts(path) for path in CODE}
 
     assert {} == {path: parts for path, parts in long.items() if parts}
 

@@ -16,7 +16,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the root of a copy of the pack with up-to-date generated parts, which no test modifies."""
     root = tmp_path_factory.mktemp("original") / "pack"
     root.mkdir()
-    for name in (*manifest.SHIPPED_PATHS, "tests", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md"):
+    for name in (*manifest.SHIPPED_PATHS, "evals", "tests", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md"):
         source = files.ROOT / name
         if source.is_dir():
             shutil.copytree(source, root / name, ignore=IGNORED_FILES)
@@ -36,6 +36,7 @@ def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def copied(original: Path, second_copy: Path) -> Iterator[Path]:
     """Yield the root of a copy of the pack; afterwards, restore what the test has changed, added or removed."""
     yield second_copy
+    second_copy.mkdir(exist_ok=True)  # A test renames it.
     for path in sorted(second_copy.rglob("*"), reverse=True):
         if not (original / path.relative_to(second_copy)).exists():
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()

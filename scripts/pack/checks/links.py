@@ -45,7 +45,8 @@ def check_orphans(root: Path) -> Iterator[Finding]:
         if module not in reachable and module.name != "__init__.py":
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
-    subjects = [*files.modules(root), *files.references(root), *(root / "scripts").rglob("*.py")]
+    subjects = [*files.modules(root), *files.references(root)]
+    subjects += [path for folder in ("scripts", "evals") for path in (root / folder).rglob("*.py")]
     subjects += (root / "examples").rglob("*.scala")
     names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
     for test in files.tests(root):

@@ -1,0 +1,150 @@
+"""
+Evaluate an assistant, or check the evaluations themselves.
+
+Without `--assistant`, all reference answers and wrong answers are graded, and the status is 1 if a verdict is not the
+expected one. With it, the assistant answers all items, and a table with the verdicts is printed.
+"""
+
+import argparse
+import contextlib
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from evals import check, items, report, triggers
+from evals.assistant import Assistant, words_of
+from evals.items import Item, Question, Task, Trigger
+from evals.run import answers, graded
+from evals.tasks import broken_tasks
+from evals.verdict import Verdict
+from scripts.pack import files, manifest
+from scripts.prove.subjects.bench import Bench, bench
+
+KINDS: dict[str, Callable[[], Sequence[Item]]] = {
+    "questions": items.questions,
+    "triggers": items.triggers,
+    "tasks": items.tasks,
+}
+# More than a query of a task needs. Answers that need too many slots are refused before they start.
+SLOTS = 16
+MAX_LINE = 160
+EXAMPLES = """examples:
+  python -m evals
+  python -m evals --assistant 'my-assistant --print' --only questions --output result.json
+  python -m evals --assistant 'my-assistant -p {prompt}' --filter slots --without-pack"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _options(arguments)
+    chosen = [
+        item
+        for kind, load in KINDS.items()
+        if options.only in (None, kind)
+        for item in load()
+        if options.filter.search(item.name)
+    ]
+    if not chosen:
+        _say(f"no item has a name that matches {options.filter.pattern!r}; their names are in evals/evals.json")
+        return 2
+    started = time.monotonic()
+    with contextlib.ExitStack() as stack:
+
+        @cache
+        def services() -> Bench:
+            _say("starting a Kafka broker and Spark")
+            return stack.enter_context(bench(SLOTS))
+
+        try:
+            if options.assistant:
+                _evaluate(options, chosen, services)
+                return 0
+            broken = list(_broken(chosen, services))
+        except ValueError as error:
+            _say(str(error))
+            return 2
+        except KeyboardInterrupt:
+            _say("interrupted")
+            return 130
+    counts = ", ".join(f"{sum(item in load() for item in chosen)} {kind}" for kind, load in KINDS.items())
+    print("\n".join([*broken, f"checked {counts}: {len(broken)} unexpected verdicts"]))
+    if prompts := [item for item in chosen if isinstance(item, Trigger)]:
+        hits = triggers.vocabulary_hits(prompts, triggers.skill()[1])
+        print(f"baseline without a model: the words of the description decide {hits} of {len(prompts)} triggers")
+    print(f"{time.monotonic() - started:.0f} s")
+    return int(bool(broken))
+
+
+def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[str]:
+    """Yield the known answers whose verdict is not the expected one."""
+    yield from check.broken_questions(item for item in chosen if isinstance(item, Question))
+    yield from check.broken_triggers(item for item in chosen if isinstance(item, Trigger))
+    if found := [item for item in chosen if isinstance(item, Task)]:
+        yield from broken_tasks(services(), found, _say)
+
+
+def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
+    pack_dir = None if options.without_pack else options.pack_dir
+    assistant = Assistant(words_of(options.assistant), pack_dir, options.timeout)
+    verdicts = list[Verdict]()
+    try:
+        with tempfile.TemporaryDirectory(prefix="evals-") as parent:
+            for number, answered in enumerate(answers(assistant, chosen, Path(parent)), 1):
+                verdicts.append(graded(answered, services))
+                _say(f"{number} of {len(chosen)}: {verdicts[-1].item}: {verdicts[-1].reason or 'right'}")
+    finally:
+        print(report.table(verdicts))
+        if options.output:
+            conditions = {
+                "date": datetime.now(UTC).date().isoformat(),
+                "assistant": options.assistant,
+                "with_pack": not options.without_pack,
+                "manifest_sha256": manifest.digest((files.ROOT / files.MANIFEST).read_bytes()),
+            }
+            report.write(options.output, conditions, verdicts)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m evals",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--assistant", metavar="COMMAND", help="command of the assistant; {prompt} is the prompt")
+    parser.add_argument("--only", choices=KINDS, help="ask only one kind of item")
+    parser.add_argument(
+        "--filter",
+        type=re.compile,
+        default=re.compile(""),
+        metavar="PATTERN",
+        help="ask only items whose names match the pattern",
+    )
+    parser.add_argument(
+        "--pack-dir",
+        default=f"skills/{triggers.skill()[0]}",
+        metavar="PATH",
+        help="where the assistant finds the pack in its folder (default: %(default)s)",
+    )
+    parser.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
+    parser.add_argument(
+        "--timeout", type=float, default=900, metavar="SECONDS", help="time for one item (default: %(default)g)"
+    )
+    # The broker starts in a folder of its own, so a relative path is resolved before.
+    parser.add_argument(
+        "--output", type=lambda text: Path(text).resolve(), metavar="FILE", help="write the verdicts as JSON"
+    )
+    return parser.parse_args(arguments)
+
+
+def _say(text: str) -> None:
+    print(text[:MAX_LINE], file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Answers to the task `rejected_bytes`."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from examples.realtime.decoding import any_of, first_reason, parse, reasons_of_form
+
+PAYMENT = StructType([StructField("card", StringType()), StructField("amount_cents", LongType())])
+
+
+def right(records: DataFrame) -> DataFrame:
+    """Parse each value strictly, with expressions that cannot fail."""
+    card, amount = F.col("payment.card"), F.col("payment.amount_cents")
+    wrong = any_of([card.isNull(), amount.isNull(), amount < 0])
+    reasons = {**reasons_of_form("payment", ["card"]), "wrong_field": wrong}
+    topic = F.when(first_reason(reasons).isNull(), "payments-checked").otherwise("payments-rejected")
+    return parse(records, PAYMENT, "payment").select("key", "value", topic.alias("topic"))
+
+
+def cast(records: DataFrame) -> DataFrame:
+    """Cast the amount, which raises an error for text."""
+    text = F.col("value").cast("string")
+    amount = F.get_json_object(text, "$.amount_cents").cast("long")
+    is_good = F.get_json_object(text, "$.card").isNotNull() & (amount >= 0)
+    topic = F.when(is_good, "payments-checked").otherwise("payments-rejected")
+    return records.select("key", "value", topic.alias("topic"))
+
+
+def lenient(records: DataFrame) -> DataFrame:
+    """Trust `from_json`, which ignores text after the object and reads a number as a string."""
+    options = {"columnNameOfCorruptRecord": "corrupt"}
+    payment = F.from_json(F.col("value").cast("string"), "card string, amount_cents long, corrupt string", options)
+    is_good = F.expr("payment.corrupt is null and payment.card is not null and payment.amount_cents >= 0")
+    topic = F.when(is_good, "payments-checked").otherwise("payments-rejected")
+    return records.withColumn("payment", payment).select("key", "value", topic.alias("topic"))
+
+
+def rebuilt(records: DataFrame) -> DataFrame:
+    """Wrap a rejected record in JSON, which replaces its bytes."""
+    routed = right(records)
+    reject = F.to_json(F.struct(F.col("value").cast("string").alias("raw"), F.lit("invalid").alias("reason")))
+    value = F.when(F.col("topic") == "payments-checked", F.col("value")).otherwise(reject.cast("binary"))
+    return routed.withColumn("value", value)
+
+
+def filtered(records: DataFrame) -> DataFrame:
+    """Drop the records that cannot be decoded."""
+    return right(records).where("topic = 'payments-checked'")
+
+
+REFERENCE = right
+WRONG = {
+    cast: r"ended with CAST_INVALID_INPUT",
+    lenient: r"accepted as good: text after the object, a number as card",
+    rebuilt: r"records of payments-rejected missing",
+    filtered: r"10 records of payments-rejected missing",
+}

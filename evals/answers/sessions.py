@@ -1,0 +1,64 @@
+"""Answers to the task `sessions`."""
+
+from pyspark.sql import Column, DataFrame, GroupedData, Window
+from pyspark.sql import functions as F
+
+GAP_MS = 30 * 60_000
+
+
+def clicks(records: DataFrame) -> DataFrame:
+    """Return the columns `user`, `ms` and `at`."""
+    click = F.from_json(F.col("value").cast("string"), "user string, at long").alias("click")
+    rows = records.select(click).select("click.user", F.col("click.at").alias("ms"))
+    return rows.withColumn("at", F.timestamp_millis("ms")).withWatermark("at", "1 hour")
+
+
+def by_day(records: DataFrame) -> GroupedData:
+    """Group the clicks by user and UTC day."""
+    return clicks(records).groupBy("user", F.window("at", "1 day").alias("day"))
+
+
+def rows(sessions: DataFrame, day: str = "day.start") -> DataFrame:
+    """Return Kafka sink rows."""
+    key = F.concat_ws(" ", "user", F.date_format(day, "yyyy-MM-dd")).alias("key")
+    return sessions.select(key, F.to_json(F.struct("sessions")).alias("value"))
+
+
+def number_of_sessions(times: Column) -> Column:
+    """Return one more than the number of gaps between neighbours in an array of times."""
+    pairs = F.arrays_zip(times.alias("a"), F.slice(times, 2, F.greatest(F.size(times), F.lit(1))).alias("b"))
+    gaps = F.filter(pairs, lambda pair: pair["b"] - pair["a"] > GAP_MS)
+    return F.size(gaps) + 1
+
+
+def right(records: DataFrame) -> DataFrame:
+    """Collect the times of a user and a day, sort them, and count the gaps."""
+    state = by_day(records).agg(F.collect_set("ms").alias("times"))
+    return rows(state.withColumn("sessions", number_of_sessions(F.array_sort("times"))))
+
+
+def session_window(records: DataFrame) -> DataFrame:
+    """Use a session window, which does not support the output mode of real-time mode."""
+    windows = clicks(records).groupBy("user", F.session_window("at", "30 minutes").alias("day")).count()
+    return rows(windows.withColumn("sessions", F.lit(1)))
+
+
+def lag(records: DataFrame) -> DataFrame:
+    """Compare each click with the one before by a window function, which no stream supports."""
+    order = Window.partitionBy("user").orderBy("ms")
+    gaps = clicks(records).withColumn("gap", F.col("ms") - F.lag("ms").over(order))
+    return rows(gaps.withColumn("sessions", F.when(F.col("gap") > GAP_MS, 2).otherwise(1)), "at")
+
+
+def arrival_order(records: DataFrame) -> DataFrame:
+    """Count the gaps in the order in which the clicks arrived."""
+    state = by_day(records).agg(F.collect_list("ms").alias("times"))
+    return rows(state.withColumn("sessions", number_of_sessions(F.col("times"))))
+
+
+REFERENCE = right
+WRONG = {
+    session_window: r"STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION",
+    lag: r"NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING",
+    arrival_order: r"sessions instead of 2 of the user 'late bridge'",
+}

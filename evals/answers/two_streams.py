@@ -1,0 +1,61 @@
+"""Answers to the task `two_streams`."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from examples.realtime.joins import TimeBound, inner_join
+
+BOUND = TimeBound(within_seconds=120, lateness_seconds=600)
+
+
+def events(records: DataFrame) -> DataFrame:
+    """Return the columns `key`, `at` and `row`."""
+    event = F.from_json(F.col("value").cast("string"), "user string, id string, at long").alias("row")
+    return records.select(event).select(F.col("row.user").alias("key"), F.timestamp_millis("row.at").alias("at"), "row")
+
+
+def rows(pairs: DataFrame) -> DataFrame:
+    """Return Kafka sink rows from the columns `impression` and `click`."""
+    pair = F.to_json(F.struct("impression", "click")).alias("value")
+    return pairs.select(F.concat_ws("/", "impression", "click").alias("key"), pair)
+
+
+def right(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
+    """Collect both streams per user and time bucket."""
+    pairs = inner_join(events(impressions), events(clicks), BOUND)
+    return rows(pairs.select(F.col("left.row.id").alias("impression"), F.col("right.row.id").alias("click")))
+
+
+def stream_join(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
+    """Join the streams, which real-time mode refuses."""
+    shown = events(impressions).withWatermark("at", "10 minutes").alias("shown")
+    clicked = events(clicks).withWatermark("at", "10 minutes").alias("clicked")
+    in_time = "shown.key = clicked.key and clicked.at between shown.at and shown.at + interval 2 minutes"
+    pairs = shown.join(clicked, F.expr(in_time))
+    return rows(pairs.select(F.col("shown.row.id").alias("impression"), F.col("clicked.row.id").alias("click")))
+
+
+def without_bound(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
+    """Pair all events of a user."""
+    shown, clicked = events(impressions).withColumn("side", F.lit(0)), events(clicks).withColumn("side", F.lit(1))
+    of = [F.collect_set(F.when(F.col("side") == side, F.col("row.id"))).alias(f"of{side}") for side in (0, 1)]
+    users = shown.union(clicked).groupBy("key").agg(*of)
+    pairs = users.select("of1", F.explode("of0").alias("impression"))
+    return rows(pairs.select("impression", F.explode("of1").alias("click")))
+
+
+def last_impression(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
+    """Keep only the newest impression and the newest click of a user."""
+    shown, clicked = events(impressions).withColumn("side", F.lit(0)), events(clicks).withColumn("side", F.lit(1))
+    last = [F.max_by(F.when(F.col("side") == s, F.col("row")), F.when(F.col("side") == s, F.col("at"))) for s in (0, 1)]
+    users = shown.union(clicked).groupBy("key").agg(last[0].alias("shown"), last[1].alias("clicked"))
+    pairs = users.where((F.col("clicked.at") - F.col("shown.at")).between(0, 120_000))
+    return rows(pairs.select(F.col("shown.id").alias("impression"), F.col("clicked.id").alias("click")))
+
+
+REFERENCE = right
+WRONG = {
+    stream_join: r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*StreamingSymmetricHashJoinExec",
+    without_bound: r"pairs too many",
+    last_impression: r"pairs missing",
+}

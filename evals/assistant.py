@@ -1,0 +1,124 @@
+"""
+Run an assistant: any command that reads a prompt, works in a folder, and answers on standard output or in files.
+
+The runner also reports how much of the pack the assistant has opened. It sets the access time of every file of the copy
+to 1970, and adds up the sizes of the files whose access time has changed. This counts whole files and also those that a
+search program has read, so it is an upper bound of what the model saw.
+"""
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.pack import files, install, manifest
+
+PLACEHOLDER = "{prompt}"
+MAX_ERROR = 300
+
+
+@dataclass(frozen=True)
+class Assistant:
+    """How to run an assistant."""
+
+    words: tuple[str, ...]
+    """Program and arguments. `{prompt}` stands for the prompt; without it, the program reads it from standard input."""
+    pack_dir: str | None
+    """Where the folder of the assistant contains the copy of the pack, or None for a run without the pack."""
+    timeout_seconds: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What an assistant has answered."""
+
+    text: str
+    seconds: float
+    read_bytes: int | None
+    """Size of the files of the pack that it has opened; None without a pack, or if the file system keeps no times."""
+    error: str = ""
+
+
+def words_of(command: str) -> tuple[str, ...]:
+    """Return the words of a command line, with the absolute path of the program, because it runs in other folders."""
+    words = shlex.split(command)
+    program = shutil.which(words[0]) if words else None
+    if not program:
+        raise ValueError(f"the command {command!r} of the assistant was not found; name a program of the PATH")
+    return (str(Path(program).absolute()), *words[1:])
+
+
+def ask(assistant: Assistant, prompt: str, folder: Path) -> Reply:
+    """Run the assistant in an empty folder, to which the pack is copied before, and return its reply."""
+    folder.mkdir(parents=True)
+    pack = _copied_pack(folder / assistant.pack_dir) if assistant.pack_dir else None
+    hint = f"The folder {assistant.pack_dir} contains a skill; begin with its SKILL.md.\n\n" if pack else ""
+    started = time.monotonic()
+    text, error = _run(assistant, hint + prompt, folder)
+    return Reply(text, time.monotonic() - started, read_bytes(pack) if pack else None, error)
+
+
+def mark_unread(pack: Path) -> None:
+    """Set the access time of each file to 1970."""
+    for path in _files(pack):
+        os.utime(path, ns=(0, path.stat().st_mtime_ns))
+
+
+def read_bytes(pack: Path) -> int | None:
+    """Return the size of the files that were opened since `mark_unread`, or None if this is unknown."""
+    found = [path.stat() for path in _files(pack)]
+    # Read after the access times of the others: a file system that keeps no times would give 0 for everything.
+    probe = _files(pack)[0]
+    os.utime(probe, ns=(0, probe.stat().st_mtime_ns))
+    probe.read_bytes()
+    is_known = probe.stat().st_atime_ns != 0
+    return sum(entry.st_size for entry in found if entry.st_atime_ns != 0) if is_known else None
+
+
+def _copied_pack(target: Path) -> Path:
+    problems = install.install(files.ROOT, target.parent)
+    name = manifest.read(files.ROOT).name
+    if problems or target.name != name:
+        raise ValueError(f"cannot copy the pack to {target}: the last part of --pack-dir must be {name!r}")
+    mark_unread(target)
+    return target
+
+
+def _run(assistant: Assistant, prompt: str, folder: Path) -> tuple[str, str]:
+    arguments = [word.replace(PLACEHOLDER, prompt) for word in assistant.words]
+    stdin = prompt if arguments == list(assistant.words) else None
+    with subprocess.Popen(
+        arguments,
+        cwd=folder,
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            text, errors = process.communicate(stdin, assistant.timeout_seconds)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            return "", f"the command did not end within {assistant.timeout_seconds:g} s"
+        except BaseException:
+            _kill(process)
+            raise
+    failed = f"the command ended with status {process.returncode}: {errors.strip()[-MAX_ERROR:]}"
+    return text, failed if process.returncode else ""
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    # The command may have started others, which would hold the pipe open.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _files(pack: Path) -> list[Path]:
+    return sorted(path for path in pack.rglob("*") if path.is_file())

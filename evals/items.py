@@ -1,0 +1,84 @@
+"""
+Load the items that an assistant gets: questions, coding tasks and prompts that should or should not load the skill.
+
+`evals.json` and `eval_queries.json` have the formats of the guides on https://agentskills.io. The keys `name`, `grade`,
+`wrong_answers`, `source` and `verifier` are additions of this repository.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its key."""
+
+    name: str
+    prompt: str
+    expected_output: str
+    """The reference answer."""
+    grade: Mapping[str, Any]
+    """`number`, or `required` and `forbidden` patterns."""
+    wrong_answers: tuple[str, ...]
+    section: str
+    """The section that contains the answer, as `references/page.md#anchor`."""
+    shows: str
+    """Pattern of the place in the section that backs the key."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A coding task, whose verifier is `evals/verifiers/NAME.py`."""
+
+    name: str
+    prompt: str
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A prompt that should, or should not, make an assistant load the skill."""
+
+    name: str
+    query: str
+    should_trigger: bool
+
+
+Item = Question | Task | Trigger
+
+
+def questions() -> list[Question]:
+    """Return the questions of `evals.json`."""
+    return [
+        Question(
+            item["name"],
+            item["prompt"],
+            item["expected_output"],
+            item["grade"],
+            tuple(item["wrong_answers"]),
+            item["source"]["section"],
+            item["source"]["shows"],
+        )
+        for item in _evals()
+        if "grade" in item
+    ]
+
+
+def tasks() -> list[Task]:
+    """Return the coding tasks of `evals.json`."""
+    return [Task(item["name"], item["prompt"]) for item in _evals() if "verifier" in item]
+
+
+def triggers() -> list[Trigger]:
+    """Return the prompts of `eval_queries.json`; a name is the number of the prompt."""
+    found: list[dict[str, Any]] = json.loads((FOLDER / "eval_queries.json").read_text(encoding="utf-8"))
+    return [Trigger(f"query-{n}", item["query"], item["should_trigger"]) for n, item in enumerate(found, 1)]
+
+
+def _evals() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((FOLDER / "evals.json").read_text(encoding="utf-8"))["evals"]
+    return found

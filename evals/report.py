@@ -1,0 +1,42 @@
+"""Print the verdicts as a table, and write them to a file together with the conditions of the run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from evals.verdict import Verdict
+
+MAX_REASON = 110
+UNKNOWN = "-"
+
+
+def table(verdicts: Sequence[Verdict]) -> str:
+    """Return one line per verdict and a line with the sums."""
+    width = max([len(verdict.item) for verdict in verdicts], default=0)
+    lines = [
+        f"{'item':{width}}  verdict  read bytes  seconds  reason",
+        *(_line(verdict, width) for verdict in verdicts),
+    ]
+    return "\n".join([*lines, summary(verdicts)])
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Return the number of right answers and the mean size of what was read for an answer."""
+    right = sum(verdict.is_right for verdict in verdicts)
+    known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
+    read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN
+    return f"{right} of {len(verdicts)} right; bytes of the pack that were opened for an answer, on average: {read}"
+
+
+def write(path: Path, conditions: Mapping[str, object], verdicts: Sequence[Verdict]) -> None:
+    """Write the conditions and the verdicts as JSON."""
+    content = {**conditions, "verdicts": [asdict(verdict) for verdict in verdicts]}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _line(verdict: Verdict, width: int) -> str:
+    read = UNKNOWN if verdict.read_bytes is None else f"{verdict.read_bytes:,}"
+    word = "right" if verdict.is_right else "wrong"
+    reason = verdict.reason.replace("\n", " ")[:MAX_REASON]
+    return f"{verdict.item:{width}}  {word:7}  {read:>10}  {verdict.seconds:7.1f}  {reason}".rstrip()

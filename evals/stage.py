@@ -1,0 +1,143 @@
+"""Run the answer to a coding task on a broker and a session that all tasks share, and tell why an answer is wrong."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.kafka.topics import REJECT_TOPIC, ensure_topics
+from examples.realtime.proof import assert_real_time
+from examples.realtime.queries import QueryFailedError, wait_until
+from examples.services.files.run_folder import new_folder
+from examples.testing.records import Received, Sent
+from examples.testing.run import Record, run_real_time
+from examples.testing.trial import Trial, read_stream
+from scripts.prove.subjects.bench import Bench
+
+Answer = Callable[..., Any]
+DEADLINE_SECONDS = 30.0
+
+
+class WrongAnswerError(AssertionError):
+    """Raised when an answer does not solve its task; the text is the reason."""
+
+
+def session(bench: Bench, shuffle_partitions: int = 2) -> SparkSession:
+    """Return a new session on the shared context, so a setting of one answer does not affect the next answer."""
+    spark = bench.spark.newSession()
+    spark.conf.set("spark.sql.streaming.realTimeMode.minBatchDuration", "1s")
+    spark.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
+    return spark
+
+
+def outputs(
+    bench: Bench,
+    answer: Answer,
+    records: Iterable[Record],
+    *,
+    tables: Mapping[str, Iterable[Record]] | None = None,
+    partitions: int = 2,
+    spark: SparkSession | None = None,
+) -> list[Received]:
+    """Return what an answer writes for some records; raise `WrongAnswerError` if its query fails."""
+    run = run_real_time(
+        answer,
+        records,
+        spark=spark or session(bench),
+        bootstrap_servers=bench.kafka,
+        tables=tables,
+        partitions=partitions,
+        deadline_seconds=DEADLINE_SECONDS,
+    )
+    if run.error:
+        raise query_ended(run.error)
+    return run.records
+
+
+@contextmanager
+def trial(bench: Bench, answer: Answer, *streams: str, partitions: int = 1) -> Iterator[Trial]:
+    """Yield the trial of an answer that takes one stream per name, and clean up afterwards."""
+    folder = new_folder("eval")
+    topics = {stream: f"{folder.name}-{stream}" for stream in streams}
+    ensure_topics(bench.kafka, topics.values(), partitions, dict.fromkeys(topics.values(), REJECT_TOPIC))
+    spark = session(bench)
+    rows: DataFrame = answer(*(read_stream(spark, bench.kafka, topic) for topic in topics.values()))
+    found = Trial(spark, bench.kafka, rows, dict.fromkeys(topics.values(), partitions), folder)
+    try:
+        yield found
+    except QueryFailedError as error:
+        raise query_ended(error) from error
+    finally:
+        found.stop(*spark.streams.active)
+        found.close(*topics.values())
+
+
+def written_by(trial: Trial, query: StreamingQuery, records: Iterable[Sent]) -> list[Received]:
+    """Send records, wait until they are committed, and return what the query has written since the last call."""
+    trial.send(records)
+    trial.wait_for_commit(query, DEADLINE_SECONDS)
+    return trial.received()
+
+
+def wait_until_read(query: StreamingQuery, count: int) -> None:
+    """Wait until a query in real-time mode has committed all `count` records of its source, a topic."""
+
+    def is_read() -> bool:
+        sources = query.lastProgress.sources if query.lastProgress else []
+        topics = [topic for source in sources for topic in json.loads(source.endOffset).values()]
+        return sum(int(offset) for topic in topics for offset in topic.values()) >= count
+
+    try:
+        assert_real_time(query)
+        wait_until(is_read, DEADLINE_SECONDS, f"the commit of {count} records", [query])
+    except QueryFailedError as error:
+        raise query_ended(error) from error
+
+
+def delete_topics(kafka: str, *topics: str) -> None:
+    """Delete topics of a task."""
+    admin = AdminClient({"bootstrap.servers": kafka, "log_level": 3})
+    for deleted in admin.delete_topics(list(topics)).values():
+        deleted.result(30)
+
+
+def query_ended(error: QueryFailedError) -> WrongAnswerError:
+    """Return the verdict on an answer whose query has ended with an error."""
+    first = str(error).partition("\n")[0]
+    return WrongAnswerError(f"the query ended with {error.condition or 'an error'}: {first}")
+
+
+def require(is_right: object, reason: str) -> None:
+    """Raise `WrongAnswerError` with the reason unless something is true."""
+    if not is_right:
+        raise WrongAnswerError(reason)
+
+
+def require_same(expected: Iterable[Any], found: Iterable[Any], what: str) -> None:
+    """Raise `WrongAnswerError` unless both contain the same items equally often."""
+    # A list, because `Counter` reads a mapping as counts.
+    wanted, have = Counter(list(expected)), Counter(list(found))
+    missing, more = wanted - have, have - wanted
+    require(not missing, f"{missing.total()} {what} missing, such as {next(iter(missing), None)!r}")
+    require(not more, f"{more.total()} {what} too many, such as {next(iter(more), None)!r}")
+
+
+def fields(record: Received) -> dict[str, Any]:
+    """Return the JSON object in the value of an output record."""
+    try:
+        found = json.loads(record.value or b"")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise WrongAnswerError(f"the value {record.value!r} is not a JSON object")
+    return found
+
+
+def newest(records: Iterable[Received]) -> dict[str, dict[str, Any]]:
+    """Return the fields of the newest record of each key, which a reader that upserts would keep."""
+    return {(record.key or b"").decode(): fields(record) for record in records}

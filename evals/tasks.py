@@ -1,0 +1,53 @@
+"""Verify answers to the coding tasks: references, wrong answers, and those of assistants."""
+
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from evals.items import Task
+from evals.stage import Answer, WrongAnswerError
+from evals.verdict import Verdict
+from scripts.prove.subjects.bench import Bench
+
+
+@dataclass(frozen=True)
+class Known:
+    """An answer whose verdict is known."""
+
+    task: str
+    name: str
+    answer: Answer
+    reason: str
+    """Pattern of the reason for which the verifier must refuse the answer; empty if it must accept the answer."""
+
+
+def known_answers(task: str) -> list[Known]:
+    """Return the reference of a task, and its wrong answers."""
+    module = importlib.import_module(f"evals.answers.{task}")
+    wrong = [Known(task, answer.__name__, answer, reason) for answer, reason in module.WRONG.items()]
+    return [Known(task, module.REFERENCE.__name__, module.REFERENCE, ""), *wrong]
+
+
+def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
+    """Return the verdict of a task's verifier on an answer."""
+    verifier = importlib.import_module(f"evals.verifiers.{task}")
+    try:
+        verifier.verify(bench, answer)
+    except WrongAnswerError as error:
+        return Verdict(task, is_right=False, reason=str(error))
+    except Exception as error:  # noqa: BLE001 - an answer may raise anything
+        first = str(error).strip().partition("\n")[0]
+        return Verdict(task, is_right=False, reason=f"{type(error).__name__}: {first}")
+    return Verdict(task, is_right=True)
+
+
+def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
+    """Yield the known answers whose verdict or reason is not the expected one; call `say` with each verdict."""
+    for task in tasks:
+        for known in known_answers(task.name):
+            verdict = verify(bench, task.name, known.answer)
+            say(f"{task.name}: {known.name}: {verdict.reason or 'right'}")
+            if verdict.is_right == bool(known.reason) or not re.search(known.reason, verdict.reason, re.DOTALL):
+                expected = f"wrong, because {known.reason!r}" if known.reason else "right"
+                yield f"{task.name}: {known.name} is {verdict.reason or 'right'}; expected {expected}"

@@ -1,0 +1,89 @@
+"""
+Ask which skill a prompt needs, among the descriptions of this skill and of neighbours.
+
+The neighbours are made up, so that "none of them" is not the only alternative. `by_vocabulary` needs no model: it picks
+the description that shares the most words with the prompt. It shows only whether the words of a prompt occur in the
+description, not what an assistant would do.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from evals.grading import answer_line
+from evals.items import Trigger
+from evals.verdict import Verdict
+from scripts.pack import files
+from scripts.text.frontmatter import read_frontmatter
+
+NEIGHBOURS = {
+    "kafka-administration": "Create, resize and secure Kafka topics and clusters: brokers, ACLs, quotas, rebalancing, "
+    "retention, consumer groups, Kafka Connect and MirrorMaker.",
+    "lakehouse-pipelines": "Batch and micro-batch ETL with Spark and Delta Lake: Auto Loader, medallion tables, MERGE, "
+    "OPTIMIZE, availableNow, processingTime and foreachBatch pipelines, Lakeflow tables, SQL dashboards.",
+    "flink-jobs": "Write and operate Apache Flink jobs: DataStream and Table API, checkpoints, savepoints, Flink SQL.",
+    "postgres-performance": "Tune PostgreSQL: slow queries, indexes, vacuum, connection pools, partitioned tables.",
+    "pandas-analysis": "Analyse data with pandas and notebooks: cleaning, joins, plots, CSV and Excel files.",
+}
+"""Descriptions of other skills, by name."""
+NONE = "none"
+_WORD = re.compile(r"[a-z][a-z0-9]+")
+# Words that say nothing about a subject.
+_COMMON = frozenset(
+    _WORD.findall(
+        "a an and are as at be by can do for from how i if in is it my not of on or our that the this to use we what "
+        "when which with you your"
+    )
+)
+
+
+def skill() -> tuple[str, str]:
+    """Return the name and the description of this skill."""
+    found = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
+    return found["name"], found["description"]
+
+
+def prompt(trigger: Trigger) -> str:
+    """Return the question that the assistant gets."""
+    name, description = skill()
+    skills = sorted({**NEIGHBOURS, name: description}.items())
+    listed = "\n".join(f"- {skill_name}: {text}" for skill_name, text in skills)
+    return (
+        f"These skills are installed:\n{listed}\n\nA user writes:\n{trigger.query}\n\n"
+        f"Which one of these skills would you load before you answer? Do not answer the user. "
+        f"Reply with one line: `ANSWER:` and the name of the skill, or `ANSWER: {NONE}`."
+    )
+
+
+def grade(trigger: Trigger, reply: str) -> Verdict:
+    """Return the verdict on the choice of an assistant."""
+    line, name = answer_line(reply), skill()[0]
+    if line is None:
+        return Verdict(trigger.name, is_right=False, reason="the reply has no line `ANSWER: ...`")
+    chosen = line.rstrip(". ")
+    reason = "should load the skill" if trigger.should_trigger else "should not load the skill"
+    is_right = (chosen == name) == trigger.should_trigger
+    return Verdict(trigger.name, is_right=is_right, reason="" if is_right else f"{reason}, but chose {chosen!r}")
+
+
+def by_vocabulary(query: str, description: str) -> str:
+    """Return the name of the skill whose description shares the most words with a prompt, or `none`."""
+    name = skill()[0]
+    words = {key: _words(text) for key, text in {**NEIGHBOURS, name: description}.items()}
+    # A word that many descriptions contain says less.
+    spread = Counter(word for found in words.values() for word in found)
+    scores = {key: sum(1 / spread[word] for word in _words(query) & found) for key, found in words.items()}
+    best = max(scores, key=lambda key: scores[key])
+    return best if scores[best] else NONE
+
+
+def vocabulary_hits(triggers: Iterable[Trigger], description: str) -> int:
+    """Return for how many prompts `by_vocabulary` decides as it should, if our skill had this description."""
+    name = skill()[0]
+    return sum((by_vocabulary(trigger.query, description) == name) == trigger.should_trigger for trigger in triggers)
+
+
+def _words(text: str) -> set[str]:
+    # What a description excludes is no reason to load the skill.
+    kept = text.lower().partition("do not use")[0]
+    return {word.removesuffix("s") for word in _WORD.findall(kept)} - _COMMON

@@ -1,0 +1,53 @@
+"""All records of a key are in one partition of the target topic, whatever partition they came from."""
+
+import uuid
+from collections import defaultdict
+
+from confluent_kafka import Message, Producer
+
+from evals.stage import DEADLINE_SECONDS, Answer, delete_topics, require, require_same, session, wait_until_read
+from examples.kafka.consumer import read_topic
+from examples.kafka.topics import ensure_topics
+from examples.services.files.run_folder import new_folder
+from examples.testing.trial import SINK, read_stream
+from scripts.prove.subjects.bench import Bench
+
+PARTITIONS = 4
+KEYS = [b"d%d" % number for number in range(6)]
+HEADERS: list[tuple[str, str | bytes | None]] = [("unit", b"\x00C")]
+
+
+def verify(bench: Bench, answer: Answer) -> None:
+    """Send each key to every partition of the source, and look in which partitions of the target it arrives."""
+    source, target = (f"eval-{uuid.uuid4().hex[:8]}-{end}" for end in ("readings", "readings-clean"))
+    ensure_topics(bench.kafka, [source, target], PARTITIONS)
+    sent = [(key, b"%s at %d" % (key, place)) for key in KEYS for place in range(PARTITIONS)]
+    producer = Producer({"bootstrap.servers": bench.kafka, "linger.ms": 0})
+    for number, (key, value) in enumerate(sent):
+        producer.produce(source, value, key, number % PARTITIONS, headers=HEADERS)
+    producer.flush(DEADLINE_SECONDS)
+    try:
+        messages = _written(bench, answer, source, target, len(sent))
+    finally:
+        producer.close()
+        delete_topics(bench.kafka, source, target)
+    require_same(sent, [(message.key(), message.value()) for message in messages], "records")
+    require(all(message.headers() == HEADERS for message in messages), "the headers are lost or changed")
+    places = defaultdict[bytes, set[int]](set)
+    for message in messages:
+        places[bytes(message.key() or b"")].add(message.partition() or 0)
+    spread = [key for key, found in places.items() if len(found) > 1]
+    require(not spread, f"the records of {len(spread)} of {len(KEYS)} keys are in several partitions of the target")
+
+
+def _written(bench: Bench, answer: Answer, source: str, target: str, count: int) -> list[Message]:
+    spark = session(bench)
+    rows = answer(read_stream(spark, bench.kafka, source))
+    writer = rows.writeStream.format("kafka").options(**SINK).option("kafka.bootstrap.servers", bench.kafka)
+    writer = writer.option("topic", target).option("checkpointLocation", str(new_folder("eval"))).queryName("query")
+    query = writer.outputMode("update").trigger(realTime="1 second").start()
+    try:
+        wait_until_read(query, count)
+        return read_topic(bench.kafka, target, deadline_seconds=DEADLINE_SECONDS)
+    finally:
+        query.stop()

@@ -1,0 +1,36 @@
+"""A reader that keeps the first record per header `id` gets each source record once, also after a restart."""
+
+from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by
+from examples.realtime.queries import wait_until
+from examples.testing.records import Received, Sent
+from scripts.prove.subjects.bench import Bench
+
+# Equal records are two payments, for example of two passengers of one bus.
+VALUES = [b'{"card":"c1","amount_cents":250}'] * 4 + [b'{"card":"c2","amount_cents":100}'] * 2
+LONG_MS, SHORT_MS = 60_000, 1_000
+
+
+def verify(bench: Bench, answer: Answer) -> None:
+    """Stop the query inside a batch, which commits nothing, start it again, and read both outputs."""
+    sent = [Sent(value, b"k") for value in VALUES]
+    with trial(bench, answer, "payments", partitions=2) as run:
+        query = run.start("query", LONG_MS)
+        run.send(sent)
+        written = list[Received]()
+
+        def has_written() -> bool:
+            written.extend(run.received())
+            return len(written) >= len({record.value for record in sent})
+
+        wait_until(has_written, DEADLINE_SECONDS, "results inside a batch", [query])
+        run.stop(query)
+        if query.lastProgress:
+            raise RuntimeError("the batch has ended before the query was stopped; run the evaluation again")
+        written += run.received()
+        written += written_by(run, run.start("query", SHORT_MS), [])
+    first = dict[bytes | None, bytes | None]()
+    for record in written:
+        names = [value for name, value in record.headers if name == "id"]
+        require(len(names) == 1, f"a record has {len(names)} headers `id` instead of one")
+        first.setdefault(names[0], record.value)
+    require_same(VALUES, first.values(), "records for the reader")

@@ -1,0 +1,22 @@
+"""Fixtures of the tests of `evals`: the services of the test run as a bench."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from scripts.prove.subjects.bench import Bench
+
+
+@pytest.fixture
+def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
+    """Return the session and the broker of the tests with a folder of this test."""
+    from scripts.prove.subjects.bench import Bench  # noqa: PLC0415 - most tests of this folder do without Spark
+
+    return Bench(spark, kafka, tmp_path)

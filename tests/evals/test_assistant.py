@@ -1,0 +1,88 @@
+"""An assistant is any command: it gets the prompt, works in a folder with the pack, and its reading is measured."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evals.assistant import Assistant, ask, mark_unread, read_bytes
+from scripts.pack import files
+
+PACK_DIR = "skills/spark-real-time-mode"
+
+
+def _assistant(code: str, *arguments: str, pack_dir: str | None = None, timeout_seconds: float = 30) -> Assistant:
+    return Assistant((sys.executable, "-c", code, *arguments), pack_dir, timeout_seconds)
+
+
+def test_prompt_comes_on_standard_input_or_as_argument(tmp_path: Path) -> None:
+    """`{prompt}` in the command stands for the prompt; without it, the prompt is on standard input."""
+    shows = "import sys; print(sys.argv[1:], sys.stdin.read())"
+
+    by_input = ask(_assistant(shows), "it's 1", tmp_path / "a")
+    by_argument = ask(_assistant(shows, "-p", "{prompt}"), "2", tmp_path / "b")
+
+    assert ("[] it's 1\n", "['-p', '2'] \n") == (by_input.text, by_argument.text)
+
+
+def test_assistant_works_in_the_folder_of_the_item(tmp_path: Path) -> None:
+    """Files that the assistant writes are where the runner looks for them."""
+    ask(_assistant("open('solution.py', 'w').write('x = 1')"), "write", tmp_path / "item")
+
+    assert "x = 1" == (tmp_path / "item" / "solution.py").read_text()
+
+
+def test_bytes_of_opened_files_of_the_pack_are_counted(tmp_path: Path) -> None:
+    """The skill and one page are read; a file that is only listed does not count."""
+    code = f"import os; os.chdir({PACK_DIR!r}); os.listdir('references'); open('LICENSE').read(); "
+    code += "print(open('SKILL.md').read()[:3])"
+
+    reply = ask(_assistant(code, pack_dir=PACK_DIR), "read", tmp_path / "item")
+
+    sizes = [(files.ROOT / name).stat().st_size for name in ("SKILL.md", "LICENSE")]
+    assert ("---\n", sum(sizes)) == (reply.text, reply.read_bytes)
+
+
+def test_run_without_the_pack_reports_no_bytes(tmp_path: Path) -> None:
+    """The baseline has no pack in its folder and no hint to it in the prompt."""
+    reply = ask(_assistant("import os, sys; print(os.listdir(), sys.stdin.read())"), "hello", tmp_path / "item")
+
+    assert ("[] hello\n", None) == (reply.text, reply.read_bytes)
+
+
+def test_file_that_is_read_after_marking_is_counted(tmp_path: Path) -> None:
+    """The measurement can fail: it differs for files that were read and files that were not."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name * 10)
+    mark_unread(tmp_path)
+    assert 0 == read_bytes(tmp_path)
+
+    mark_unread(tmp_path)
+    (tmp_path / "b").read_text()
+    assert 10 == read_bytes(tmp_path)
+
+
+def test_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
+    """A child that holds the output open does not keep the runner waiting."""
+    child = "import threading; threading.Event().wait()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    started = time.monotonic()
+
+    reply = ask(_assistant(code, timeout_seconds=0.5), "hello", tmp_path / "item")
+
+    assert "the command did not end within 0.5 s" == reply.error
+    assert time.monotonic() - started < 10
+
+
+def test_command_that_fails_is_reported_with_its_message(tmp_path: Path) -> None:
+    """The table shows why an assistant gave no answer."""
+    reply = ask(_assistant("import sys; sys.exit('no login')"), "hello", tmp_path / "item")
+
+    assert "the command ended with status 1: no login" == reply.error
+
+
+def test_pack_in_a_folder_with_another_name_is_refused(tmp_path: Path) -> None:
+    """Assistants load a skill only if its folder has its name."""
+    with pytest.raises(ValueError, match="must be 'spark-real-time-mode'"):
+        ask(_assistant("", pack_dir="skills/other"), "hello", tmp_path / "item")

@@ -1,0 +1,93 @@
+"""Answers are graded by what they state, not by their words."""
+
+import pytest
+
+from evals import items
+from evals.grading import answer_line, grade
+
+QUESTIONS = {question.name: question for question in items.questions()}
+# Other words for the right answer.
+RIGHT = {
+    "slots-repartition": ["8 + 4 + 6 = 18 slots", "**18** (8 for the source, 4 and 6)", "18 task slots."],
+    "slots-default-shuffle": ["2 + 200 = 202", "202"],
+    "too-few-slots-stateless": [
+        "Two partitions silently starve; there is no exception and progress events keep coming.",
+        "Without an error, some partitions are never consumed.",
+    ],
+    "max-partitions-oss": ["No effect; Spark ignores it.", "It's accepted but ignored"],
+    "interval-unit": ['No. Use "5 seconds"', "It fails with INVALID_INTERVAL_FORMAT; write 5000 milliseconds"],
+    "shorter-interval": ["No - more frequent batch boundaries make p99 worse.", "No; p99 gets higher."],
+    "default-output-mode": ["`STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED`"],
+    "python-versions": ["Spark 4.3", "4.3.0 (September)"],
+    "stop-and-restart": ["Everything produced in the last 4 minutes", "every result since the last commit"],
+    "python-foreach-delay": [
+        "It waits for the end of the batch, up to five minutes.",
+        "up to the full trigger interval",
+    ],
+    "row-clock": [
+        "reflect('java.lang.System','currentTimeMillis') cast to bigint",
+        "java_method(...currentTimeMillis)",
+    ],
+    "join-without-broadcast": ["SortMergeJoinExec (with SortExec); wrap the table in F.broadcast(...)"],
+    "stream-stream-oss": ["It is refused: union the streams, then group by key and collect both sides."],
+    "within-watermark": ['Refused; use dropDuplicates(["id", "event_time"]) with a watermark'],
+    "dedup-id-only": ["Never removed: the state is unbounded"],
+    "watermark-age": ["10 + 2 * 5 = 20 minutes"],
+    "unreachable-broker": ["about 180 seconds (three tries of 60 s)", "roughly three minutes"],
+    "partition-column": ["`partition`, which the sink uses as the target partition", "The source's partition column"],
+    "trailing-text": ["'a'", "It is a", "id = a, the tail is ignored"],
+    "rocksdb-alone": ["No, the checkpoint must use format version 2.", "It cannot: checkpointFormatVersion must be 2"],
+    "databricks-compute": ["Autoscaling, Photon acceleration, spot/preemptible workers"],
+    "databricks-flag-place": ["In the compute's Spark configuration, before it starts"],
+}
+WRONG = {
+    "slots-repartition": ["14", "8 + 6 = 14", "180", "between 8 and 18"],
+    "shorter-interval": ["Yes, p99 gets lower because batches are shorter"],
+    "unreachable-broker": ["60", "1830"],
+    "trailing-text": ["null", "id is null, a parse error"],
+    "databricks-compute": ["Photon and autoscaling"],
+    "stream-stream-oss": ["No, it is refused; use a watermark", "Yes: union is not needed"],
+    "too-few-slots-stateless": ["The query fails with an error, because partitions would starve"],
+}
+
+
+def _cases(answers: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(name, answer) for name, texts in answers.items() for answer in texts]
+
+
+@pytest.mark.parametrize(("name", "answer"), _cases(RIGHT))
+def test_right_answer_in_other_words_is_right(name: str, answer: str) -> None:
+    """A key accepts synonyms, marks of Markdown, and a calculation around a number."""
+    assert "" == grade(QUESTIONS[name], f"Some thoughts.\n\nANSWER: {answer}").reason
+
+
+@pytest.mark.parametrize(("name", "answer"), _cases(WRONG))
+def test_wrong_answer_in_similar_words_is_wrong(name: str, answer: str) -> None:
+    """A key refuses answers that share words with the right one."""
+    assert not grade(QUESTIONS[name], f"ANSWER: {answer}").is_right
+
+
+def test_only_the_last_answer_line_counts() -> None:
+    """An explanation may mention wrong answers, and an assistant may correct itself."""
+    assert grade(QUESTIONS["slots-repartition"], "ANSWER: 14\nNo: the repartition counts.\n**ANSWER:** 18\n").is_right
+    assert not grade(QUESTIONS["slots-repartition"], "ANSWER: 18\nANSWER: 14").is_right
+
+
+def test_reply_without_an_answer_line_is_wrong() -> None:
+    """The right number anywhere in a text is no answer."""
+    assert "the reply has no line `ANSWER: ...`" == grade(QUESTIONS["slots-repartition"], "18").reason
+
+
+def test_reason_quotes_the_answer_and_the_pattern() -> None:
+    """A person who reads the table sees what was missing."""
+    reason = grade(QUESTIONS["default-output-mode"], "ANSWER: none").reason
+
+    assert "nothing matches 'output_mode_not_supported' in 'none'" == reason
+
+
+@pytest.mark.parametrize(
+    "text", ["ANSWER: `1,000` Rows", "**Answer:** 1000 rows", "> ANSWER : 1000 rows", "answer:1000 rows"]
+)
+def test_answer_line_is_found_in_usual_forms(text: str) -> None:
+    """Marks of Markdown, capitals and separators of thousands do not matter."""
+    assert "1000 rows" == answer_line(text)

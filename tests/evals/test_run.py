@@ -1,0 +1,112 @@
+"""The runner asks an assistant, finds its solution, and prints a table."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from evals import items
+from evals.__main__ import main
+from evals.assistant import Reply
+from evals.run import Answered, graded
+from scripts.prove.subjects.bench import Bench
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+TASK = items.tasks()[0]
+TWO_OUTPUTS = next(task for task in items.tasks() if task.name == "two_outputs")
+SOLUTION = """\
+from pyspark.sql import functions as F
+
+AMOUNT = F.get_json_object(F.col("value").cast("string"), "$.amount_cents").try_cast("long")
+
+
+def transform(records):
+    topics = F.when(AMOUNT >= 100_000, F.array(F.lit("ledger"), F.lit("alerts"))).otherwise(F.array(F.lit("ledger")))
+    return records.select("key", "value", F.explode(topics).alias("topic"))
+"""
+SAYS = "import sys; print('ANSWER: 18' if 'repartition' in sys.stdin.read() else 'ANSWER: 4')"
+
+
+@pytest.mark.parametrize(
+    ("text", "solution", "reason"),
+    [
+        ("Done.", None, "neither solution.py nor a block of Python in the reply"),
+        ("Done.", "def other(records): ...", "solution.py does not define transform"),
+        ("```python\ndef other(records): ...\n```", None, "solution.py does not define transform"),
+        (
+            "Done.",
+            "import nothing_of_this_name",
+            "solution.py raises ModuleNotFoundError: No module named 'nothing_of_this_name'",
+        ),
+    ],
+)
+def test_solution_that_cannot_be_run_is_wrong(
+    text: str, solution: str | None, reason: str, tmp_path: Path, bench: Bench
+) -> None:
+    """The reason says what is missing."""
+    if solution:
+        (tmp_path / "solution.py").write_text(solution)
+
+    verdict = graded(Answered(TASK, Reply(text, 1.5, 7), tmp_path), lambda: bench)
+
+    assert (reason, False, 7, 1.5) == (verdict.reason, verdict.is_right, verdict.read_bytes, verdict.seconds)
+
+
+def test_solution_in_a_file_is_verified(tmp_path: Path, bench: Bench) -> None:
+    """The code may build columns when it is imported, because a session is running."""
+    (tmp_path / "solution.py").write_text(SOLUTION)
+
+    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench)
+
+    assert "" == verdict.reason
+
+
+def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each item has a verdict, and the file states date, command and pack."""
+    command, output = shlex.join([sys.executable, "-c", SAYS]), tmp_path / "result.json"
+
+    status = main(
+        ["--assistant", command, "--filter", "^slots-(repartition|two-copies|broadcast)$", "--output", str(output)]
+    )
+
+    table = capsys.readouterr().out
+    result = json.loads(output.read_text())
+    assert 0 == status
+    assert "1 of 3 right; bytes of the pack that were opened for an answer, on average: 0" in table
+    assert {"date", "assistant", "with_pack", "manifest_sha256", "verdicts"} == result.keys()
+    assert [True, False, False] == [verdict["is_right"] for verdict in result["verdicts"]]
+
+
+def test_trigger_prompt_comes_without_the_pack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which skill is chosen depends only on the descriptions."""
+    says = "import os, sys; print('ANSWER: spark-real-time-mode' if not os.listdir() else 'no')"
+
+    main(["--assistant", shlex.join([sys.executable, "-c", says]), "--filter", "^query-(1|20)$"])
+
+    assert "1 of 2 right" in capsys.readouterr().out
+
+
+def test_check_of_questions_and_triggers_needs_no_services(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without an assistant, the command checks the keys and prints the time."""
+    status = main(["--filter", "^(slots-repartition|query-1)$"])
+
+    assert 0 == status
+    assert "checked 1 questions, 1 triggers, 0 tasks: 0 unexpected verdicts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--filter", "nothing-like-this"], "no item has a name that matches 'nothing-like-this'"),
+        (["--assistant", "no-such-assistant", "--filter", "^query-1$"], "'no-such-assistant' of the assistant was not"),
+    ],
+)
+def test_wrong_usage_ends_with_a_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The status is 2, and the message names what was not found."""
+    assert 2 == main(arguments)
+    assert message in capsys.readouterr().err

@@ -1,0 +1,56 @@
+"""The verifier of a coding task accepts the reference, and refuses wrong answers for the right reason."""
+
+import importlib
+
+import pytest
+from pyspark.sql import DataFrame
+
+from evals import items
+from evals.answers import two_outputs
+from evals.tasks import broken_tasks, known_answers, verify
+from scripts.prove.subjects.bench import Bench
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
+
+TASKS = {task.name: task for task in items.tasks()}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_task_has_a_verifier_a_reference_and_two_wrong_answers(task: str) -> None:
+    """The verdicts of all of them are checked by `make evals`, because that takes minutes."""
+    reference, *wrong = known_answers(task)
+
+    assert callable(importlib.import_module(f"evals.verifiers.{task}").verify)
+    assert not reference.reason
+    assert 2 <= len([known for known in wrong if known.reason])
+    assert len(wrong) == len({known.name for known in wrong})
+
+
+def test_known_answers_of_a_task_get_their_verdicts(bench: Bench) -> None:
+    """On a real broker, the reference passes and each wrong answer fails for the intended reason."""
+    said = list[str]()
+
+    assert [] == list(broken_tasks(bench, [TASKS["two_outputs"]], said.append))
+    assert [f"two_outputs: {name}" for name in ("right", "union", "one_target", "null_topic")] == [
+        ": ".join(text.split(": ")[:2]) for text in said
+    ]
+
+
+def test_unexpected_verdict_of_an_answer_would_be_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check can fail: a wrong answer fails for another reason than the stated one, or a reference fails."""
+    monkeypatch.setattr(two_outputs, "REFERENCE", two_outputs.union)
+    monkeypatch.setattr(two_outputs, "WRONG", {two_outputs.union: "some other reason"})
+
+    first, second = broken_tasks(bench, [TASKS["two_outputs"]], lambda _text: None)
+
+    assert "expected right" in first
+    assert "expected wrong, because 'some other reason'" in second
+
+
+def test_answer_that_raises_is_wrong_with_its_error(bench: Bench) -> None:
+    """Code of an assistant may raise anything; the verdict quotes it."""
+
+    def transform(_records: DataFrame) -> DataFrame:
+        raise KeyError("amount")
+
+    assert "KeyError: 'amount'" == verify(bench, "two_outputs", transform).reason

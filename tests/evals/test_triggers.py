@@ -1,0 +1,48 @@
+"""The prompts for triggering are graded by the chosen skill, and the words of the description are counted."""
+
+import pytest
+
+from evals import items, triggers
+from evals.items import Trigger
+
+YES, NO = Trigger("yes", "lower the latency", should_trigger=True), Trigger("no", "plot a file", should_trigger=False)
+# Measured on 2026-11-24. A new description may have more hits; then raise the number.
+VOCABULARY_HITS = 18
+
+
+@pytest.mark.parametrize(
+    ("trigger", "reply", "is_right"),
+    [
+        (YES, "ANSWER: spark-real-time-mode", True),
+        (YES, "ANSWER: `spark-real-time-mode`.", True),
+        (YES, "ANSWER: none", False),
+        (YES, "ANSWER: flink-jobs", False),
+        (NO, "ANSWER: none", True),
+        (NO, "ANSWER: pandas-analysis", True),
+        (NO, "ANSWER: spark-real-time-mode", False),
+        (NO, "I would load none", False),
+    ],
+)
+def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: bool) -> None:
+    """A prompt that should load the skill needs its name; any other choice is right for the others."""
+    assert is_right == triggers.grade(trigger, reply).is_right
+
+
+def test_prompt_lists_all_skills_and_the_query() -> None:
+    """The assistant sees the description as it is in SKILL.md, among others, and the words of the user."""
+    text = triggers.prompt(YES)
+
+    assert all(f"- {name}: " in text for name in (*triggers.NEIGHBOURS, "spark-real-time-mode"))
+    assert triggers.skill()[1] in text
+    assert YES.query in text
+
+
+def test_words_of_the_description_tell_most_prompts_apart() -> None:
+    """The vocabulary of the description fits the prompts, which is necessary for an assistant, but not sufficient."""
+    assert VOCABULARY_HITS <= triggers.vocabulary_hits(items.triggers(), triggers.skill()[1])
+
+
+def test_description_without_words_would_be_found() -> None:
+    """The measurement can fail: without its words, the skill is never chosen; words of everything choose it always."""
+    assert 10 == triggers.vocabulary_hits(items.triggers(), "")
+    assert VOCABULARY_HITS > triggers.vocabulary_hits(items.triggers(), "Use for Spark, Kafka and streaming.")
