@@ -13,12 +13,15 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from examples.realtime.warm_up import MIN_INTERVAL_CONF
 from examples.services.files.run_folder import new_folder
 from examples.services.kafka import LocalKafka
 from examples.services.local_server import running
 from examples.services.spark import build_session
 
 DEFAULT_SLOTS = 16
+# Spark requires 5 s by default. The checks of state and restarts wait for the end of several batches.
+MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
 QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -53,7 +56,7 @@ def bench(slots: int) -> Iterator[Bench]:
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(stack.enter_context, running(broker))
             with _stderr_in(log):
-                spark = build_session("prove", slots=slots or DEFAULT_SLOTS)
+                spark = build_session("prove", slots=slots or DEFAULT_SLOTS, confs=MIN_INTERVAL)
             stack.callback(_stop, spark)
             starting.result()
         yield Bench(spark, broker.bootstrap_servers, folder, log)

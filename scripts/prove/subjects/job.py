@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from scripts.prove.subjects.placeholders import Dbutils
@@ -92,10 +92,3 @@ def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSe
 
 def _definer(owner: type, name: str) -> type:
     return next(base for base in owner.__mro__ if name in vars(base))
-
-
-def rows_of(recording: Recording, number: int, stream: DataFrame) -> DataFrame:
-    """Return what query `number` of the job makes of a static DataFrame of Kafka source rows."""
-    again = Recording(recording.spark, recording.kafka, recording.path, recording.partitions, static=stream)
-    record(again)
-    return again.caught[number].frame
