@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from examples.realtime.positions import NO_BATCH, Position, committed_position
@@ -44,31 +45,28 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
         return _unchecked(subject, str(error))
     if not before:
         return _unchecked(subject, "no sample gave a result inside a batch")
-    return compared(subject, before, again, expected)
+    verdict = compared(before, again, expected)
+    return verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
 
 
-def compared(subject: Subject, before: list[Received], again: list[Received], expected: int) -> Verdict:
+def compared(before: list[Received], again: list[Received], expected: int) -> Verdict:
     """Compare what was written before the kill with what was written again; `expected` is 0 if it is unknown."""
     first, second = Counter(before), Counter(again)
     different = len(before) - sum((first & second).values())
     lost = max(0, (expected or len(before)) - len(again))
     counts = (
-        f"killed inside a batch with {len(before)} results that were not committed, and started again: {lost} lost, "
-        f"{len(before) - lost if lost else len(before)} written again"
+        f"killed inside a batch and started again on the same checkpoint: {lost} lost, "
+        f"{len(before)} that were not committed are written again"
     )
     if lost:
-        return _wrong(subject, counts, "make the function deterministic")
+        return Verdict("restart", WRONG, counts, "make the function deterministic", PAGE)
     if different:
         evidence = f"{counts}, {different} of them with other bytes, so a reader cannot recognize repeats"
         fix = "derive every output only from the source record: no clock, no random value, no unique id of the engine"
-        return _wrong(subject, evidence, fix)
-    # Each record was sent twice, so a result that occurs more than twice belongs to different records.
+        return Verdict("restart", WRONG, evidence, fix, PAGE)
+    # Each record was sent twice, so a result that occurs more often belongs to several records.
     is_unique = max(first.values()) <= 2
-    how = (
-        "an id, or by comparing whole records"
-        if is_unique
-        else "an id in the value; different records give equal results"
-    )
+    how = "comparing whole records" if is_unique else "an id in the value; different records give equal results"
     return Verdict("restart", GOOD, f"{counts}, byte by byte the same; a reader can drop them by {how}", page=PAGE)
 
 
@@ -174,7 +172,3 @@ def _other(name: str, value: Any, attempt: int, kept: set[str]) -> Any:
 def _unchecked(subject: Subject, evidence: str) -> Verdict:
     fix = f"pass records that give results with --samples {subject.stream}=FILE.jsonl"
     return Verdict("restart", UNCHECKED, evidence, fix, PAGE)
-
-
-def _wrong(subject: Subject, evidence: str, fix: str) -> Verdict:
-    return Verdict("restart", WRONG, evidence, fix, PAGE, str(subject.path), subject.line)

@@ -31,26 +31,34 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     subject.trial.use_producer_times()
     sizes = [_after(subject, query, subject.samples) for _ in range(ROUNDS + 1)]
     rows, written = [size.rows for size in sizes], [size.written for size in sizes]
-    bytes_grow = _grows(written)
     if _grows(rows):
         evidence = f"the same {len(subject.samples)} records let the state grow in each batch: {rows} rows"
         return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
     growth = (
-        f"each row grows with each record: the same records write {written} bytes of state in {len(written)} batches"
+        f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
     )
-    if not query.lastProgress.eventTime:
-        evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
-        evidence += f", and {growth}" if bytes_grow else ""
-        return _wrong(subject, evidence, "add withWatermark, and group by the event time or a window")
+    if _watermark(query):
+        return _after_later_times(subject, query, rows[-1], growth)
+    evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
+    fix = "add withWatermark, and group by the event time or a window"
+    if growth:
+        return _wrong(
+            subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list by an aggregate of fixed size"
+        )
+    return _wrong(subject, evidence, fix)
+
+
+def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
+    """Send records whose times are up to 90 days later, and return the verdict on what the watermark removes."""
     before = _watermark(query)
     removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
     if removed:
-        evidence = f"{rows[-1]} rows under the same keys; the watermark removed {removed} rows"
-        return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if bytes_grow else evidence, page=PAGE)
+        evidence = f"{rows} rows under the same keys; the watermark removed {removed} rows"
+        return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
     if _watermark(query) == before:
         fix = f"pass records with the event time in --samples {subject.stream}=FILE.jsonl"
         return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
-    evidence = f"{rows[-1]} rows of state never end: the event time advanced by 90 days and the watermark removed none"
+    evidence = f"{rows} rows of state never end: the event time advanced by 90 days and the watermark removed none"
     return _wrong(subject, evidence, "group by the event time or a window; deduplicate with the event time")
 
 
@@ -84,7 +92,7 @@ def _grows(numbers: list[int]) -> bool:
 
 
 def _watermark(query: StreamingQuery) -> str:
-    return str(query.lastProgress.eventTime.get("watermark")) if query.lastProgress else ""
+    return str(query.lastProgress.eventTime.get("watermark", "")) if query.lastProgress else ""
 
 
 def _moved(sample: Sent, days: int) -> Sent:

@@ -18,9 +18,7 @@ def topics(subject: Subject, existing: Collection[str]) -> Verdict:
     parts += [f"the rows name {', '.join(written)}"] if written else []
     missing = [topic for topic in (*read, *written) if topic not in existing] if existing else []
     if not missing:
-        listed = (
-            "all of them are in --topics" if existing else "prove creates them; name those of production in --topics"
-        )
+        listed = "--topics lists them" if existing else "prove creates them; --topics compares them with production"
         return Verdict("topics", GOOD, f"{' and '.join(parts)}; {listed}")
     evidence = f"{CONDITION}: {', '.join(missing)} is used, but --topics does not list it, so the query fails"
     fix = "create the topic before the query starts, or correct its name"

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -68,9 +69,14 @@ def kill_spark() -> None:
 
     An interrupted call leaves its answer in the connection, and the next call would read the wrong answer.
     """
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public API for its process
-    if process:
+    if process := jvm():
         process.kill()
+
+
+def jvm() -> subprocess.Popen[bytes] | None:
+    """Return the process of the JVM that this process has started."""
+    # PySpark has no public API for its process.
+    return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
 
 
 def _stop(spark: SparkSession) -> None:

@@ -5,18 +5,17 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pyspark import SparkContext
-
 from examples.realtime.queries import raise_if_failed, wait_until
 from examples.services.child import Child, log_tail, start_child, wait_until_ready
 from examples.services.spark import build_session
 from examples.testing.trial import Trial
-from scripts.prove.subjects.bench import DEFAULT_SLOTS, MIN_INTERVAL, Bench
+from scripts.prove.subjects.bench import DEFAULT_SLOTS, MIN_INTERVAL, Bench, jvm
 from scripts.prove.subjects.build import Origin, rows_of
 from scripts.prove.subjects.target import load
 
@@ -67,8 +66,7 @@ class OtherProcess:
 @contextlib.contextmanager
 def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
     """Yield a process that starts Spark; kill it when the block ends."""
-    folder = bench.folder / "other-process"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="other-process-", dir=bench.folder))
     (folder / ORDER).write_text(json.dumps(asdict(order)))
     # The process must find the modules of the user where this process has found them.
     paths = os.pathsep.join(path for path in sys.path if path)
@@ -93,7 +91,8 @@ def main(folder: Path) -> None:
     trial = Trial(spark, order.kafka, rows, partitions, Path(order.checkpoints), order.target)
     query = trial.start(order.checkpoint, order.interval_ms)
     partial = folder / f"{RUNNING}.partial"
-    partial.write_text(str(SparkContext._gateway.proc.pid))  # noqa: SLF001 - PySpark has no public API for its process
+    process = jvm()
+    partial.write_text(str(process.pid if process else ""))
     partial.rename(folder / RUNNING)
     while True:
         raise_if_failed([query])

@@ -51,13 +51,13 @@ def made_samples(rows: DataFrame) -> list[Sent]:
     schemas = {json.dumps(schema): schema for schema in _schemas(_above_stream(plan))}
     made = [_of(StructType.fromJson(schema), number) for schema in schemas.values() for number in (1, 2)]
     compared = compared_texts(rows)
-    for fields in made[::2]:
+    for fields in made:
         fields.update({name: text for name, text in compared.items() if isinstance(fields.get(name), str)})
     return [as_sent((f"a{n % 2 + 1}", value)) for n, value in enumerate(made)] or list(DEFAULT)
 
 
 def compared_texts(rows: DataFrame) -> dict[str, str]:
-    """Return the first text with which the query compares each column, so one record of each schema passes a filter."""
+    """Return the first text with which the query compares each column, so the records made pass a filter."""
     found = dict[str, str]()
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     for match in COMPARISON.finditer(plan):
