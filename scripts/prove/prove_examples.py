@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyspark
 
@@ -18,6 +19,7 @@ from scripts.prove.run import prove
 from scripts.prove.subjects import target
 from scripts.prove.subjects.bench import Bench, bench
 from scripts.prove.verdicts.verdict import CHECKS, GOOD, Verdict
+from scripts.text import markdown
 
 PUBLISHED = files.ROOT / "references/measured/prove_examples.json"
 TARGETS = (
@@ -29,17 +31,21 @@ TARGETS = (
     "examples/attribution/events_to_attributed.py:events_to_attributed",
     "examples/attribution/attributed_to_pacing.py:attributed_to_pacing",
 )
+PAGES = ("references/real_time_mode.md", "references/kafka_patterns.md", "references/state.md")
+"""Pages whose first complete job is proved."""
 # Latency is not the subject here.
 OPTIONS = Options(duration=2)
 
 
 def main(parts: Sequence[str] = ()) -> None:
     """Prove each target, print its verdicts, and publish them if all targets were proved."""
-    chosen = [name for name in TARGETS if not parts or any(part in name for part in parts)]
+    chosen = [name for name in (*TARGETS, *PAGES) if not parts or any(part in name for part in parts)]
     os.chdir(files.ROOT)
-    loaded = {name: target.load(name) for name in chosen}
+    # The session changes the current folder, so functions are loaded before it starts.
+    functions = {name: target.load(name) for name in chosen if name in TARGETS}
     with bench(0) as services:
-        rows = [{"target": name, **_statuses(_proved(services, name, loaded[name]))} for name in chosen]
+        loaded = {name: functions.get(name) or _job_of(services, name) for name in chosen}
+        rows = [{"target": name, "verdicts": _statuses(_proved(services, name, loaded[name]))} for name in chosen]
     conditions = {
         "command": "make prove-examples",
         "date": datetime.now(UTC).date().isoformat(),
@@ -48,6 +54,15 @@ def main(parts: Sequence[str] = ()) -> None:
     if not parts:
         PUBLISHED.write_text(json.dumps({"conditions": conditions, "targets": rows}, indent=1) + "\n")
         print(f"wrote {files.relative(files.ROOT, PUBLISHED)}")
+
+
+def _job_of(services: Bench, page: str) -> target.Target | target.Job:
+    """Write the first complete job of a page to a file, and return it."""
+    text = (files.ROOT / page).read_text(encoding="utf-8")
+    codes = [f.code for f in markdown.fences(text) if f.language == "python" and not f.options]
+    path = services.folder / f"{Path(page).stem}.py"
+    path.write_text(next(code for code in codes if "readStream" in code and ".start()" in code), encoding="utf-8")
+    return target.load(str(path))
 
 
 def _proved(services: Bench, name: str, loaded: target.Target | target.Job) -> list[Verdict]:

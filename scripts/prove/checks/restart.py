@@ -16,11 +16,11 @@ from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 PAGE = "references/production.md#restarts"
 CHECKPOINT = "restart"
-INTERVAL_MS = 3_000
+INTERVAL_MS = 5_000
 AGAIN_INTERVAL_MS = 1_000
 ATTEMPTS = 3
 DEADLINE_SECONDS = 30.0
-QUIET_POLLS = 10
+QUIET_POLLS = 5
 # All records go to one partition, because the order of records from different partitions changes with each start.
 PARTITION = 0
 

@@ -7,6 +7,7 @@ Nothing that the job starts runs until the checks start it.
 import builtins
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,8 @@ def record(recording: Recording) -> None:
     names |= {"spark": recording.spark, "sc": recording.spark.sparkContext, "dbutils": Dbutils()}
     names |= {"display": lambda *_, **__: None, "displayHTML": lambda *_, **__: None}
     sys.dont_write_bytecode = True
+    # Jobs read the address of their broker from here; every Kafka source and sink uses that of `prove`.
+    os.environ.setdefault("KAFKA_BOOTSTRAP_SERVERS", recording.kafka)
     with _replaced(recording), _as_program(path), contextlib.suppress(JobEndedError):
         try:
             exec(code, names)
