@@ -70,7 +70,7 @@ def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp
     (state,) = _prove(bench, tmp_path, LISTS, "listed", STATE)["state"]
 
     assert (WRONG, 5) == (state.status, state.line), state.text
-    assert "2 rows of state never end, because the query has no watermark" in state.evidence
+    assert "1 rows of state never end, because the query has no watermark" in state.evidence
     assert "each row grows with each record" in state.evidence
     assert "collect_list" in state.fix
 

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.realtime.queries import QueryFailedError
 from examples.testing.records import Received, Sent
 from scripts.prove.checks.hostile import hostile_records
-from scripts.prove.subjects.subject import Subject, holds
+from scripts.prove.subjects.subject import Subject, has_null_topic, holds
 from scripts.prove.verdicts.failure import Failure, failure_of
 from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
@@ -69,7 +69,7 @@ def _outcome(
     for name, result in results.items():
         if isinstance(result, Exception):
             outcome.ends[name] = result
-        elif any(output.topic is None for output in result):
+        elif has_null_topic(result):
             outcome.ends[name] = StreamingQueryException(NULL_TOPIC)
         elif not result:
             outcome.vanished.append(name)

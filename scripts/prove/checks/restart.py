@@ -10,7 +10,7 @@ from examples.realtime.queries import QueryFailedError, wait_until
 from examples.testing.records import Received, Sent
 from scripts.prove.subjects.other_process import Order, OtherProcess
 from scripts.prove.subjects.samples import compared_texts, fields_of, is_time
-from scripts.prove.subjects.subject import Subject
+from scripts.prove.subjects.subject import Subject, has_null_topic
 from scripts.prove.verdicts.failure import failure_of
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
@@ -143,8 +143,11 @@ def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Rec
 
 def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
     """Return the records that do not end the query and, if it keeps no state, give a result."""
-    results = zip(records, subject.evaluate_all(records), strict=True)
-    return [record for record, found in results if isinstance(found, list) and (found or subject.is_stateful)]
+    return [
+        record
+        for record, found in zip(records, subject.evaluate_all(records), strict=True)
+        if isinstance(found, list) and (found or subject.is_stateful) and not has_null_topic(found)
+    ]
 
 
 def _count(subject: Subject, records: list[Sent]) -> int:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from examples.realtime.queries import raise_if_failed, wait_until
-from examples.services.child import Child, log_tail, start_child, wait_until_ready
+from examples.services.child import Child, start_child, wait_until_ready
 from examples.services.spark import build_session
 from examples.testing.trial import Trial
 from scripts.prove.subjects.bench import DEFAULT_SLOTS, MIN_INTERVAL, Bench, jvm
@@ -20,6 +21,7 @@ from scripts.prove.subjects.build import Origin, rows_of
 from scripts.prove.subjects.target import load
 
 ORDER, GO, RUNNING = "order.json", "go", "running"
+ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
 # The process starts Spark while other checks run, and then waits for its turn.
 WAIT_SECONDS = 3_600.0
@@ -52,9 +54,11 @@ class OtherProcess:
         wait_until_ready(self.child, (self.folder / RUNNING).exists, START_SECONDS)
 
     def raise_if_ended(self) -> None:
-        """Raise RuntimeError with the end of the log if the process has ended by itself."""
+        """Raise RuntimeError with the last error of the log if the process has ended by itself."""
         if not self.child.is_running():
-            raise RuntimeError(f"the query in its own process has ended: {log_tail(self.child.log_path)}")
+            lines = self.child.log_path.read_text(errors="replace").splitlines()
+            errors = [line for line in lines if ERROR.match(line)]
+            raise RuntimeError(f"the query in its own process has ended: {(errors or lines or ['?'])[-1][:300]}")
 
     def kill(self) -> None:
         """Kill the JVM, which contains driver and executor, with SIGKILL, and then its Python process."""

@@ -190,6 +190,11 @@ def subject_of_job(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def has_null_topic(outputs: list[Received]) -> bool:
+    """Return whether a row has a null topic, which ends the query."""
+    return any(output.topic is None for output in outputs)
+
+
 def local_rows(spark: SparkSession, records: Iterable[Sent], topic: str) -> DataFrame:
     """Return records as a static DataFrame of Kafka source rows."""
     now = datetime.now(UTC)
