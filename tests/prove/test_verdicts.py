@@ -2,11 +2,15 @@
 
 import contextlib
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from examples.testing.records import Received, Sent
+from scripts.pack import files
 from scripts.prove.checks.hostile import hostile_records
 from scripts.prove.checks.restart import compared
 from scripts.prove.checks.secrets import secrets_in
@@ -195,3 +199,14 @@ def test_results_before_and_after_a_kill_are_compared(
 
     assert status == verdict.status
     assert evidence in verdict.evidence
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(tmp_path: Path) -> None:
+    """Without `make setup`, the command names the missing package and the remedy, and ends with status 2."""
+    shutil.copytree(files.ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-I", "-S", str(tmp_path / "scripts/skills.py"), "prove", "job.py"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert 2 == done.returncode
+    assert "which is not installed; run `make setup` once" in done.stderr

@@ -7,24 +7,18 @@ import re
 import signal
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from examples.realtime.queries import raise_if_failed, wait_until
 from examples.services.child import Child, start_child, wait_until_ready
-from examples.services.spark import build_session
-from examples.testing.trial import Trial
-from scripts.prove.subjects.bench import DEFAULT_SLOTS, MIN_INTERVAL, Bench, jvm
-from scripts.prove.subjects.build import Origin, rows_of
-from scripts.prove.subjects.target import load
+from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.build import Origin
 
+PROGRAM = "scripts.prove.subjects.run_order"
 ORDER, GO, RUNNING = "order.json", "go", "running"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
-# The process starts Spark while other checks run, and then waits for its turn.
-WAIT_SECONDS = 3_600.0
 
 
 @dataclass(frozen=True)
@@ -75,33 +69,9 @@ def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
     # The process must find the modules of the user where this process has found them.
     paths = os.pathsep.join(path for path in sys.path if path)
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
-    command = [sys.executable, "-m", __name__, str(folder)]
+    command = [sys.executable, "-m", PROGRAM, str(folder)]
     child = start_child("the query in its own process", command, log_path=folder / "spark.log", env=env)
     try:
         yield OtherProcess(child, folder)
     finally:
         child.kill()
-
-
-def main(folder: Path) -> None:
-    """Start Spark, wait for `GO`, run the query, and report the process id of the JVM."""
-    content = json.loads((folder / ORDER).read_text())
-    order = Order(**{**content, "origin": Origin(**content["origin"])})
-    spark = build_session("prove", slots=order.slots or DEFAULT_SLOTS, confs=MIN_INTERVAL)
-    target = load(order.origin.target)
-    wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")
-    rows = rows_of(spark, order.kafka, target, order.origin)
-    partitions: Mapping[str, int] = order.origin.partitions
-    trial = Trial(spark, order.kafka, rows, partitions, Path(order.checkpoints), order.target)
-    query = trial.start(order.checkpoint, order.interval_ms)
-    partial = folder / f"{RUNNING}.partial"
-    process = jvm()
-    partial.write_text(str(process.pid if process else ""))
-    partial.rename(folder / RUNNING)
-    while True:
-        raise_if_failed([query])
-        threading.Event().wait(1)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
