@@ -67,7 +67,7 @@ def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_p
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
     (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
-    assert "the query reads prove-clicks and the rows name good, rejected" in topics.evidence
+    assert "the query reads prove-clicks and writes good, rejected" in topics.evidence
     assert {"job.py"} == {path.name for path in tmp_path.iterdir() if path.is_file()}
 
 

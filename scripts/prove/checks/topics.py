@@ -14,12 +14,12 @@ CONDITION = "UnknownTopicOrPartitionException"
 def topics(subject: Subject, existing: Collection[str]) -> Verdict:
     """Return the verdict on the topics of a query; `existing` is empty if the user has not listed any."""
     read, written = sorted(subject.reads), sorted(subject.topics)
-    parts = [f"the query reads {', '.join(read)}"] if read else []
-    parts += [f"the rows name {', '.join(written)}"] if written else []
+    parts = [f"reads {', '.join(read)}"] if read else []
+    parts += [f"writes {', '.join(written)}"] if written else []
     missing = [topic for topic in (*read, *written) if topic not in existing] if existing else []
     if not missing:
         listed = "--topics lists them" if existing else "prove creates them; --topics compares them with production"
-        return Verdict("topics", GOOD, f"{' and '.join(parts)}; {listed}")
+        return Verdict("topics", GOOD, f"the query {' and '.join(parts)}; {listed}")
     evidence = f"{CONDITION}: {', '.join(missing)} is used, but --topics does not list it, so the query fails"
     fix = "create the topic before the query starts, or correct its name"
     line = line_of_call(subject.path, re.compile(rf"[\"']{re.escape(missing[0])}[\"']"), subject.line)

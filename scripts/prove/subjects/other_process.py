@@ -45,7 +45,11 @@ class OtherProcess:
     def run(self) -> None:
         """Let the process start its query, and return when the query runs in real-time mode."""
         (self.folder / GO).touch()
-        wait_until_ready(self.child, (self.folder / RUNNING).exists, START_SECONDS)
+        try:
+            wait_until_ready(self.child, (self.folder / RUNNING).exists, START_SECONDS)
+        except RuntimeError:
+            self.raise_if_ended()
+            raise
 
     def raise_if_ended(self) -> None:
         """Raise RuntimeError with the last error of the log if the process has ended by itself."""

@@ -71,7 +71,7 @@ class Subject:
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     topics: set[str] = field(default_factory=set)
-    """Topics that the rows evaluated so far have named."""
+    """The topic in the options of the sink, and those that the rows evaluated so far have named."""
 
     @property
     def is_stateful(self) -> bool:
@@ -184,6 +184,7 @@ def subject_of_job(
             partial(static_rows, recording, number),
             Origin(str(recording.path), topics, {}, number),
             (*recording.topics, *recording.tables),
+            {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
         )
     finally:
         trial.close()
