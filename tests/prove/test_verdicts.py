@@ -175,7 +175,7 @@ def test_settings_are_created_and_bound_arguments_are_kept(tmp_path: Path) -> No
 
     assert isinstance(loaded, Target)
     assert ("rows", (), 8) == (loaded.stream, loaded.tables, loaded.line)
-    assert ("stream", 5, 3) == loaded.transform("stream")
+    assert "('stream', 5, 3)" == str(loaded.transform("stream"))
 
 
 A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))
