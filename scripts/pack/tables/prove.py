@@ -14,10 +14,7 @@ INDENT = " " * 19
 
 def output(root: Path, _: str) -> str:
     """Return the command, its conditions and the text that it printed, with long lines wrapped."""
-    path = root / PROVE
-    if not path.is_file():
-        raise ValueError(f"{PROVE} does not exist; create it with `{COMMAND} --format json > {PROVE}`")
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = _content(root, PROVE, f"{COMMAND} --format json > {PROVE}")
     known = content["conditions"]
     lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
     return (
@@ -28,10 +25,7 @@ def output(root: Path, _: str) -> str:
 
 def examples(root: Path, _: str) -> str:
     """Return a table of the queries of this repository and what is not good in each of them."""
-    path = root / EXAMPLES
-    if not path.is_file():
-        raise ValueError(f"{EXAMPLES} does not exist; create it with `make prove-examples`")
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = _content(root, EXAMPLES, "make prove-examples")
     known = content["conditions"]
     rows = [f"| `{row['target']}` | {len(row['verdicts'])} | {_rest(row['verdicts'])} |" for row in content["targets"]]
     return "\n".join(
@@ -45,8 +39,14 @@ def examples(root: Path, _: str) -> str:
     )
 
 
+def _content(root: Path, name: str, command: str) -> Any:
+    if not (root / name).is_file():
+        raise ValueError(f"{name} does not exist; create it with `{command}`")
+    return json.loads((root / name).read_text(encoding="utf-8"))
+
+
 def _rest(verdicts: dict[str, str]) -> str:
-    found = [f"`{check}` {text}" for check, text in verdicts.items() if text != "good"]
+    found = [f"`{check}` {textwrap.shorten(text, 250)}" for check, text in verdicts.items() if text != "good"]
     return "; ".join(found).replace("|", "\\|") or "none"
 
 
