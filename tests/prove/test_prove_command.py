@@ -18,10 +18,12 @@ from tests.helpers import eventually
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
 JOB = """\
+import os
+
 from pyspark.sql import SparkSession, functions as F
 
 spark = SparkSession.builder.getOrCreate()
-servers = {"kafka.bootstrap.servers": "broker.example.com:9092"}
+servers = {"kafka.bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}
 rows = spark.readStream.format("kafka").options(**servers, subscribe="words").load()
 shouted = rows.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 writer = shouted.writeStream.format("kafka").options(**servers, topic="shouts", checkpointLocation="/mnt/checkpoint")
@@ -44,11 +46,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def _start(project: Path, temporary: Path, *options: str) -> subprocess.Popen[str]:
+    kept = {name: value for name, value in os.environ.items() if name != "KAFKA_BOOTSTRAP_SERVERS"}
     command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "prove", "job.py", *options]
     return subprocess.Popen(
         command,
         cwd=project,
-        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": ""},
+        env={**kept, "TMPDIR": str(temporary), "PYTHONPATH": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

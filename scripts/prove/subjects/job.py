@@ -29,6 +29,8 @@ from scripts.prove.subjects.recorders import (
 )
 from scripts.prove.subjects.target import TargetError
 
+SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
+
 
 def record(recording: Recording) -> None:
     """Run the job in this process, and note in `recording` what it reads and starts."""
@@ -38,9 +40,7 @@ def record(recording: Recording) -> None:
     names |= {"spark": recording.spark, "sc": recording.spark.sparkContext, "dbutils": Dbutils()}
     names |= {"display": lambda *_, **__: None, "displayHTML": lambda *_, **__: None}
     sys.dont_write_bytecode = True
-    # Jobs read the address of their broker from here; every Kafka source and sink uses that of `prove`.
-    os.environ.setdefault("KAFKA_BOOTSTRAP_SERVERS", recording.kafka)
-    with _replaced(recording), _as_program(path), contextlib.suppress(JobEndedError):
+    with _replaced(recording), _as_program(path), _named(recording.kafka), contextlib.suppress(JobEndedError):
         try:
             exec(code, names)
         except SystemExit as error:
@@ -60,6 +60,19 @@ def _as_program(path: Path) -> Iterator[None]:
     finally:
         sys.argv = before
         sys.path.remove(folder)
+
+
+@contextlib.contextmanager
+def _named(kafka: str) -> Iterator[None]:
+    """Give the job an address of a broker in the environment; its sources and sinks use the broker of `prove` anyway."""
+    if SERVERS in os.environ:
+        yield
+        return
+    os.environ[SERVERS] = kafka
+    try:
+        yield
+    finally:
+        del os.environ[SERVERS]
 
 
 @contextlib.contextmanager
