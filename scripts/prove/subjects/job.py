@@ -64,7 +64,7 @@ def _as_program(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(kafka: str) -> Iterator[None]:
-    """Give the job an address of a broker in the environment; its sources and sinks use the broker of `prove` anyway."""
+    """Name a broker in the environment of the job; its sources and sinks use the broker of `prove` in any case."""
     if SERVERS in os.environ:
         yield
         return
