@@ -42,7 +42,7 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
         evidence = f"the query does not start again: {failure.condition}: {failure.message}"
         return Verdict("restart", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
     except (RuntimeError, TimeoutError) as error:
-        return _unchecked(subject, str(error))
+        return _unchecked(subject, str(error).splitlines()[0])
     if not before:
         return _unchecked(subject, "no sample gave a result inside a batch")
     verdict = compared(before, again, expected)
