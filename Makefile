@@ -60,7 +60,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
-.PHONY: help setup packages quickstart demo migrate bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -142,6 +142,9 @@ bench-joins: setup ## measure the latency of a join of two streams in real-time 
 
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate
+
+prove-examples: setup ## prove the queries of this repository, and publish the table of references/prove.md (10 min)
+	@$(PY) -m scripts.prove.prove_examples
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
 	@$(PY) -m examples.services

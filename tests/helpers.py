@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -83,9 +84,13 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]])
     assert producer.flush(30) == 0
 
 
-@functools.cache
 def consumer_of(kafka: str) -> Consumer:
     """Return the consumer that all tests share; opening one takes longer than reading the records of a test."""
+    return _consumer_of_thread(kafka, threading.get_ident())
+
+
+@functools.cache
+def _consumer_of_thread(kafka: str, _thread: int) -> Consumer:
     return Consumer({"bootstrap.servers": kafka, "group.id": "test", "log_level": 2})
 
 

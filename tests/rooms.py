@@ -75,7 +75,7 @@ SCRIPTS = {
     "scripts/prove/subjects": "examples/kafka examples/realtime examples/services examples/services/files "
     "examples/testing",
     "scripts/prove/checks": "prove/subjects prove/verdicts examples/measure examples/realtime examples/testing",
-    "scripts/prove": "lint prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
+    "scripts/prove": "lint pack prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
     "scripts/skills": "checkpoint lint pack pack/validate prove text",
 }
 

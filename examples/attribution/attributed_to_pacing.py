@@ -4,6 +4,8 @@ Count each campaign's delivered and reserved ad slots, and emit a new count when
 The state contains all versions of each ad slot's result. The query counts only the newest version, so duplicate and
 out-of-order records do not affect the counts. If an ad slot changes from `filled` to `unfilled`, the campaign's
 delivered count decreases.
+
+The query reads only what the pipeline's own queries write, so it does not validate records again.
 """
 
 from pyspark.sql import Column, DataFrame

@@ -3,6 +3,9 @@ Correlate the events of each transaction, and emit every result that a new event
 
 In real-time mode, an aggregation emits one output row per input row. The state keeps the events in order of arrival.
 For each new event, the query evaluates the transaction with and without this event, and emits the results that differ.
+
+The query reads only what `kafka_to_events` writes, so it does not validate records again. Without that query in front
+of it, a record could end it.
 """
 
 from pyspark.sql import DataFrame

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from examples.realtime.limits import MAX_RAW_BYTES
 from examples.realtime.queries import wait_until
@@ -17,6 +24,11 @@ The broker sets the time of a record when it appends the record.
 
 Latencies are differences between these append times.
 """
+PRODUCER_TIME = {
+    CLOCK: "CreateTime",
+    # By default, the broker refuses records whose time is more than an hour later than its own clock.
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
 REJECT_TOPIC = APPEND_TIME | {
     # A rejected record contains the raw value of its source record and additional headers, so it is larger than the
     # source record.
@@ -55,6 +67,15 @@ def ensure_topics(
     wait_until(lambda: _partitions(admin, bootstrap_servers).keys() >= set(names), TIMEOUT_SECONDS, "the new topics")
     found = _partitions(admin, bootstrap_servers)
     return {name: found[name] for name in names}
+
+
+def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
+    """Let existing topics store the times that producers set, so a test can send records of any time."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+    entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
+    resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]
+    for changed in admin.incremental_alter_configs(resources).values():
+        changed.result(TIMEOUT_SECONDS)
 
 
 def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:

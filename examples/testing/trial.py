@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
-from examples.kafka.topics import REJECT_TOPIC, ensure_topics
+from examples.kafka.topics import REJECT_TOPIC, ensure_topics, keep_producer_times
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import KAFKA_SINK, stop_completely, wait_until
 from examples.realtime.slots import preflight
@@ -100,12 +100,18 @@ class Trial:
         return query
 
     def send(
-        self, records: Iterable[Sent], topic: str = "", partition: int | None = None, rate: float = 0
+        self,
+        records: Iterable[Sent],
+        topic: str = "",
+        partition: int | None = None,
+        rate: float = 0,
+        time_ms: int = 0,
     ) -> list[int]:
         """
-        Send records, spread over the partitions unless `partition` is given, and return their append times in ms.
+        Send records, spread over the partitions unless `partition` is given, and return their times in ms.
 
-        With a `rate`, the records are sent one by one at this number per second.
+        With a `rate`, the records are sent one by one at this number per second. The times are append times. After
+        `use_producer_times`, they are `time_ms`, or the current time if it is 0.
         """
         name = topic or next(iter(self.partitions))
         acknowledged, started, pause = list[Message](), time.monotonic(), threading.Event()
@@ -119,6 +125,7 @@ class Trial:
                 record.key,
                 place,
                 headers=list(record.headers),
+                timestamp=time_ms,
                 on_delivery=lambda error, message: acknowledged.append(message) if error is None else None,
             )
             self._producer.poll(0)
@@ -150,6 +157,14 @@ class Trial:
 
         wait_until(is_read, 60, f"the end of topic {self.target!r}")
         return [received(message) for message in messages]
+
+    def use_producer_times(self) -> None:
+        """From now on, let the source topics store the times that the producer sets, also later than now."""
+        keep_producer_times(self.bootstrap_servers, self.partitions)
+
+    def is_committed(self, offsets: Mapping[str, Mapping[str, int]]) -> bool:
+        """Return whether a query that has committed `offsets` has processed every record sent so far."""
+        return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
 
     def forget(self) -> None:
         """Delete all records of the source topics, so a query with a new checkpoint reads only later records."""
@@ -187,7 +202,7 @@ class Trial:
         committed = dict[str, dict[str, int]]()
         for source in progress.sources:
             committed |= json.loads(source.endOffset or "{}")
-        return all(committed.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
+        return self.is_committed(committed)
 
 
 def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record: Sequence[int] = ()) -> list[int]:

@@ -7,8 +7,8 @@ from scripts.checkpoint import findings, mode, moves
 from scripts.checkpoint.broker import Connection, partitions_of
 from scripts.checkpoint.files.content import Checkpoint, read_checkpoint
 from scripts.checkpoint.files.folder import UnreadableError, open_folder
-from scripts.checkpoint.positions import Broker, Offsets, kafka_offsets, replay_of, sources_of
 from scripts.checkpoint.report import LogSize, Pace, Report, pace_of
+from scripts.checkpoint.sources import Broker, Offsets, kafka_offsets, replay_of, sources_of
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"

@@ -104,6 +104,7 @@ BLOCKS: dict[str, Maker] = {
     "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
     "output-prove": prove.output,
+    "output-prove-examples": prove.examples,
 }
 
 

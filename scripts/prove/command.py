@@ -20,7 +20,7 @@ from scripts.prove.run import prove
 from scripts.prove.subjects import target
 from scripts.prove.subjects.bench import bench, kill_spark
 from scripts.prove.subjects.samples import read_samples
-from scripts.prove.verdicts.verdict import Verdict, exit_status, render
+from scripts.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,9 +77,20 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
     numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
     if wrong := [name for name, value in numbers.items() if value <= 0]:
         raise ValueError(f"{', '.join(wrong)}: use a number above 0")
-    topics = tuple(name for name in (arguments.topics or "").split(",") if name)
+    topics, checks = (
+        tuple(name for name in (text or "").split(",") if name) for text in (arguments.topics, arguments.only)
+    )
+    if unknown := [check for check in checks if check not in CHECKS]:
+        raise ValueError(f"--only {','.join(unknown)}: use some of {','.join(CHECKS)}")
     return Options(
-        samples, expect, arguments.partitions, arguments.slots, arguments.duration, arguments.rate, topics=topics
+        samples,
+        expect,
+        arguments.partitions,
+        arguments.slots,
+        arguments.duration,
+        arguments.rate,
+        topics,
+        frozenset(checks or CHECKS),
     )
 
 

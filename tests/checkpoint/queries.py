@@ -10,6 +10,8 @@ import json
 import shutil
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,14 +25,14 @@ from examples.services.spark import CONFS, build_session
 from tests.helpers import add_partition, new_topic, produce
 from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_until, send, start, stream_of, written
 
-SLOTS = 8
+SLOTS = 16
 INTERVAL = "2 seconds"
 # The tasks of a continuous query do not end, so its slots are never free. It runs until it is killed.
 STILL_RUNNING = {"continuous"}
 CONTINUOUS_PARTITIONS = 3
 # A task that reads the value `b` holds its slot for ten minutes.
 SLOW = "if(value = 'b', reflect('java.lang.Thread', 'sleep', 600000L), value)"
-SLOW_PARTITIONS = 1
+SLOW_PARTITIONS = 9
 STARVED_PARTITIONS = 1 + SLOTS - CONTINUOUS_PARTITIONS - SLOW_PARTITIONS
 STATE_SETTINGS = [key for key in CONFS if "stateStore" in key]
 READY = "facts.json"
@@ -106,8 +108,8 @@ def send_until_a_batch_is_missing(job: ModeJob, query: StreamingQuery) -> None:
         wait_for(job, query, count, 0)
 
 
-def write_one_after_the_other(writer: Writer) -> None:
-    """Run queries that move, end by themselves or read several topics."""
+def move(writer: Writer) -> None:
+    """Run a query in micro-batch mode and continue it in real-time mode."""
     rocksdb = {FORMAT: "2", PROVIDER: CONFS[PROVIDER]}
     moved = writer.job("moved", "counted")
     for key, value in rocksdb.items():
@@ -119,6 +121,9 @@ def write_one_after_the_other(writer: Writer) -> None:
         moved.spark.conf.unset(key)
     run_until(moved, "real-time", 2, INTERVAL)
 
+
+def read_two_topics(writer: Writer) -> None:
+    """Run a query with two sources, which ends by itself."""
     first = writer.job("two-sources")
     second = replace(first, source=new_topic(writer.kafka, 2))
     writer.topics["two-sources"].append(second.source)
@@ -149,24 +154,21 @@ def damage(writer: Writer) -> dict[str, str]:
     return failures
 
 
-def lose_files(writer: Writer) -> dict[str, str]:
-    """Delete the newest files of the state or of the offset log, start the query again, and return the failures."""
-    failures = {}
-    modes: dict[str, tuple[str, Mode]] = {"offsets": ("stateless", "micro-batch"), "state": ("counted", "real-time")}
-    for lost, (shape, mode) in modes.items():
-        job = writer.job(f"lost-{lost}", shape)
-        for count, value in enumerate("ab", start=1):
-            send(job, value)
-            run_until(job, mode, count, INTERVAL)
-        batch = newest_entry(job.checkpoint / "commits")
-        for file in job.checkpoint.glob(f"state/0/0/{batch + 1}_*" if lost == "state" else f"offsets/{batch}"):
-            file.unlink()
-        try:
-            send(job, "c")
-            run_until(job, mode, 3, INTERVAL)
-        except QueryFailedError as error:
-            failures[f"lost {lost}"] = str(error)
-    return failures
+def lose_files(writer: Writer, lost: str, shape: str, mode: Mode) -> dict[str, str]:
+    """Delete the newest files of the state or of the offset log, start the query again, and return the failure."""
+    job = writer.job(f"lost-{lost}", shape)
+    for count, value in enumerate("ab", start=1):
+        send(job, value)
+        run_until(job, mode, count, INTERVAL)
+    batch = newest_entry(job.checkpoint / "commits")
+    for file in job.checkpoint.glob(f"state/0/0/{batch + 1}_*" if lost == "state" else f"offsets/{batch}"):
+        file.unlink()
+    try:
+        send(job, "c")
+        run_until(job, mode, 3, INTERVAL)
+    except QueryFailedError as error:
+        return {f"lost {lost}": str(error)}
+    return {}
 
 
 def write_until_killed(writer: Writer) -> None:
@@ -176,7 +178,7 @@ def write_until_killed(writer: Writer) -> None:
     sink = sink_of(slow, stream_of(slow).withColumn("value", F.expr(SLOW)))
     started = sink.trigger(processingTime="0 seconds").start()
     wait_for(slow, started, 1, 0)
-    send(slow, "b")
+    produce(writer.kafka, slow.source, [(number, b"b") for number in range(SLOW_PARTITIONS)])
     wait_until(lambda: newest_entry(slow.checkpoint / "offsets") == 1, 90, "the second batch", [started])
     tracker = slow.spark.sparkContext.statusTracker()
     wait_until(lambda: tracker.getJobIdsForGroup(str(started.runId)), 90, "its job", [started])
@@ -191,9 +193,19 @@ def main(kafka: str, folder: Path) -> None:
     """Write all checkpoints, report, and wait to be killed."""
     spark = build_session("checkpoints", slots=SLOTS, confs={"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"})
     writer = Writer(spark, kafka, folder)
-    write_side_by_side(writer)
-    write_one_after_the_other(writer)
-    failures = damage(writer) | lose_files(writer)
+    parts: list[Callable[[Writer], dict[str, str] | None]] = [
+        write_side_by_side,
+        move,
+        read_two_topics,
+        damage,
+        lambda writer: lose_files(writer, "offsets", "stateless", "micro-batch"),
+        lambda writer: lose_files(writer, "state", "counted", "real-time"),
+    ]
+    # Each part mostly waits for the ends of its batches.
+    with ThreadPoolExecutor(len(parts)) as pool:
+        failures = {
+            log: text for found in pool.map(lambda part: part(writer), parts) for log, text in (found or {}).items()
+        }
     write_until_killed(writer)
     partial = folder / f"{READY}.partial"
     partial.write_text(json.dumps({"topics": writer.topics, "failures": failures}))

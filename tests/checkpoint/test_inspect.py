@@ -20,7 +20,7 @@ from scripts.checkpoint.report import Report
 from scripts.pack import files
 from scripts.text import markdown
 from tests.checkpoint.files import plan, write_checkpoint
-from tests.checkpoint.queries import READY, STARVED_PARTITIONS
+from tests.checkpoint.queries import READY, SLOW_PARTITIONS, STARVED_PARTITIONS
 from tests.helpers import end_offset
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
@@ -128,9 +128,10 @@ def test_killed_micro_batch_repeats_its_planned_batch(written: Written) -> None:
 
     assert (0, 1) == (report.last_committed, report.last_planned)
     assert (1, 2) == (report.sources[0].partitions[0].committed, report.sources[0].partitions[0].planned)
-    assert 1 == report.replay.records
+    assert SLOW_PARTITIONS == report.replay.records
     assert any("batch 1 is planned but not committed" in finding.text for finding in report.findings)
-    assert [{written.topics["killed"][0]: {"0": 1}}] == [
+    begin = {str(number): int(number == 0) for number in range(SLOW_PARTITIONS)}
+    assert [{written.topics["killed"][0]: begin}] == [
         json.loads(offsets) for offsets in starting_offsets(str(written.folder / "killed"))
     ]
 

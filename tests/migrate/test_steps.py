@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from examples.migrate.__main__ import migrate
+from examples.migrate.__main__ import main, migrate
 from examples.migrate.seeds import Total, copy_state, unconfirmed
 from examples.migrate.totals import Places, start_after
 from examples.realtime.positions import NO_BATCH, Position
@@ -49,6 +49,22 @@ def test_job_moves_to_real_time_mode_and_back(spark: SparkSession, kafka: str, d
     migrate(spark, kafka, dsn, tmp_path, "1 second", steps.append)
 
     assert 6 == len(steps), steps
+
+
+def test_program_without_a_database_ends_with_one_line(
+    kafka: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a server does not respond, the program names it on standard error and returns 1, without a traceback."""
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
+    monkeypatch.setenv("POSTGRES_DSN", "postgresql://127.0.0.1:1/none")
+
+    status = main([])
+
+    printed = capsys.readouterr()
+    assert 1 == status
+    assert printed.err.startswith("error: ")
+    assert "POSTGRES_DSN" in printed.err
+    assert "starting a Kafka broker" in printed.out
 
 
 @pytest.mark.parametrize(

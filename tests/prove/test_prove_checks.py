@@ -29,6 +29,15 @@ def counted(clicks):
     counts = timed.withWatermark("at", "1 minute").groupBy("user", F.window("at", "1 minute")).count()
     return counts.select(F.coalesce("user", F.lit("none")).alias("key"), F.to_json(F.struct("*")).alias("value"))
 """
+LISTS = """\
+from pyspark.sql import functions as F
+
+
+def listed(clicks):
+    lists = clicks.groupBy("key").agg(F.collect_list("value").alias("all"))
+    return lists.select("key", F.to_json(F.struct("all")).alias("value"))
+"""
+STATE = replace(OPTIONS, checks=frozenset({"state"}))
 UPPER = """\
 from pyspark.sql import functions as F
 
@@ -49,10 +58,21 @@ def _prove(bench: Bench, folder: Path, code: str, name: str, options: Options = 
 
 def test_state_that_ends_with_the_watermark_is_good(bench: Bench, tmp_path: Path) -> None:
     """Windows under a watermark stay constant for the same records and are removed by later ones."""
-    (state,) = _prove(bench, tmp_path, COUNTS, "counted")["state"]
+    (state,) = _prove(bench, tmp_path, COUNTS, "counted", STATE)["state"]
 
     assert GOOD == state.status, state.text
     assert "the watermark removed" in state.evidence
+    assert "grows" not in state.evidence
+
+
+def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp_path: Path) -> None:
+    """A list of all records of a key stays one row of state, which needs more bytes for each record."""
+    (state,) = _prove(bench, tmp_path, LISTS, "listed", STATE)["state"]
+
+    assert (WRONG, 5) == (state.status, state.line), state.text
+    assert "1 rows of state never end, because the query has no watermark" in state.evidence
+    assert "each row grows with each record" in state.evidence
+    assert "collect_list" in state.fix
 
 
 @pytest.mark.parametrize(
@@ -70,7 +90,7 @@ def test_output_of_the_samples_is_compared_with_the_file(
     samples, expect = tmp_path / "samples.jsonl", tmp_path / "expect.jsonl"
     samples.write_text('"a"\n{"key": "k", "value": "\\"b\\""}\n')
     expect.write_text("\n".join(lines).replace('"value": "B"', '"value": "\\"B\\""') + "\n")
-    options = replace(OPTIONS, samples={"words": read_samples(samples)}, expect=expect)
+    options = replace(OPTIONS, samples={"words": read_samples(samples)}, expect=expect, checks=frozenset({"expect"}))
 
     (verdict,) = _prove(bench, tmp_path, UPPER, "upper", options)["expect"]
 
@@ -79,18 +99,20 @@ def test_output_of_the_samples_is_compared_with_the_file(
 
 
 def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> None:
-    """Values have the types of their fields, names of times get times, and a filter lets the first record pass."""
+    """Values have the types of their fields, names of times get times, and a filter lets the records pass."""
     schema = (
-        "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>"
+        "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>, "
+        "length_ms long"
     )
     value = F.from_json(F.col("value").cast("string"), schema)
-    parsed = spark.createDataFrame([("{}",)], "value string").select(value.alias("event")).select("event.*")
-    rows = parsed.where(F.col("kind").isin("click", "view")).select(F.to_json(F.struct("*")).alias("value"))
+    parsed = spark.createDataFrame([("{}",)], "value string").select(value.alias("event"))
+    rows = parsed.where(F.col("event.kind").isin("click", "view")).select(F.to_json("event").alias("value"))
 
     first, second = (json.loads(sample.value or b"") for sample in made_samples(rows))
 
     assert ("a1", 1, ["a1"], {"city": "a1"}) == (first["id"], first["amount"], first["tags"], first["place"])
     assert "a2" == second["id"]
-    assert ("click", "a2") == (first["kind"], second["kind"])
+    assert ("click", "click") == (first["kind"], second["kind"])
     assert first["ts"] > 10**12
+    assert 1 == first["length_ms"]
     assert first["at"].startswith("20")

@@ -1,5 +1,6 @@
 """`prove` catches the queries of an unmodified job, also of a notebook, and names what is not Kafka."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from scripts.prove.query import Options
 from scripts.prove.run import prove
 from scripts.prove.subjects import target
 from scripts.prove.subjects.bench import Bench
-from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from tests.prove.faults import line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
@@ -54,23 +55,25 @@ spark.streams.awaitAnyTermination()
 """
 
 
-def _prove(bench: Bench, folder: Path, code: str) -> list[Verdict]:
+def _prove(bench: Bench, folder: Path, code: str, *checks: str) -> list[Verdict]:
     path = folder / "job.py"
     path.write_text(code)
-    return prove(bench, target.load(str(path)), OPTIONS, lambda _step: None)
+    return prove(bench, target.load(str(path)), replace(OPTIONS, checks=frozenset(checks)), lambda _step: None)
 
 
 def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_path: Path) -> None:
     """Widgets and secrets answer with placeholders; only the login is read from a placeholder, so all is good."""
-    verdicts = _prove(bench, tmp_path, NOTEBOOK)
+    verdicts = _prove(bench, tmp_path, NOTEBOOK, *set(CHECKS) - {"restart"})
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
+    (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
+    assert "the query reads prove-clicks and writes good, rejected" in topics.evidence
     assert {"job.py"} == {path.name for path in tmp_path.iterdir() if path.is_file()}
 
 
 def test_login_that_kafka_cannot_read_is_named(bench: Bench, tmp_path: Path) -> None:
     """A login without its final semicolon is wrong for every broker, so it is named at the line of the source."""
-    verdicts = _prove(bench, tmp_path, NOTEBOOK.replace('")}";', '")}"'))
+    verdicts = _prove(bench, tmp_path, NOTEBOOK.replace('")}";', '")}"'), "login")
 
     (login,) = [verdict for verdict in verdicts if verdict.check == "login"]
     assert (WRONG, line_of(tmp_path / "job.py", 'option("subscribe"')) == (login.status, login.line)
@@ -79,7 +82,7 @@ def test_login_that_kafka_cannot_read_is_named(bench: Bench, tmp_path: Path) -> 
 
 def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_path: Path) -> None:
     """The engine's refusal of the sink and the trigger of the job are reported at the line that starts the query."""
-    verdicts = _prove(bench, tmp_path, BATCHES)
+    verdicts = _prove(bench, tmp_path, BATCHES, "mode", "flow")
 
     line = line_of(tmp_path / "job.py", "foreachBatch(save)")
     wrong = [verdict for verdict in verdicts if verdict.check == "mode" and verdict.status == WRONG]
@@ -92,7 +95,7 @@ def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_pa
 
 def test_job_that_fails_is_reported_with_its_line(bench: Bench, tmp_path: Path) -> None:
     """An exception of the job is a verdict, not a traceback."""
-    verdicts = _prove(bench, tmp_path, "import os\n\nservers = os.environ['NO_SUCH_VARIABLE']\n")
+    verdicts = _prove(bench, tmp_path, "import os\n\nservers = os.environ['NO_SUCH_VARIABLE']\n", "mode")
 
     (mode,) = [verdict for verdict in verdicts if verdict.check == "mode"]
     assert (WRONG, 3) == (mode.status, mode.line)

@@ -2,15 +2,20 @@
 
 import contextlib
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from examples.testing.records import Sent
+from examples.testing.records import Received, Sent
+from scripts.pack import files
 from scripts.prove.checks.hostile import hostile_records
+from scripts.prove.checks.restart import compared
 from scripts.prove.checks.secrets import secrets_in
 from scripts.prove.subjects.placeholders import Dbutils
-from scripts.prove.subjects.target import TargetError, load
+from scripts.prove.subjects.target import Target, TargetError, load
 from scripts.prove.verdicts.failure import page_of
 from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
@@ -132,7 +137,7 @@ def test_line_of_a_call_is_searched_below_the_function_first(
 @pytest.mark.parametrize(
     ("code", "target", "message"),
     [
-        ("def f(rows, size: int): ...", "job.py:f", "size, which are no DataFrames"),
+        ("def f(rows, size: int): ...", "job.py:f", "size, which are neither DataFrames nor dataclasses"),
         ("def f(): ...", "job.py:f", "takes no DataFrame"),
         ("def f(rows): ...", "job.py:g", "has no function 'g'; it defines f"),
         ("import no_such_package", "job.py:f", "ModuleNotFoundError"),
@@ -145,3 +150,63 @@ def test_target_that_cannot_be_loaded_is_explained(code: str, target: str, messa
     (tmp_path / "job.py").write_text(code)
     with contextlib.chdir(tmp_path), pytest.raises(TargetError, match=message):
         load(target)
+
+
+SETTINGS = """\
+import functools
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Settings:
+    limit: int = 5
+
+def f(rows, settings: Settings, size: int, rules=None):
+    return rows, settings.limit, size
+
+proved = functools.partial(f, size=3)
+"""
+
+
+def test_settings_are_created_and_bound_arguments_are_kept(tmp_path: Path) -> None:
+    """A dataclass with defaults needs no argument, and `functools.partial` binds what has no default."""
+    (tmp_path / "job.py").write_text(SETTINGS)
+
+    loaded = load(f"{tmp_path}/job.py:proved")
+
+    assert isinstance(loaded, Target)
+    assert ("rows", (), 8) == (loaded.stream, loaded.tables, loaded.line)
+    assert "('stream', 5, 3)" == str(loaded.transform("stream"))
+
+
+A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "expected", "status", "evidence"),
+    [
+        ([A, B], [A, B, A, B], 4, GOOD, "0 lost, 2 that were not committed are written again, byte by byte the same"),
+        ([A], [A, B], 0, GOOD, "0 lost, 1 that"),
+        ([A, B], [A], 2, WRONG, "1 lost"),
+        ([A, B], [A, A], 2, WRONG, "1 of them with other bytes"),
+    ],
+    ids=["written again", "unknown number", "lost", "other bytes"],
+)
+def test_results_before_and_after_a_kill_are_compared(
+    before: list[Received], again: list[Received], expected: int, status: str, evidence: str
+) -> None:
+    """Each result that was not committed must come again with the same bytes."""
+    verdict = compared(before, again, expected)
+
+    assert status == verdict.status
+    assert evidence in verdict.evidence
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(tmp_path: Path) -> None:
+    """Without `make setup`, the command names the missing package and the remedy, and ends with status 2."""
+    shutil.copytree(files.ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-I", "-S", str(tmp_path / "scripts/skills.py"), "prove", "job.py"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert 2 == done.returncode
+    assert "which is not installed; run `make setup` once" in done.stderr

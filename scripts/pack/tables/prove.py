@@ -1,4 +1,4 @@
-"""Render the output of the published run of `prove`."""
+"""Render the published runs of `prove`: the output for one query, and the verdicts on every query of the repository."""
 
 import json
 import textwrap
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 PROVE = "references/measured/prove.json"
+EXAMPLES = "references/measured/prove_examples.json"
 COMMAND = "python scripts/skills.py prove examples/alerts/payments_to_flagged.py:payments_to_flagged"
 WIDTH = 110
 INDENT = " " * 19
@@ -13,16 +14,40 @@ INDENT = " " * 19
 
 def output(root: Path, _: str) -> str:
     """Return the command, its conditions and the text that it printed, with long lines wrapped."""
-    path = root / PROVE
-    if not path.is_file():
-        raise ValueError(f"{PROVE} does not exist; create it with `{COMMAND} --format json > {PROVE}`")
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = _content(root, PROVE, f"{COMMAND} --format json > {PROVE}")
     known = content["conditions"]
     lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
     return (
         f"Output of `{known['command']}` on {known['date']}, after {known['seconds']} s on {known['cores']} cores with "
         f"PySpark {known['pyspark']}; long lines are wrapped here:\n\n```text\n" + "\n".join(lines) + "\n```\n"
     )
+
+
+def examples(root: Path, _: str) -> str:
+    """Return a table of the queries of this repository and what is not good in each of them."""
+    content = _content(root, EXAMPLES, "make prove-examples")
+    known = content["conditions"]
+    rows = [f"| `{row['target']}` | {len(row['verdicts'])} | {_rest(row['verdicts'])} |" for row in content["targets"]]
+    return "\n".join(
+        [
+            f"Output of `{known['command']}` on {known['date']} with PySpark {known['pyspark']}:\n",
+            "| query | checks | not good |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _content(root: Path, name: str, command: str) -> Any:
+    if not (root / name).is_file():
+        raise ValueError(f"{name} does not exist; create it with `{command}`")
+    return json.loads((root / name).read_text(encoding="utf-8"))
+
+
+def _rest(verdicts: dict[str, str]) -> str:
+    found = [f"`{check}` {textwrap.shorten(text, 250)}" for check, text in verdicts.items() if text != "good"]
+    return "; ".join(found).replace("|", "\\|") or "none"
 
 
 def _lines(verdict: dict[str, Any]) -> list[str]:

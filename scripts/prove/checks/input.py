@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.realtime.queries import QueryFailedError
 from examples.testing.records import Received, Sent
 from scripts.prove.checks.hostile import hostile_records
-from scripts.prove.subjects.subject import Subject
+from scripts.prove.subjects.subject import Subject, has_null_topic, holds
 from scripts.prove.verdicts.failure import Failure, failure_of
 from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
@@ -18,7 +18,6 @@ PAGE = "references/errors_in_rows.md"
 NULL_TOPIC = "the row has a null topic"
 MAX_NAMES = 6
 MAX_MESSAGE = 120
-KEPT_BYTES = 1_000
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,11 @@ def _outcome(
     for name, result in results.items():
         if isinstance(result, Exception):
             outcome.ends[name] = result
-        elif any(output.topic is None for output in result):
+        elif has_null_topic(result):
             outcome.ends[name] = StreamingQueryException(NULL_TOPIC)
         elif not result:
             outcome.vanished.append(name)
-        elif any(_holds(output, records[name]) and output.topic not in good_topics for output in result):
+        elif any(holds(output, records[name]) and output.topic not in good_topics for output in result):
             outcome.rejected.append(name)
         else:
             outcome.accepted.append(name)
@@ -116,12 +115,6 @@ def _others(subject: Subject, outcome: Outcome, count: int) -> list[Verdict]:
         evidence = f"none of {count} kinds of hostile record ends the query: {rejected}{accepted}"
         verdicts.append(Verdict("input", GOOD, evidence, page=PAGE))
     return verdicts
-
-
-def _holds(output: Received, record: Sent) -> bool:
-    """Return whether an output contains the bytes of a record, of which a reject topic may keep only the beginning."""
-    value = (record.value or b"")[:KEPT_BYTES]
-    return value in (output.value or b"") and (record.value is not None or output.value is None)
 
 
 def _list(names: Sequence[str]) -> str:

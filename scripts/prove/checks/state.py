@@ -1,6 +1,8 @@
 """Check that state does not grow under a constant set of keys, and that it ends with the watermark."""
 
 import json
+import time
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -14,6 +16,7 @@ from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 PAGE = "references/state.md#watermark"
+WRITTEN_BYTES = "rocksdbTotalBytesWritten"
 ROUNDS = 2
 FORWARD_DAYS = (30, 60, 90)
 DAY_SECONDS = 86_400
@@ -22,35 +25,74 @@ SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
 def state(subject: Subject, query: StreamingQuery) -> Verdict:
-    """Send the same records in several batches, then records with later times, and watch the number of state rows."""
-    if not query.lastProgress or not query.lastProgress.stateOperators:
+    """Send the same records in several batches, then records with later times, and watch the rows of state."""
+    if not subject.is_stateful:
         return Verdict("state", GOOD, "the query keeps no state")
-    rows = [_after(subject, query, subject.samples) for _ in range(ROUNDS + 1)]
-    if all(later > earlier for earlier, later in pairwise(rows)):
+    subject.trial.use_producer_times()
+    sizes = [_after(subject, query, subject.samples) for _ in range(ROUNDS + 1)]
+    rows, written = [size.rows for size in sizes], [size.written for size in sizes]
+    if _grows(rows):
         evidence = f"the same {len(subject.samples)} records let the state grow in each batch: {rows} rows"
         return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
-    if not query.lastProgress.eventTime:
-        evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
-        return _wrong(subject, evidence, "add withWatermark, and group by the event time or a window")
-    moved = [[_moved(sample, days) for sample in subject.samples] for days in FORWARD_DAYS]
-    if moved[0] == subject.samples:
-        fix = f"pass records with a time in --samples {subject.stream}=FILE.jsonl"
-        return Verdict("state", UNCHECKED, "no sample has a time, so the watermark did not advance", fix, PAGE)
-    removed = sum(_after(subject, query, records, removed=True) for records in moved)
+    growth = (
+        f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
+    )
+    if _watermark(query):
+        return _after_later_times(subject, query, rows[-1], growth)
+    evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
+    fix = "add withWatermark, and group by the event time or a window"
+    if growth:
+        return _wrong(
+            subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list by an aggregate of fixed size"
+        )
+    return _wrong(subject, evidence, fix)
+
+
+def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
+    """Send records whose times are up to 90 days later, and return the verdict on what the watermark removes."""
+    before = _watermark(query)
+    removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
     if removed:
-        evidence = f"constant under the same keys ({rows[-1]} rows); the watermark removed {removed} rows"
-        return Verdict("state", GOOD, evidence, page=PAGE)
-    evidence = f"{rows[-1]} rows of state never end: the event time advanced by 90 days and the watermark removed none"
+        evidence = f"{rows} rows under the same keys; the watermark removed {removed} rows"
+        return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
+    if _watermark(query) == before:
+        fix = f"pass records with the event time in --samples {subject.stream}=FILE.jsonl"
+        return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
+    evidence = f"{rows} rows of state never end: the event time advanced by 90 days and the watermark removed none"
     return _wrong(subject, evidence, "group by the event time or a window; deduplicate with the event time")
 
 
-def _after(subject: Subject, query: StreamingQuery, records: list[Sent], *, removed: bool = False) -> int:
-    """Return the number of state rows, or of removed state rows, after the commit of `records`."""
-    subject.trial.send(records)
+@dataclass(frozen=True)
+class _Size:
+    """The state after some records: its rows, and the rows removed and bytes written for these records."""
+
+    rows: int
+    removed: int
+    written: int
+
+
+def _after(subject: Subject, query: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
+    """Send records whose times are `days` later, and return the size of the state after their commit."""
+    last = query.lastProgress.batchId if query.lastProgress else -1
+    time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
+    subject.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)
     subject.trial.wait_for_commit(query)
     subject.trial.received()
-    operators = query.lastProgress.stateOperators if query.lastProgress else []
-    return sum(operator.numRowsRemoved if removed else operator.numRowsTotal for operator in operators)
+    batches = [progress.stateOperators for progress in query.recentProgress if progress.batchId > last]
+    operators = [operator for batch in batches for operator in batch]
+    return _Size(
+        sum(operator.numRowsTotal for operator in batches[-1]),
+        sum(operator.numRowsRemoved for operator in operators),
+        sum(int(operator.customMetrics.get(WRITTEN_BYTES, 0)) for operator in operators),
+    )
+
+
+def _grows(numbers: list[int]) -> bool:
+    return all(later > earlier for earlier, later in pairwise(numbers))
+
+
+def _watermark(query: StreamingQuery) -> str:
+    return str(query.lastProgress.eventTime.get("watermark", "")) if query.lastProgress else ""
 
 
 def _moved(sample: Sent, days: int) -> Sent:

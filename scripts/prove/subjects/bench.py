@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +14,15 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from examples.realtime.warm_up import MIN_INTERVAL_CONF
 from examples.services.files.run_folder import new_folder
 from examples.services.kafka import LocalKafka
 from examples.services.local_server import running
 from examples.services.spark import build_session
 
 DEFAULT_SLOTS = 16
+# Spark requires 5 s by default. The checks of state and restarts wait for the end of several batches.
+MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
 QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -53,7 +57,7 @@ def bench(slots: int) -> Iterator[Bench]:
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(stack.enter_context, running(broker))
             with _stderr_in(log):
-                spark = build_session("prove", slots=slots or DEFAULT_SLOTS)
+                spark = build_session("prove", slots=slots or DEFAULT_SLOTS, confs=MIN_INTERVAL)
             stack.callback(_stop, spark)
             starting.result()
         yield Bench(spark, broker.bootstrap_servers, folder, log)
@@ -65,9 +69,14 @@ def kill_spark() -> None:
 
     An interrupted call leaves its answer in the connection, and the next call would read the wrong answer.
     """
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public API for its process
-    if process:
+    if process := jvm():
         process.kill()
+
+
+def jvm() -> subprocess.Popen[bytes] | None:
+    """Return the process of the JVM that this process has started."""
+    # PySpark has no public API for its process.
+    return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
 
 
 def _stop(spark: SparkSession) -> None:

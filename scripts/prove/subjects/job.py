@@ -7,13 +7,14 @@ Nothing that the job starts runs until the checks start it.
 import builtins
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from scripts.prove.subjects.placeholders import Dbutils
@@ -28,6 +29,8 @@ from scripts.prove.subjects.recorders import (
 )
 from scripts.prove.subjects.target import TargetError
 
+SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
+
 
 def record(recording: Recording) -> None:
     """Run the job in this process, and note in `recording` what it reads and starts."""
@@ -37,7 +40,7 @@ def record(recording: Recording) -> None:
     names |= {"spark": recording.spark, "sc": recording.spark.sparkContext, "dbutils": Dbutils()}
     names |= {"display": lambda *_, **__: None, "displayHTML": lambda *_, **__: None}
     sys.dont_write_bytecode = True
-    with _replaced(recording), _as_program(path), contextlib.suppress(JobEndedError):
+    with _replaced(recording), _as_program(path), _named(recording.kafka), contextlib.suppress(JobEndedError):
         try:
             exec(code, names)
         except SystemExit as error:
@@ -57,6 +60,19 @@ def _as_program(path: Path) -> Iterator[None]:
     finally:
         sys.argv = before
         sys.path.remove(folder)
+
+
+@contextlib.contextmanager
+def _named(kafka: str) -> Iterator[None]:
+    """Name a broker in the environment of the job; its sources and sinks use the broker of `prove` in any case."""
+    if SERVERS in os.environ:
+        yield
+        return
+    os.environ[SERVERS] = kafka
+    try:
+        yield
+    finally:
+        del os.environ[SERVERS]
 
 
 @contextlib.contextmanager
@@ -92,10 +108,3 @@ def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSe
 
 def _definer(owner: type, name: str) -> type:
     return next(base for base in owner.__mro__ if name in vars(base))
-
-
-def rows_of(recording: Recording, number: int, stream: DataFrame) -> DataFrame:
-    """Return what query `number` of the job makes of a static DataFrame of Kafka source rows."""
-    again = Recording(recording.spark, recording.kafka, recording.path, recording.partitions, static=stream)
-    record(again)
-    return again.caught[number].frame

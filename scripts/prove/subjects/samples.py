@@ -25,8 +25,10 @@ from pyspark.sql.types import (
 from examples.testing.records import Sent, as_sent
 
 ENVELOPE = {"key", "value"}
-TIME_NAMES = ("ts", "time", "timestamp", "at", "ms", "date")
-COMPARISON = re.compile(r"(?P<name>\w+)#\d+L? (?:IN \(|= )(?P<text>[\w.-]+)(?=[,)])")
+TIME_NAMES = ("ts", "time", "timestamp", "at", "date")
+UNITS = ("ms", "millis", "seconds", "us", "micros")
+# `topic#3 = clicks`, `level#12 IN (INFO,WARN)`, and `record#12.level IN (INFO,WARN)` for a field of a struct.
+COMPARISON = re.compile(r"(?P<column>\w+)#\d+L?(?:\.(?P<field>\w+))? (?:IN \(|= )(?P<text>[\w.-]+)(?=[,)])")
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
 """Records for a query without a JSON schema in its plan."""
 
@@ -48,10 +50,19 @@ def made_samples(rows: DataFrame) -> list[Sent]:
     plan = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
     schemas = {json.dumps(schema): schema for schema in _schemas(_above_stream(plan))}
     made = [_of(StructType.fromJson(schema), number) for schema in schemas.values() for number in (1, 2)]
-    compared = _compared(str(rows._jdf.queryExecution().analyzed()))  # noqa: SLF001
-    for fields in made[::2]:
+    compared = compared_texts(rows)
+    for fields in made:
         fields.update({name: text for name, text in compared.items() if isinstance(fields.get(name), str)})
     return [as_sent((f"a{n % 2 + 1}", value)) for n, value in enumerate(made)] or list(DEFAULT)
+
+
+def compared_texts(rows: DataFrame) -> dict[str, str]:
+    """Return the first text with which the query compares each column, so the records made pass a filter."""
+    found = dict[str, str]()
+    plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
+    for match in COMPARISON.finditer(plan):
+        found.setdefault(match["field"] or match["column"], match["text"])
+    return found
 
 
 def fields_of(sample: Sent) -> dict[str, Any] | None:
@@ -64,8 +75,9 @@ def fields_of(sample: Sent) -> dict[str, Any] | None:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a field's name suggests a time."""
-    return name.lower().replace("-", "_").rpartition("_")[2] in TIME_NAMES
+    """Return whether a field's name suggests a time, such as `event_ts` or `sent_at_ms`; `length_ms` is a duration."""
+    words = name.lower().replace("-", "_").split("_")
+    return words[-2 if words[-1] in UNITS and len(words) > 1 else -1] in TIME_NAMES
 
 
 def _record(line: str) -> Sent:
@@ -78,11 +90,6 @@ def _record(line: str) -> Sent:
         text = inner if inner is None or isinstance(inner, str) else json.dumps(inner)
         return as_sent((key if key is None else str(key), text))
     return Sent(line.encode())
-
-
-def _compared(plan: str) -> dict[str, str]:
-    """Return the texts with which the plan compares columns, so that one record of each schema passes a filter."""
-    return {match["name"]: match["text"] for match in COMPARISON.finditer(plan)}
 
 
 def _above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:

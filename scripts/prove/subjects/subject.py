@@ -13,7 +13,6 @@ import pyarrow
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, utils
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
@@ -29,13 +28,14 @@ from pyspark.sql.types import (
 from examples.kafka.topics import REJECT_TOPIC, ensure_topics
 from examples.realtime.slots import slots_needed
 from examples.testing.records import Received, Sent
-from examples.testing.trial import Trial, new_checkpoints, read_stream, read_table
-from scripts.prove.subjects import job
+from examples.testing.trial import Trial, new_checkpoints
 from scripts.prove.subjects.bench import Bench
+from scripts.prove.subjects.build import Origin, caught_rows, rows_of, static_rows
 from scripts.prove.subjects.recorders import Recording
-from scripts.prove.subjects.samples import made_samples
+from scripts.prove.subjects.samples import compared_texts, made_samples
 from scripts.prove.subjects.target import Target
 
+KEPT_BYTES = 1_000
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SOURCE_ROW = StructType(
     [
@@ -67,8 +67,16 @@ class Subject:
     samples: list[Sent]
     rows_of: Callable[[DataFrame], DataFrame]
     """What the query makes of a static DataFrame of Kafka source rows."""
+    origin: Origin
+    reads: tuple[str, ...] = ()
+    """Topics that a job reads."""
     topics: set[str] = field(default_factory=set)
-    """Topics that the rows evaluated so far have named."""
+    """The topic in the options of the sink, and those that the rows evaluated so far have named."""
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the query has a shuffle; in real-time mode, only stateful operators and `repartition` have one."""
+        return slots_needed(self.trial.rows, 0) > 0
 
     def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
         """
@@ -84,7 +92,7 @@ class Subject:
         if not records:
             return []
         try:
-            rows = self.rows_of(local_rows(self.bench.spark, records))
+            rows = self.rows_of(self._source_rows(records))
             found = [_output(row.asDict()) for row in rows.collect()]
         except (PySparkException, Py4JJavaError) as error:
             if len(records) == 1:
@@ -101,11 +109,14 @@ class Subject:
         half = len(records) // 2
         return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
 
+    def _source_rows(self, records: list[Sent]) -> DataFrame:
+        return local_rows(self.bench.spark, records, next(iter(self.origin.partitions)))
+
     def _error_of(self, record: Sent) -> Exception | None:
         """Evaluate a failing record again, so the error names the line of the user's code."""
         with _call_sites(enabled=True):
             try:
-                self.rows_of(local_rows(self.bench.spark, [record])).collect()
+                self.rows_of(self._source_rows([record])).collect()
             except (PySparkException, Py4JJavaError) as error:
                 return error
         return None
@@ -115,25 +126,36 @@ class Subject:
 def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
     """Yield the subject of a target on topics of its own; delete topics and checkpoints afterwards."""
     prefix = f"prove-{uuid.uuid4().hex[:8]}"
-    source, names = f"{prefix}-{target.stream}", {table: f"{prefix}-{table}" for table in target.tables}
-    topics = [source, *names.values()]
-    ensure_topics(bench.kafka, topics, partitions, dict.fromkeys(topics, REJECT_TOPIC))
-    tables = {table: read_table(bench.spark, bench.kafka, topic) for table, topic in names.items()}
-    rows = target.transform(read_stream(bench.spark, bench.kafka, source), **tables)
-    if not isinstance(rows, DataFrame):
-        raise TypeError(f"{target.name} returned {type(rows).__name__}; it must return a DataFrame of Kafka sink rows")
+    tables = {table: f"{prefix}-{table}" for table in target.tables}
+    origin = Origin(target.text, {f"{prefix}-{target.stream}": partitions}, tables)
+    topics = {*origin.partitions, *tables.values()}
+    rows = _rows_of_function(bench, target, origin)
+    if named := compared_texts(rows).get("topic"):
+        # A function that compares the topic of its rows rejects those of any other topic.
+        origin = Origin(target.text, {named: partitions}, tables)
+        topics.add(named)
+        rows = _rows_of_function(bench, target, origin)
     folder = new_checkpoints(bench.folder)
-    trial = Trial(bench.spark, bench.kafka, rows, {source: partitions}, folder)
+    trial = Trial(bench.spark, bench.kafka, rows, origin.partitions, folder)
     try:
-        for table, topic in names.items():
+        for table, topic in tables.items():
             trial.fill(topic, samples.get(table, []))
-        static = {table: local_rows(bench.spark, samples.get(table, [])) for table in target.tables}
+        static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in target.tables}
         own = samples.get(target.stream) or made_samples(rows)
-        rows_of = partial(target.transform, **static)
-        yield Subject(bench, target.path, target.line, target.stream, trial, own, rows_of)
+        evaluate = partial(target.transform, **static)
+        yield Subject(bench, target.path, target.line, target.stream, trial, own, evaluate, origin)
     finally:
         trial.close(*topics)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame:
+    topics = [*origin.partitions, *origin.tables.values()]
+    ensure_topics(bench.kafka, topics, max(origin.partitions.values()), dict.fromkeys(topics, REJECT_TOPIC))
+    rows = rows_of(bench.spark, bench.kafka, target, origin)
+    if not isinstance(rows, DataFrame):
+        raise TypeError(f"{target.name} returned {type(rows).__name__}; it must return a DataFrame of Kafka sink rows")
+    return rows
 
 
 @contextmanager
@@ -145,11 +167,9 @@ def subject_of_job(
 
     If the sink of the query is not Kafka, its rows are examined as JSON.
     """
-    caught = recording.caught[number]
     folder, first = new_checkpoints(bench.folder), recording.topics[0]
     topics = dict.fromkeys(recording.topics, recording.partitions)
-    shape = _same if caught.sink.lower() == "kafka" else _as_json
-    rows = shape(caught.frame)
+    rows = caught_rows(recording, number)
     trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
     try:
         trial.forget()
@@ -157,33 +177,33 @@ def subject_of_job(
         yield Subject(
             bench,
             recording.path,
-            caught.line,
+            recording.caught[number].line,
             first,
             trial,
             own,
-            lambda static: shape(job.rows_of(recording, number, static)),
+            partial(static_rows, recording, number),
+            Origin(str(recording.path), topics, {}, number),
+            (*recording.topics, *recording.tables),
+            {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
         )
     finally:
         trial.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _same(rows: DataFrame) -> DataFrame:
-    return rows
+def has_null_topic(outputs: list[Received]) -> bool:
+    """Return whether a row has a null topic, which ends the query."""
+    return any(output.topic is None for output in outputs)
 
 
-def _as_json(rows: DataFrame) -> DataFrame:
-    return rows.select(F.to_json(F.struct("*")).alias("value"))
-
-
-def local_rows(spark: SparkSession, records: Iterable[Sent]) -> DataFrame:
+def local_rows(spark: SparkSession, records: Iterable[Sent], topic: str) -> DataFrame:
     """Return records as a static DataFrame of Kafka source rows."""
     now = datetime.now(UTC)
     rows = [
         {
             "key": record.key,
             "value": record.value,
-            "topic": "source",
+            "topic": topic,
             "partition": 0,
             "offset": offset,
             "timestamp": now,
@@ -213,12 +233,25 @@ def _call_sites(*, enabled: bool) -> Iterator[None]:
 def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
     """Return the outputs in the order of the records whose bytes they hold; the others fill the remaining places."""
     remaining, places = list(outputs), dict[int, Received]()
-    for number, record in enumerate(records):
-        match = next((o for o in remaining if record.value and record.value in (o.value or b"")), None)
-        if match:
-            places[number] = match
-            remaining.remove(match)
+    # Equal bytes are certain. Otherwise, long values are paired first, because many outputs contain a short one.
+    by_length = sorted(range(len(records)), key=lambda number: -len(records[number].value or b""))
+    for is_match in (_equals, holds):
+        for number in (number for number in by_length if number not in places):
+            match = next((output for output in remaining if is_match(output, records[number])), None)
+            if match:
+                places[number] = match
+                remaining.remove(match)
     return [places[number] if number in places else remaining.pop() for number in range(len(records))]
+
+
+def _equals(output: Received, record: Sent) -> bool:
+    return output.value == record.value
+
+
+def holds(output: Received, record: Sent) -> bool:
+    """Return whether an output contains the bytes of a record, of which a reject topic may keep only the beginning."""
+    value = (record.value or b"")[:KEPT_BYTES]
+    return value in (output.value or b"") and (record.value is not None or output.value is None)
 
 
 def _output(row: dict[str, object]) -> Received:

@@ -1,13 +1,15 @@
 """Find the function that the user named, and import it without writing to the user's folders."""
 
+import functools
 import importlib
 import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any, get_type_hints
 
 from pyspark.sql import DataFrame
 
@@ -20,6 +22,8 @@ class TargetError(ValueError):
 class Target:
     """A function from a stream of Kafka source rows, and further tables of them, to Kafka sink rows."""
 
+    text: str
+    """The target as another process can load it: with an absolute path if it names a file."""
     name: str
     path: Path
     line: int
@@ -35,6 +39,11 @@ class Job:
     """A file that starts its queries itself, such as a script or a Databricks notebook in source form."""
 
     path: Path
+
+    @property
+    def text(self) -> str:
+        """The target as another process can load it."""
+        return str(self.path)
 
 
 def load(text: str) -> Target | Job:
@@ -53,30 +62,59 @@ def load(text: str) -> Target | Job:
     # Bytecode files would be written next to the user's code.
     sys.dont_write_bytecode = True
     module = _module(module_name)
-    function = getattr(module, name, None)
-    if not inspect.isfunction(function):
+    named = getattr(module, name, None)
+    function = named.func if isinstance(named, functools.partial) else named
+    if named is None or not inspect.isfunction(function):
         functions = sorted(
             n for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__
         )
         raise TargetError(f"{module_name!r} has no function {name!r}; it defines {', '.join(functions) or 'none'}")
-    parameters = inspect.signature(function).parameters.values()
-    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if others := [p.name for p in required if p.annotation not in (p.empty, DataFrame, DataFrame.__name__)]:
-        raise TargetError(
-            f"{text!r} has the parameters {', '.join(others)}, which are no DataFrames; write a function that takes "
-            "only DataFrames and calls it"
-        )
-    names = [p.name for p in required]
-    if not names:
-        raise TargetError(f"{text!r} takes no DataFrame; its first parameter must be the stream of Kafka source rows")
+    names, defaults = _parameters(text, named, function)
     return Target(
+        f"{Path(module_name).resolve()}:{name}" if module_name.endswith(".py") else text,
         name,
         Path(inspect.getsourcefile(function) or module_name),
         inspect.getsourcelines(function)[1],
-        function,
+        functools.partial(named, **defaults) if defaults else named,
         names[0],
         tuple(names[1:]),
     )
+
+
+def _parameters(text: str, named: Callable[..., Any], function: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the parameters for DataFrames, and a default for each other parameter."""
+    hints = _hints(function)
+    parameters = inspect.signature(named).parameters.values()
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    frames, others, defaults = list[str](), list[str](), dict[str, Any]()
+    for name, hint in ((p.name, hints.get(p.name, DataFrame)) for p in required):
+        if hint in (DataFrame, DataFrame.__name__):
+            frames.append(name)
+        elif isinstance(hint, type) and is_dataclass(hint) and _has_defaults(hint):
+            defaults[name] = hint()
+        else:
+            others.append(name)
+    if others:
+        module, _, function_name = text.rpartition(":")
+        raise TargetError(
+            f"{text!r} has the parameters {', '.join(others)}, which are neither DataFrames nor dataclasses that have "
+            f"a default for each field; add `proved = functools.partial({function_name}, {others[0]}=...)` to a "
+            f"module, and prove it, for example {module}:proved"
+        )
+    if not frames:
+        raise TargetError(f"{text!r} takes no DataFrame; its first parameter must be the stream of Kafka source rows")
+    return frames, defaults
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except NameError:  # A type that the module imports only for type checkers.
+        return dict(function.__annotations__)
+
+
+def _has_defaults(kind: type) -> bool:
+    return all(p.default is not p.empty for p in inspect.signature(kind).parameters.values())
 
 
 def _module(name: str) -> ModuleType:

@@ -1,4 +1,9 @@
-"""Where a query stands in its sources, and what a restart processes again."""
+"""
+Report for each source of a query what is committed, what the broker has, and what a restart processes again.
+
+`examples/realtime/positions.py` returns only where a new query must start. It reads local folders of sound checkpoints,
+and this command reads damaged ones, too, also in object stores.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,0 +1,90 @@
+"""
+Prove the queries of this repository, and write the table of `references/prove.md` (`make prove-examples`).
+
+All targets share one session and one broker. Arguments restrict the run to targets that contain one of them; the
+published verdicts on the other targets stay.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyspark
+
+from scripts.pack import files
+from scripts.prove.query import Options
+from scripts.prove.run import prove
+from scripts.prove.subjects import target
+from scripts.prove.subjects.bench import Bench, bench
+from scripts.prove.verdicts.verdict import CHECKS, GOOD, Verdict
+from scripts.text import markdown
+
+PUBLISHED = files.ROOT / "references/measured/prove_examples.json"
+TARGETS = (
+    "examples/quickstart.py:shouts_of",
+    "examples/alerts/payments_to_flagged.py:payments_to_flagged",
+    "examples/alerts/logs_to_leaks.py:logs_to_leaks",
+    "examples/alerts/alarms_to_first.py:alarms_to_first",
+    "examples/attribution/kafka_to_events.py:kafka_to_events",
+    "examples/attribution/events_to_attributed.py:events_to_attributed",
+    "examples/attribution/attributed_to_pacing.py:attributed_to_pacing",
+)
+PAGES = ("references/real_time_mode.md", "references/kafka_patterns.md", "references/state.md")
+"""Pages whose first complete job is proved."""
+# Latency is not the subject here.
+OPTIONS = Options(duration=2)
+
+
+def main(parts: Sequence[str] = ()) -> None:
+    """Prove each target, print its verdicts, and publish them."""
+    chosen = [name for name in (*TARGETS, *PAGES) if not parts or any(part in name for part in parts)]
+    os.chdir(files.ROOT)
+    # The session changes the current folder, so functions are loaded before it starts.
+    functions = {name: target.load(name) for name in chosen if name in TARGETS}
+    with bench(0) as services:
+        loaded = {name: functions.get(name) or _job_of(services, name) for name in chosen}
+        found = {name: _statuses(_proved(services, name, loaded[name])) for name in chosen}
+    conditions = {
+        "command": "make prove-examples",
+        "date": datetime.now(UTC).date().isoformat(),
+        "pyspark": pyspark.__version__,
+    }
+    content = json.loads(PUBLISHED.read_text(encoding="utf-8"))["targets"] if PUBLISHED.is_file() else []
+    known = {row["target"]: row["verdicts"] for row in content} | found
+    rows = [{"target": name, "verdicts": known[name]} for name in (*TARGETS, *PAGES) if name in known]
+    PUBLISHED.write_text(json.dumps({"conditions": conditions, "targets": rows}, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {files.relative(files.ROOT, PUBLISHED)}")
+
+
+def _job_of(services: Bench, page: str) -> target.Target | target.Job:
+    """Write the first complete job of a page to a file, and return it."""
+    text = (files.ROOT / page).read_text(encoding="utf-8")
+    codes = [f.code for f in markdown.fences(text) if f.language == "python" and not f.options]
+    path = services.folder / f"{Path(page).stem}.py"
+    path.write_text(next(code for code in codes if "readStream" in code and ".start()" in code), encoding="utf-8")
+    return target.load(str(path))
+
+
+def _proved(services: Bench, name: str, loaded: target.Target | target.Job) -> list[Verdict]:
+    print(name, flush=True)
+    verdicts = prove(services, loaded, OPTIONS, lambda step: print(f"  {step}", file=sys.stderr, flush=True))
+    for verdict in verdicts:
+        print(f"  {verdict.text}", flush=True)
+    return verdicts
+
+
+def _statuses(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Return the worst status of each check, and the evidence of what is not good."""
+    found = {check: [v for v in verdicts if v.check == check] for check in CHECKS}
+    return {
+        check: "; ".join(f"{v.status}: {v.evidence}" for v in those if v.status != GOOD) or GOOD
+        for check, those in found.items()
+        if those
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
