@@ -90,8 +90,14 @@ CAUSES = (
     Cause(
         Kind.PASSING,
         "an executor or its connection was lost",
-        ("ExecutorLostFailure", "ClosedChannelException", "Connection reset", "Connection from"),
-        "if it repeats, read the log of the executor",
+        (
+            "ExecutorLostFailure",
+            "ClosedChannelException",
+            "Connection reset",
+            "Connection from",
+            "Connection to streaming shuffle",
+        ),
+        "if it repeats, read the logs of the executors for the error of the task at the other end",
     ),
     Cause(
         Kind.PASSING,

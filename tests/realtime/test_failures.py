@@ -83,6 +83,12 @@ def test_same_condition_at_other_offsets_is_no_poison_record() -> None:
     assert judge(failure_of("copy", RuntimeError(later), 1), [recorded("poison record")]).pause_seconds
 
 
+@pytest.mark.parametrize("name", [name for name in RECORDED if "executor" in name])
+def test_lost_executor_is_passing_whichever_task_reports_it(name: str) -> None:
+    """The tasks at the other end of the streaming shuffle can fail before Spark reports the executor."""
+    assert "an executor or its connection was lost (failure 1 of 5)" == judge(recorded(name), []).reason
+
+
 def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
     """Lost executors are answered after 1, 2, 4 and 8 s; the fifth loss within ten minutes ends the query."""
     pauses = [decision.pause_seconds for decision in decisions(*(recorded("executor killed", at) for at in range(5)))]
