@@ -19,8 +19,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.command_line import arguments_of
 from examples.kafka.topics import ensure_topics
+from examples.realtime.keeper import POLL_SECONDS, Keeper
 from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import KAFKA_SINK, raise_if_failed, stop_on_interrupt
+from examples.realtime.queries import KAFKA_SINK, stop_on_interrupt
 from examples.realtime.slots import preflight
 from examples.services.spark import build_session
 
@@ -93,7 +94,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
 
 
 def run(job: Job, arguments: Sequence[str]) -> int:
-    """Run the job until Ctrl-C and return 0; if it fails, print one line to stderr and return 1."""
+    """Keep the job running until Ctrl-C and return 0; if it cannot continue, print one line to stderr and return 1."""
     options = _parse(job, arguments)
     stop = threading.Event()
     try:
@@ -102,11 +103,12 @@ def run(job: Job, arguments: Sequence[str]) -> int:
             stack.callback(spark.stop)
             stop_on_interrupt(stop)
             stack.enter_context(job.companion(options))
-            query = start(job, spark, options)
-            stack.callback(query.stop)
-            assert_real_time(query)
+            keeper = Keeper(spark, {job.name: lambda: start(job, spark, options)})
+            stack.callback(keeper.stop)
+            keeper.start()
+            assert_real_time(keeper.queries[job.name])
             print(f"{job.name} runs in real-time mode: {job.reads[0]} -> {', '.join(job.writes)}; press Ctrl-C to stop")
-            _follow(query, stop)
+            _follow(keeper, job.name, stop)
     except KeyboardInterrupt:
         return 0
     except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
@@ -115,11 +117,10 @@ def run(job: Job, arguments: Sequence[str]) -> int:
     return 0
 
 
-def _follow(query: StreamingQuery, stop: threading.Event) -> None:
+def _follow(keeper: Keeper, name: str, stop: threading.Event) -> None:
     last_batch_id = -1
-    while not stop.wait(0.2):
-        raise_if_failed([query])
-        progress = query.lastProgress
+    while not stop.wait(POLL_SECONDS) and keeper.poll():
+        progress = keeper.queries[name].lastProgress
         if progress and progress.batchId > last_batch_id:
             last_batch_id = progress.batchId
             dropped = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)

@@ -1,7 +1,7 @@
 """
-Define the pipeline's five queries and the topics that they read and write, and start the queries.
+Define the pipeline's five queries, the topics that they read and write, and how each query starts.
 
-`start_queries` sets the trigger, the output mode and the checkpoint of every query.
+`query_starters` sets the trigger, the output mode and the checkpoint of every query.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +26,7 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
 )
 from examples.attribution.touches_to_credit import touches_to_credit
+from examples.realtime.keeper import Starter
 from examples.realtime.queries import KAFKA_SINK, wait_until
 from examples.realtime.slots import preflight, slots_needed
 
@@ -79,10 +80,15 @@ def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
     ]
 
 
-def start_queries(
+def query_starters(
     settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoint_dir: str
-) -> list[StreamingQuery]:
-    """Check that the session has enough task slots, then start all queries."""
+) -> dict[str, Starter]:
+    """
+    Check that the session has enough task slots for all queries, and return a function that starts each of them.
+
+    Call the functions in their order: those of queries with Python processors come first, and each waits for its first
+    batch, so these queries start one after another while the machine is still idle.
+    """
 
     def read(topics: Iterable[str]) -> DataFrame:
         source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS)
@@ -90,28 +96,31 @@ def start_queries(
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
     streams = {query: query.transform(read(query.sources)) for query in pipeline_queries(settings)}
-    preflight(spark, {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()})
-    started: dict[PipelineQuery, StreamingQuery] = {}
-    try:
-        # First start the queries with Python processors, one after another, while the machine is still idle.
-        for query in sorted(streams, key=lambda query: query.micro_batch_seconds is None):
-            writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
-            writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
-            if query.target:
-                writer = writer.option("topic", settings.topic(query.target))
-            writer = writer.queryName(query.name).outputMode("update")
-            writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
-            if is_real_time(query, settings):
-                # The type hints of PySpark 4.3.0 do not contain the keyword argument `realTime`.
-                writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
-            else:
-                writer = writer.trigger(processingTime=f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds")
-            started[query] = writer.start() if query.micro_batch_seconds is None else _start_with_python(writer)
-    except BaseException:
-        for running in started.values():
-            running.stop()
-        raise
-    return [started[query] for query in streams]
+    needs = {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()}
+    preflight(spark, needs)
+
+    def starter(query: PipelineQuery) -> Starter:
+        writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
+        writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
+        if query.target:
+            writer = writer.option("topic", settings.topic(query.target))
+        writer = writer.queryName(query.name).outputMode("update")
+        writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
+        if is_real_time(query, settings):
+            # The type hints of PySpark 4.3.0 do not contain the keyword argument `realTime`.
+            writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
+        else:
+            writer = writer.trigger(processingTime=f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds")
+
+        def start() -> StreamingQuery:
+            # After the loss of an executor, its slots are missing until another one has registered.
+            preflight(spark, {query.name: needs[query.name]})
+            return writer.start() if query.micro_batch_seconds is None else _start_with_python(writer)
+
+        return start
+
+    ordered = sorted(streams, key=lambda query: query.micro_batch_seconds is None)
+    return {query.name: starter(query) for query in ordered}
 
 
 def _start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:

@@ -14,8 +14,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
@@ -25,18 +27,19 @@ from examples.attribution.correlation.rule import Result
 from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import run
-from examples.attribution.pipeline import pipeline_queries, start_queries
+from examples.attribution.pipeline import pipeline_queries, query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.slots import NotEnoughSlotsError
 from examples.services import LocalKafka, postgres_server, running
-from tests.helpers import end_offset, eventually, produce
+from tests.helpers import end_offset, eventually, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 
 CHECKOUT = Path(__file__).parents[2]
 # Windows of minutes take a second or two, so a run that needs no long windows is drained sooner.
 SHORT_WINDOWS = 600
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 @dataclass(frozen=True)
@@ -135,16 +138,47 @@ def test_pipeline_reconciles_after_kill_of_pipeline_and_broker(separate_broker: 
     assert "pending" not in output[output.index("failed sends") :]
 
 
-def test_pipeline_reconciles_on_a_cluster_of_two_workers(kafka: str) -> None:
-    """The streaming shuffle crosses processes on a cluster, and every result equals the replay."""
-    options = ["--duration=3", "--warm-up-seconds=3", "--rate=100", f"--time-scale={SHORT_WINDOWS}", "--cluster"]
+def kill_an_executor(demo: DemoProcess) -> float:
+    """Kill one executor of the demonstration's cluster with -9, and return the time in milliseconds of the epoch."""
+    children = psutil.Process(demo.process.pid).children(recursive=True)
+    # The command line of a process that has just ended is None.
+    commands = {child: child.as_dict(["cmdline"])["cmdline"] or [] for child in children}
+    next(child for child, words in commands.items() if EXECUTOR in words).kill()
+    return time.time() * 1000
 
-    with demo_process(kafka, *options, "--topic-prefix", f"test-{uuid.uuid4().hex[:8]}.") as cluster:
-        status, output = cluster.process.wait(400), cluster.printed("output")
+
+def append_times(kafka: str, topic: str) -> list[int]:
+    """Return the append times of the records of a topic with two partitions, in their order."""
+    return sorted(record.timestamp()[1] for partition in (0, 1) for record in records_of(kafka, topic, partition))
+
+
+def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(kafka: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The streaming shuffle crosses processes, the lost queries start again, and every result equals the replay."""
+    prefix = f"test-{uuid.uuid4().hex[:8]}."
+    options = ["--duration=0", "--warm-up-seconds=3", "--rate=100", f"--time-scale={SHORT_WINDOWS}", "--cluster"]
+
+    with demo_process(kafka, *options, "--topic-prefix", prefix) as cluster:
+        counts = f"{prefix}ad-pacing"
+        eventually(lambda: "sent" in cluster.printed("output") or cluster.process.poll() is not None, 200, "traffic")
+        eventually(lambda: len(append_times(kafka, counts)) > 200, 60, "counts before the kill")
+        killed_at = kill_an_executor(cluster)
+        eventually(lambda: "starts again from its checkpoint" in cluster.printed("output"), 60, "a decision")
+        decided_at = time.time() * 1000
+        # A query that has not failed yet can still write for a moment.
+        eventually(lambda: append_times(kafka, counts)[-50] > decided_at + 2000, 120, "counts after the restart")
+        cluster.process.send_signal(signal.SIGINT)
+        status, output = cluster.process.wait(200), cluster.printed("output")
         assert 0 == status
 
+    times = [at for at in append_times(kafka, counts) if at > killed_at - 1000]
+    stopped_ms = max(later - earlier for earlier, later in pairwise(times))
+    with capsys.disabled():
+        print(f" [decision after {decided_at - killed_at:.0f} ms, results stopped for {stopped_ms} ms]", end="")
     assert "\n0 differences" in output
     assert "real-time on spark://127.0.0.1" in output
+    assert "query 'events_to_attributed' failed with " in output
+    # Its tasks do not shuffle rows, so Spark repeats those of the lost executor.
+    assert "query 'kafka_to_events' failed" not in output
     assert "pauses of events_to_attributed at batch boundaries" in output
 
 
@@ -199,7 +233,7 @@ def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settin
         "kafka_to_events 12, events_to_attributed 6, attributed_to_pacing 6, events_to_timeouts 4, touches_to_credit 12"
     )
     with pytest.raises(NotEnoughSlotsError, match=f"need 40 task slots .*{needs}"):
-        start_queries(settings, spark, "127.0.0.1:1", partitions, "never-written")
+        query_starters(settings, spark, "127.0.0.1:1", partitions, "never-written")
 
     assert [] == spark.streams.active
 

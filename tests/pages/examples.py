@@ -35,6 +35,11 @@ class Example:
         return ".start(" in self.fence.code or ".toTable(" in self.fence.code
 
     @property
+    def keeps_queries(self) -> bool:
+        """Return whether the code blocks in `keep` until Ctrl-C."""
+        return self.fate == "run" and "\nkeep(" in self.fence.code
+
+    @property
     def mode(self) -> str:
         """The execution mode that the started query must prove."""
         return self.fence.options.get("mode", "real-time")

@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.realtime.failures import name_of
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import QueryFailedError, raise_if_failed
-from scripts.prove.verdicts.failure import name_of
 from tests.helpers import eventually
 from tests.pages.operator_probe import LAST, OperatorProbe
 

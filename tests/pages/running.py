@@ -6,7 +6,9 @@ Each started query must show its execution mode in its plan and write at least o
 """
 
 import contextlib
+import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +21,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
+from examples.realtime.failures import name_of
 from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import QueryFailedError, raise_if_failed
+from examples.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from scripts.lint.engine import lint_text
-from scripts.prove.verdicts.failure import name_of
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 
@@ -51,7 +53,7 @@ def check_example(example: Example, runner: EvalExample, environment: PageEnviro
             return
         try:
             queries = _run(example, runner, environment, session)
-            if example.starts_query:
+            if example.starts_query and not example.keeps_queries:
                 _prove(example, queries, environment)
         except Exception as error:  # noqa: BLE001 - report any failure with the page and line
             # Drop the cause: pytest cannot show frames of code that is not in a file.
@@ -75,12 +77,56 @@ def _run(
 ) -> list[StreamingQuery]:
     # `run_print_check` replaces `print`, so use it only for code that prints.
     run = runner.run_print_check if "print(" in example.fence.code else runner.run
-    with contextlib.chdir(environment.folder):
+    with contextlib.chdir(environment.folder), _own_signals():
+        if example.keeps_queries:
+            with _interrupted(example, environment, session) as kept:
+                run(example.as_code_example(), module_globals={"spark": session})
+            return kept
         names = run(example.as_code_example(), module_globals={"spark": session})
     queries = [value for value in names.values() if isinstance(value, StreamingQuery)]
     queries += [query for query in session.streams.active if query.id not in {known.id for known in queries}]
     assert not example.starts_query or queries, f"{example} starts a query without binding it; assign it to a name"
     return queries
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Give pytest its handlers of Ctrl-C and SIGTERM back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _interrupted(
+    example: Example, environment: PageEnvironment, session: SparkSession
+) -> Iterator[list[StreamingQuery]]:
+    """Prove the queries of the block while `keep` blocks it, then press Ctrl-C; yield the list of these queries."""
+    kept, errors, handler = list[StreamingQuery](), list[BaseException](), signal.getsignal(signal.SIGINT)
+
+    def watch() -> None:
+        try:
+            wait_until(lambda: session.streams.active, environment.deadline_seconds, "a query")
+            kept.extend(session.streams.active)
+            if example.starts_query:
+                _prove(example, kept, environment)
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread of the test
+            errors.append(error)
+        if signal.getsignal(signal.SIGINT) is not handler:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield kept
+    finally:
+        watcher.join()
+    if errors:
+        raise errors[0]
+    assert not any(query.isActive for query in kept), f"{example} leaves queries running after Ctrl-C"
 
 
 def _raised_name(example: Example, runner: EvalExample, environment: PageEnvironment, session: SparkSession) -> str:

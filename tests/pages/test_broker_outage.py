@@ -1,16 +1,18 @@
 """What a query does while the broker of its target topic does not respond."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import QueryFailedError, wait_until
+from examples.realtime.keeper import Decision, Keeper
+from examples.realtime.queries import wait_until
 from examples.services.kafka import LocalKafka
 from examples.services.local_server import running
-from tests.helpers import end_offset, new_topic, produce, texts_of
+from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -39,25 +41,33 @@ def copy(
 def test_outage_beyond_the_delivery_timeout_ends_the_query(
     spark: SparkSession, kafka: str, broker: LocalKafka, tmp_path: Path
 ) -> None:
-    """The query fails, a restart loses no row, and it writes the rows of the open batch again."""
+    """The query fails, the keeper's restart loses no row, and it writes the rows of the open batch again."""
     source, target = new_topic(kafka, 1), new_topic(broker.bootstrap_servers, 1)
-    query = copy(spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
+    decisions: list[Decision] = []
+    starter = partial(copy, spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
+    keeper = Keeper(spark, {"copied": starter}, on_decision=decisions.append)
+    keeper.start()
     produce(kafka, source, [(0, b"before")])
-    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == 1, 60, "the first row", [query])
+    eventually(lambda: keeper.poll() and end_offset(broker.bootstrap_servers, target) == 1, 60, "the first row")
 
     broker.kill()
     produce(kafka, source, [(0, b"during")])
-    with pytest.raises(QueryFailedError, match="TimeoutException"):
+
+    def is_decided() -> bool:
         # The producer reports its error when the next row arrives.
-        wait_until(lambda: produce(kafka, source, [(0, b"later")]), 60, "the failure", [query])
+        produce(kafka, source, [(0, b"later")])
+        return keeper.poll() and bool(decisions)
+
+    eventually(is_decided, 60, "a decision")
     broker.start()
 
-    restarted = copy(spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
     rows = 1 + end_offset(kafka, source)
-    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == rows, 60, "all rows", [restarted])
+    eventually(lambda: keeper.poll() and end_offset(broker.bootstrap_servers, target) == rows, 60, "all rows")
     written = texts_of(broker.bootstrap_servers, target)
     assert ["before", "before", "during"] == written[:3]
     assert {"later"} == set(written[3:])
+    assert ["TimeoutException"] == [decision.failure.name for decision in decisions]
+    assert "a server did not respond in time" in str(decisions[0])
 
 
 def test_outage_within_the_delivery_timeout_causes_no_duplicates(

@@ -4,9 +4,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
+from examples.realtime.failures import failure_of, name_of
+from examples.realtime.keeper import judge
 from examples.realtime.queries import QueryFailedError, wait_until
 from scripts.pack import files
-from scripts.prove.verdicts.failure import name_of
 from scripts.text import markdown
 from tests.pages.examples import Example
 from tests.pages.pipelined import PROVOKED
@@ -27,6 +28,16 @@ FAMILY = "STREAMING_REAL_TIME_MODE"
 SQL_CLASSES = {f"{FAMILY}.{part}" for part in ("OUTPUT_MODE_NOT_SUPPORTED", "INPUT_STREAM_NOT_SUPPORTED")}
 # Conditions raised by `start()` or earlier, on pages about later failures.
 RAISED_AT_START = {"ImportError", "_LEGACY_ERROR_TEMP_1298"}
+# How often the keeper starts a query with this condition again: never a query that the engine refuses.
+RESTARTS = {
+    "TimeoutException": "while it lasts",
+    "UnknownTopicOrPartitionException": "while it lasts",
+    "CAST_INVALID_INPUT": "once",
+    "INVALID_UTF8_STRING": "once",
+    "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION": "once",
+    "PYTHON_EXCEPTION": "once",
+    "StreamingQueryException": "once",
+}
 TESTS = [path.read_text(encoding="utf-8") for path in (files.ROOT / "tests/pages").glob("test_errors_*.py")]
 
 
@@ -92,6 +103,14 @@ def test_refusal_has_moment_and_message_that_the_page_states(
     quoted = [text for text, line in quotes(files.ROOT / example.page).items() if line == example.fence.line]
     assert quoted, f"{example}: no message is quoted above the code"
     assert [] == unmatched_quotes(quoted, condition, error)
+    assert moment == "start" or RESTARTS.get(condition, "never") == restarts(error)
+
+
+def restarts(error: BaseException) -> str:
+    """Return how often the keeper starts a query again that always ends with the same exception."""
+    first, second = failure_of("copy", error, 0), failure_of("copy", error, 1)
+    starts_again = [judge(first, []).pause_seconds, judge(second, [first]).pause_seconds]
+    return "never" if not starts_again[0] else "while it lasts" if starts_again[1] else "once"
 
 
 def test_quote_that_differs_from_spark_message_is_reported() -> None:

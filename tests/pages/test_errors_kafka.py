@@ -9,6 +9,8 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.realtime.failures import failure_of
+from examples.realtime.keeper import judge
 from examples.realtime.queries import stop_completely
 from scripts.pack import files
 from scripts.text import markdown
@@ -156,7 +158,10 @@ def test_query_with_deleted_records_continues_after_micro_batch(
 
         failed = start(session, environment.kafka, reads, writes)
         error = eventually(failed.exception, 60, "the end of the query")
+        assert error is not None
         assert "OffsetOutOfRangeException" in str(error)
+        decision = judge(failure_of("copy", error, 0), [])
+        assert (None, "unread records are missing in Kafka") == (decision.pause_seconds, decision.reason)
         assert 5 == end_offset(environment.kafka, target)
 
         skips = {**reads, "failOnDataLoss": "false"}

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
+from examples.realtime.failures import failure_of
+from examples.realtime.keeper import judge
 from examples.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, password_login
 from examples.realtime.plans import plan_of_query
 from examples.realtime.proof import assert_real_time
@@ -103,7 +105,8 @@ def start(
 
 
 def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
-    """Return `copied`, or the last Kafka exception of the failed query; neither error nor plan holds a password."""
+    """Return `copied`, or the last Kafka exception of the failed query, which the keeper would not start again."""
+    # Neither the error nor the plan holds a password.
     eventually(lambda: query.exception() or end_offset(secured.setup, target), 60, "a record or a failure")
     if not (failure := query.exception()):
         assert_real_time(query)
@@ -111,6 +114,8 @@ def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
         return "copied"
     assert WRONG_PASSWORD not in str(failure)
     assert PASSWORD not in str(failure)
+    decision = judge(failure_of("copy", failure, 0), [])
+    assert (None, "a login or a right is missing") == (decision.pause_seconds, decision.reason)
     return str(re.findall(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+: [^\n]*)", str(failure))[-1])
 
 

@@ -20,7 +20,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from jobs import decoding, proof, queries, slots, timers, warm_up
+from jobs import decoding, keeper, proof, queries, slots, timers, warm_up
 
 jars, servers, source_topic, target, idle = sys.argv[1:]
 builder = SparkSession.builder.master("local[4]").config("spark.jars", jars).config("spark.ui.enabled", "false")
@@ -47,7 +47,7 @@ proof.assert_real_time(query)
 queries.wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) == 2, 60, "two rows", [query])
 queries.raise_if_failed([query])
 queries.stop_completely(spark, query)
-assert callable(timers.move_timer)
+assert callable(timers.move_timer) and callable(keeper.keep)
 print("done")
 """
 

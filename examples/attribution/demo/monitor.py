@@ -15,7 +15,7 @@ from examples.attribution.attributed_to_postgres import ResultsConsumer
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pacing.throttle import DeliveryThrottle
-from examples.realtime.queries import raise_if_failed
+from examples.realtime.keeper import Keeper
 
 POLL_SECONDS = 0.1
 MIN_SETTLED_POLLS = 3
@@ -29,13 +29,13 @@ class RunMonitor:
     reader: RunLogReader
     results: ResultsConsumer
     throttle: DeliveryThrottle
-    queries: list[StreamingQuery]
+    keeper: Keeper
     view: LiveView
 
     def poll(self, *, is_draining: bool = False) -> None:
-        """Read new records, update the view, and raise the first failure."""
+        """Read new records, update the view, restart failed queries, and raise what cannot continue."""
         self.reader.poll(POLL_SECONDS)
-        raise_if_failed(self.queries)
+        self.keeper.poll()
         self.results.raise_if_failed()
         self.throttle.raise_if_failed()
         self.view.print_caps(self.throttle.notices)
@@ -45,8 +45,8 @@ class RunMonitor:
         """Return whether every result is final and the micro-batch queries have read all their input."""
         if not self.reader.is_settled():
             return False
-        ends, by_name = self.reader.ends(), {query.name: query for query in self.queries}
-        return all(_has_read(by_name[name], ends) for name in MICRO_BATCH_QUERIES)
+        ends = self.reader.ends()
+        return all(_has_read(self.keeper.queries[name], ends) for name in MICRO_BATCH_QUERIES)
 
     def drain(self, max_seconds: float) -> None:
         """Poll until the run is settled or `max_seconds` have passed; the reconciliation reports what is missing."""

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from rich.markup import escape
 
 from examples.attribution.attributed_table import stored_results
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
@@ -17,13 +18,14 @@ from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.monitor import RunMonitor
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.throttle import delivery_throttle
-from examples.attribution.pipeline import RULES, is_real_time, pipeline_queries, start_queries
+from examples.attribution.pipeline import RULES, is_real_time, pipeline_queries, query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC, create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, records_of_run, sending
 from examples.measure.cpu import Cpu, CpuMeter
+from examples.realtime.keeper import Keeper
 from examples.realtime.proof import assert_real_time
 from examples.services import run_folder
 
@@ -41,13 +43,13 @@ def run(
             tempfile.TemporaryDirectory(prefix="checkpoints-", dir=run_folder())
         )
         view.print_line("starting the queries")
-        queries = start_queries(settings, spark, bootstrap_servers, partitions, checkpoint_dir)
-        for query in queries:
-            stack.callback(query.stop)
-        pairs = zip(pipeline_queries(settings), queries, strict=True)
-        real_time = [query for pipeline_query, query in pairs if is_real_time(pipeline_query, settings)]
-        for query in real_time:
-            assert_real_time(query)
+        starters = query_starters(settings, spark, bootstrap_servers, partitions, checkpoint_dir)
+        keeper = Keeper(spark, starters, on_decision=lambda decision: view.print_line(escape(str(decision))))
+        stack.callback(keeper.stop)
+        keeper.start()
+        real_time = [query.name for query in pipeline_queries(settings) if is_real_time(query, settings)]
+        for name in real_time:
+            assert_real_time(keeper.queries[name])
         # Event, transaction and campaign ids contain the run id, so they differ between runs on the same topics.
         sent = SendLog(started_at=time.time())
         traffic = TrafficGenerator(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
@@ -55,11 +57,11 @@ def run(
             delivery_throttle(bootstrap_servers, settings, partitions[PACING_TOPIC], campaign_goals(traffic))
         )
         traffic.is_open = throttle.is_open
-        monitor = RunMonitor(reader, results, throttle, queries, view)
+        monitor = RunMonitor(reader, results, throttle, keeper, view)
         cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
         monitor.drain(settings.drain_seconds)
         results.finish()
-        pauses_ms = {query.name: _pauses_ms(query, settings) for query in real_time}
+        pauses_ms = {name: _pauses_ms(keeper.queries[name], settings) for name in real_time}
     goals = list(throttle.goals.values())
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
     latency = hop_latencies(reader.log, sent.measured_from_ms(settings))

@@ -1,0 +1,189 @@
+"""
+Find out from the text of an exception why a streaming query failed, and whether a restart can help.
+
+The exception of a query has its condition only in its text (OSS 4.3.0).
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from .queries import CONDITION
+
+JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b|\b(ExecutorLostFailure)\b")
+# Exceptions that wrap the actual cause.
+WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "TaskCompletionListenerException"}
+SQL_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
+# Spark adds the SQLSTATE of STREAM_FAILED, which only wraps the actual condition.
+WRAPPER_STATE = "XXKST"
+# A restart of a refused query fails again: feature not supported, syntax or analysis, and a forbidden setting.
+REFUSAL_STATES = ("0A", "42", "46")
+# Spark adds the identity, offsets and plan of the query to the message.
+DETAILS = "=== Streaming Query ==="
+COMMITTED = re.compile(r"^Current Committed Offsets: \{(.*)\}$", re.MULTILINE)
+KAFKA_OFFSETS = re.compile(r"\]: (\{.*?\}\})")
+
+
+REMEDIES = {
+    "CAST_INVALID_INPUT": "use try_cast, and send rows in which the result is null to a reject topic",
+    "CAST_OVERFLOW": "use try_cast, and send rows in which the result is null to a reject topic",
+    "MALFORMED_RECORD_IN_PARSING": "use the mode PERMISSIVE of from_json, and send malformed rows to a reject topic",
+    "INVALID_UTF8_STRING": "use try_validate_utf8 or is_valid_utf8, and send bad rows to a reject topic",
+    "ARITHMETIC_OVERFLOW": "use try_add, try_multiply or a range check before the arithmetic",
+    "DATETIME_OVERFLOW": "check the range of a number before you make a time of it",
+    "DIVIDE_BY_ZERO": "use try_divide",
+    "INVALID_ARRAY_INDEX": "use get() in place of an index",
+    "null topic": "give every row a topic, for example with coalesce and a reject topic",
+    "Python": "replace the Python function by SQL functions; OSS allows no Python on the data path in real-time mode",
+    "ForeachBatch": "write to Kafka in place of foreachBatch, and copy the records to other stores in a second query",
+    "OUTPUT_MODE": 'write .outputMode("update")',
+    "SINK_NOT_SUPPORTED": "write to Kafka, and copy the records to other stores in a second, micro-batch query",
+    "INPUT_STREAM_NOT_SUPPORTED": "read the stream from Kafka",
+    "STATEFUL_OPERATORS_BEFORE_UNION": "union the streams before the aggregation",
+    "STDS_FAILED_TO_READ_OPERATOR_METADATA": "write the processor in Scala, or run it in micro-batch mode",
+    "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
+    "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
+}
+"""What helps against a refusal or a bad record, by a part of its condition or message; the first match applies."""
+
+
+class Kind(Enum):
+    """What a restart can do about a failure."""
+
+    PASSING = "a restart heals it once the cause has passed"
+    PERMANENT = "no restart heals it"
+    SLOTS = "a restart heals it if an executor was lost, once another one has registered"
+    UNKNOWN = "a restart heals it unless a record caused it"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A known cause of failures, recognized by parts of the text; `remedy` is what the user must do."""
+
+    kind: Kind
+    what: str
+    parts: tuple[str, ...]
+    remedy: str
+
+
+REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the query as the message says")
+UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so that this record cannot end it")
+CAUSES = (
+    Cause(
+        Kind.PERMANENT,
+        "unread records are missing in Kafka",
+        ("OffsetOutOfRangeException", "KAFKA_DATA_LOSS"),
+        "run the query once with trigger(availableNow=True) and failOnDataLoss=false on the same checkpoint, which "
+        "skips the missing records; then start it again, and raise the retention of the topic",
+    ),
+    Cause(
+        Kind.PERMANENT,
+        "a login or a right is missing",
+        ("AuthorizationException", "AuthenticationException", "SaslStateException", "AccessControlException"),
+        "correct the login, or grant the right that the message names, and start the query again",
+    ),
+    Cause(
+        Kind.SLOTS,
+        "fewer task slots are free than the query needs",
+        ("INSUFFICIENT_SLOT", "NotEnoughSlotsError"),
+        REMEDIES["INSUFFICIENT_SLOT"],
+    ),
+    Cause(
+        Kind.PASSING,
+        "an executor or its connection was lost",
+        (
+            "ExecutorLostFailure",
+            "ClosedChannelException",
+            "Connection reset",
+            "Connection from",
+            "Connection to streaming shuffle",
+        ),
+        "if it repeats, read the logs of the executors for the error of the task at the other end",
+    ),
+    Cause(
+        Kind.PASSING,
+        "a server did not respond in time, or does not know the topic",
+        (
+            "TimeoutException",
+            "TimeoutError",
+            "ConnectException",
+            "DisconnectException",
+            "NetworkException",
+            "NotEnoughReplicasException",
+            "NotLeaderOrFollowerException",
+            "UnknownTopicOrPartitionException",
+        ),
+        "if it repeats, check that the broker responds and that the topic exists",
+    ),
+)
+"""Known causes; the first that matches applies."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure of a query."""
+
+    query_name: str
+    name: str
+    """The error condition, else the innermost Java exception, else the Python type."""
+    cause: Cause
+    remedy: str
+    offsets: str
+    """The committed offsets of each source at the failure, as JSON; the query reads from there after a restart."""
+    message: str
+    """The first line of the message."""
+    at: float
+    """Time of the failure, in seconds of a monotonic clock."""
+    has_run: bool = False
+    """Whether this run of the query had finished a batch, so its cluster had enough task slots."""
+
+    def is_same_as(self, other: "Failure") -> bool:
+        """Return whether both have the same name, at the same offsets of the same query."""
+        return (self.query_name, self.name, self.offsets) == (other.query_name, other.name, other.offsets)
+
+
+def failure_of(query_name: str, error: BaseException, at: float, *, has_run: bool = False) -> Failure:
+    """Describe the exception of a query, or an exception that its start raised."""
+    text, _, details = _without_frames(error).partition(DETAILS)
+    committed = COMMITTED.search(details)
+    sources = committed[1] if committed else ""
+    name = name_of(error)
+    cause = _cause_of(name, text)
+    by_condition = next((remedy for part, remedy in REMEDIES.items() if part in f"{name} {text}"), cause.remedy)
+    return Failure(
+        query_name=query_name,
+        name=name,
+        cause=cause,
+        remedy=cause.remedy if cause.parts else by_condition,
+        offsets=" ".join(KAFKA_OFFSETS.findall(sources)) or sources,
+        message=text.strip().partition("\n")[0],
+        at=at,
+        has_run=has_run,
+    )
+
+
+def name_of(error: BaseException) -> str:
+    """Return the error condition, else the innermost Java exception, else the Python type."""
+    text = _without_frames(error)
+    conditions = [name for name in CONDITION.findall(text) if name != "STREAM_FAILED"]
+    if conditions:
+        return str(max(conditions, key=lambda name: str(name).count(".")))
+    get_condition = getattr(error, "getCondition", None)
+    if get_condition and (condition := get_condition()):
+        return str(condition)
+    java = ["".join(names) for names in JAVA_ERROR.findall(text)]
+    return next((name for name in reversed(java) if name not in WRAPPERS), type(error).__name__)
+
+
+def _without_frames(error: BaseException) -> str:
+    # A stack frame can name the class of another exception.
+    return "\n".join(line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
+
+
+def _cause_of(name: str, text: str) -> Cause:
+    # The message of a condition quotes the value of the row, which can contain the name of any exception.
+    known_by = name if f"[{name}]" in text else f"{name} {text}"
+    known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
+    states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE]
+    is_refused = any(state.startswith(REFUSAL_STATES) for state in states[:1])
+    return known or (REFUSED if is_refused else UNKNOWN)

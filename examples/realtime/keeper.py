@@ -1,0 +1,201 @@
+"""
+Keep streaming queries running: restart those that failed for a passing reason, and give up on the others.
+
+Real-time mode does not retry the tasks of a stateful query, so the loss of one executor ends it. A restart continues
+from the checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .failures import Failure, Kind, failure_of
+from .queries import stop_completely, stop_on_interrupt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LOG = logging.getLogger(__name__)
+POLL_SECONDS = 0.2
+
+Starter = Callable[[], "StreamingQuery"]
+"""Starts a query on its checkpoint. It is called again for each restart, so it must check the task slots itself."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often, and after which pauses, the keeper restarts a query."""
+
+    first_pause_seconds: float = 1
+    """Pause before the first restart; each further failure in the window doubles it."""
+    max_pause_seconds: float = 60
+    """Longest pause before a restart."""
+    max_failures: int = 5
+    """With this many failures of a query in the window, the keeper gives up."""
+    window_seconds: float = 600
+    """Failures that are older than this do not count."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the keeper does about a failure, and why."""
+
+    failure: Failure
+    reason: str
+    pause_seconds: float | None
+    """Seconds until the restart, or None if the keeper gives up."""
+
+    def __str__(self) -> str:
+        """Name the query, the consequence and the remedy."""
+        failure = self.failure
+        place = f" after the committed offsets {failure.offsets}" if failure.offsets else ""
+        consequence = (
+            "it is not started again"
+            if self.pause_seconds is None
+            else f"it starts again from its checkpoint in {self.pause_seconds:g} s"
+        )
+        return (
+            f"query {failure.query_name!r} failed with {failure.name}{place}; {self.reason}, so {consequence}; "
+            f"{failure.remedy}: {failure.message}"
+        )
+
+
+class GaveUpError(RuntimeError):
+    """Raised when a query has failed and no restart can heal it; `decision` names the reason and the remedy."""
+
+    def __init__(self, decision: Decision) -> None:
+        """Store the decision."""
+        super().__init__(str(decision))
+        self.decision = decision
+
+
+def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = None) -> Decision:
+    """
+    Decide whether a query starts again after `failure`; `history` contains the earlier failures of all queries.
+
+    A poison record cannot be recognized at its first failure, because any exception could be the result of a passing
+    state. It ends every restart with the same error at the same offsets.
+    """
+    limits = limits or Limits()
+    recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
+    own = [old for old in recent if old.query_name == failure.query_name]
+    kind, count = failure.cause.kind, len(own) + 1
+    # Between two batches, a query learns only from the missing slots that it has lost an executor.
+    slots_were_lost = failure.has_run or any(old.cause.kind in (Kind.PASSING, Kind.SLOTS) for old in recent)
+    if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not slots_were_lost):
+        return Decision(failure, failure.cause.what, None)
+    if kind is Kind.UNKNOWN and any(failure.is_same_as(old) for old in own):
+        reason = "the same error at the same offsets twice: a record after them ends the query at every start"
+        return Decision(failure, reason, None)
+    if count >= limits.max_failures:
+        reason = f"{failure.cause.what}, and this was failure {count} within {limits.window_seconds:g} s"
+        return Decision(failure, reason, None)
+    pause_seconds = min(limits.first_pause_seconds * 2 ** len(own), limits.max_pause_seconds)
+    return Decision(failure, f"{failure.cause.what} (failure {count} of {limits.max_failures})", pause_seconds)
+
+
+def log_decision(decision: Decision) -> None:
+    """Log a restart as a warning, and the end of a query as an error."""
+    LOG.log(logging.ERROR if decision.pause_seconds is None else logging.WARNING, "%s", decision)
+
+
+class Keeper:
+    """Starts queries, and restarts or ends them as `judge` decides; `keep` is the loop around it."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        starters: Mapping[str, Starter],
+        limits: Limits | None = None,
+        on_decision: Callable[[Decision], object] = log_decision,
+    ) -> None:
+        """Start nothing yet; `starters` maps the name of each query to the function that starts it."""
+        self.queries: dict[str, StreamingQuery] = {}
+        """The current run of each query. A query that waits for its restart is the failed run."""
+        self.history: list[Failure] = []
+        self._spark, self._starters = spark, dict(starters)
+        self._limits, self._on_decision = limits or Limits(), on_decision
+        self._due: dict[str, float] = {}
+
+    def start(self) -> None:
+        """Start all queries; if one cannot start, stop the others and raise its exception."""
+        try:
+            for name, starter in self._starters.items():
+                self.queries[name] = starter()
+        except BaseException:
+            self.stop()
+            raise
+
+    def poll(self) -> bool:
+        """
+        Judge new failures and start the queries whose pause is over; return whether any query is left.
+
+        Raises `GaveUpError` if a query cannot continue. A query that somebody has stopped is not started again.
+        """
+        for name, query in self.queries.items():
+            if name in self._due:
+                if time.monotonic() >= self._due[name]:
+                    self._restart(name)
+            elif error := query.exception():
+                has_run = query.lastProgress is not None
+                self._decide(failure_of(name, error, time.monotonic(), has_run=has_run))
+        return bool(self._due) or any(query.isActive for query in self.queries.values())
+
+    def stop(self) -> None:
+        """Stop all queries, and wait until their tasks have ended."""
+        self._due.clear()
+        stop_completely(self._spark, *self.queries.values())
+
+    def _restart(self, name: str) -> None:
+        try:
+            # Spark refuses a second run of a query whose first run is still active, and a task that outlives its query
+            # would write its records once more.
+            stop_completely(self._spark, self.queries[name])
+            query = self._starters[name]()
+        except Exception as error:  # noqa: BLE001 - `judge` decides about every failure
+            self._decide(failure_of(name, error, time.monotonic()))
+        else:
+            self.queries[name] = query
+            del self._due[name]
+
+    def _decide(self, failure: Failure) -> None:
+        decision = judge(failure, self.history, self._limits)
+        self.history.append(failure)
+        self._on_decision(decision)
+        if decision.pause_seconds is None:
+            raise GaveUpError(decision)
+        self._due[failure.query_name] = failure.at + decision.pause_seconds
+
+
+def keep(
+    spark: SparkSession,
+    starters: Mapping[str, Starter],
+    stop: threading.Event | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """
+    Start queries and keep them running until `stop` is set, all queries have been stopped, or one cannot continue.
+
+    Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, the only one in which Python handles signals.
+    The queries have stopped when the call returns or raises.
+    Raises `GaveUpError` if a query cannot continue, and the exception of a query that cannot start at all.
+    """
+    if stop is None:
+        stop = threading.Event()
+        if threading.current_thread() is threading.main_thread():
+            stop_on_interrupt(stop)
+    keeper = Keeper(spark, starters, limits)
+    keeper.start()
+    try:
+        while not stop.wait(POLL_SECONDS) and keeper.poll():
+            pass
+    finally:
+        keeper.stop()

@@ -1,0 +1,140 @@
+"""What the keeper decides about recorded failures, whose texts are those of real queries on OSS 4.3.0."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from examples.realtime.failures import Failure, failure_of
+from examples.realtime.keeper import Decision, Limits, judge
+
+RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("recorded_failures.json").read_text(encoding="utf-8"))
+LIMITS = Limits()
+
+
+def recorded(name: str, at: float = 0, query: str = "copy") -> Failure:
+    """Return a failure with the text of a recorded exception."""
+    return failure_of(query, RuntimeError(RECORDED[name]), at)
+
+
+def decisions(*failures: Failure) -> list[Decision]:
+    """Judge failures one after the other, as the keeper does."""
+    return [judge(failure, failures[:number], LIMITS) for number, failure in enumerate(failures)]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "offsets", "starts_again"),
+    [
+        ("executor killed", "ExecutorLostFailure", '{"test-4c702b23":{"0":1,"1":1}}', True),
+        ("source broker away", "TimeoutException", "", True),
+        ("target broker away", "TimeoutException", "", True),
+        ("unknown target topic", "UnknownTopicOrPartitionException", "", True),
+        ("poison record", "CAST_INVALID_INPUT", '{"test-b3ef57bb":{"0":2}}', True),
+        ("missing offsets", "OffsetOutOfRangeException", '{"test-5d00774e":{"0":1}}', False),
+        ("missing right", "TopicAuthorizationException", '{"test-5d00774e":{"0":0}}', False),
+        ("too few slots", "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", "", False),
+        ("refusal", "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED", "", False),
+    ],
+)
+def test_first_failure_starts_again_only_if_a_restart_can_help(
+    name: str, condition: str, offsets: str, starts_again: bool
+) -> None:
+    """A passing cause and a cause that could be passing are tried again; a permanent cause is not."""
+    failure = recorded(name)
+
+    decision = judge(failure, [])
+
+    assert (condition, offsets) == (failure.name, failure.offsets)
+    assert (LIMITS.first_pause_seconds if starts_again else None) == decision.pause_seconds
+
+
+def test_same_condition_at_same_offsets_is_a_poison_record() -> None:
+    """The second failure ends the query, and the message has the offsets, the condition and the fix."""
+    first, second = decisions(recorded("poison record"), recorded("poison record again", 5))
+
+    assert first.pause_seconds
+    assert second.pause_seconds is None
+    assert str(second).startswith(
+        'query \'copy\' failed with CAST_INVALID_INPUT after the committed offsets {"test-b3ef57bb":{"0":2}}; '
+        "the same error at the same offsets twice: a record after them ends the query at every start, so it is not "
+        "started again; use try_cast, and send rows in which the result is null to a reject topic: [CAST_"
+    )
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        [recorded("executor killed", 1)],
+        [recorded("poison record", 1, query="another")],
+        [recorded("poison record", -LIMITS.window_seconds)],
+    ],
+    ids=["another-condition", "another-query", "before-the-window"],
+)
+def test_other_earlier_failure_makes_no_poison_record(earlier: Sequence[Failure]) -> None:
+    """Only the same condition at the same offsets of the same query within the window counts."""
+    assert judge(recorded("poison record again", 2), earlier, LIMITS).pause_seconds
+
+
+def test_same_condition_at_other_offsets_is_no_poison_record() -> None:
+    """A query that has committed rows since its last failure starts again."""
+    later = RECORDED["poison record"].replace('{"0":2}', '{"0":3}')
+
+    assert judge(failure_of("copy", RuntimeError(later), 1), [recorded("poison record")]).pause_seconds
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDED if "executor" in name])
+def test_lost_executor_is_passing_whichever_task_reports_it(name: str) -> None:
+    """The tasks at the other end of the streaming shuffle can fail before Spark reports the executor."""
+    assert "an executor or its connection was lost (failure 1 of 5)" == judge(recorded(name), []).reason
+
+
+def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
+    """Lost executors are answered after 1, 2, 4 and 8 s; the fifth loss within ten minutes ends the query."""
+    pauses = [decision.pause_seconds for decision in decisions(*(recorded("executor killed", at) for at in range(5)))]
+    rare = decisions(*(recorded("executor killed", 200 * at) for at in range(6)))
+
+    assert [1, 2, 4, 8, None] == pauses
+    assert [1, 2, 4, 8, 8, 8] == [decision.pause_seconds for decision in rare]
+
+
+def test_pause_has_an_upper_limit() -> None:
+    """With many allowed failures, the pause stays at its maximum."""
+    patient = Limits(max_failures=99, max_pause_seconds=20)
+
+    decision = judge(recorded("executor killed", 9), [recorded("executor killed", at) for at in range(9)], patient)
+
+    assert 20 == decision.pause_seconds
+
+
+def test_too_few_slots_after_a_lost_executor_are_waited_for() -> None:
+    """The loss of an executor takes its slots from every query, so another query may start again too."""
+    lost = recorded("executor killed", query="another")
+
+    assert judge(recorded("too few slots", 1), [lost]).pause_seconds
+    assert judge(recorded("too few slots", LIMITS.window_seconds + 1), [lost]).pause_seconds is None
+
+
+def test_too_few_slots_for_the_next_batch_are_waited_for() -> None:
+    """An executor that is lost between two batches leaves no other error, and may be missing at the restart too."""
+    between = failure_of("copy", RuntimeError(RECORDED["too few slots"]), 0, has_run=True)
+
+    assert [1, 2] == [decision.pause_seconds for decision in decisions(between, recorded("too few slots", 40))]
+
+
+@pytest.mark.parametrize("value", ["TimeoutException", "AuthorizationException"])
+def test_exception_names_in_the_value_of_a_row_are_no_causes(value: str) -> None:
+    """A row of a log that names an exception makes its failure neither passing nor permanent."""
+    text = RECORDED["poison record"].replace("The value 'x'", f"The value 'java.lang.{value}'")
+
+    first, second = decisions(*(failure_of("copy", RuntimeError(text), at) for at in (0, 1)))
+
+    assert "the cause is unknown (failure 1 of 5)" == first.reason
+    assert second.pause_seconds is None
+
+
+def test_names_in_stack_frames_are_no_causes() -> None:
+    """A class of a stack trace that is called like a passing cause does not make the failure passing."""
+    text = "java.lang.ArithmeticException: by zero\n\tat a.TimeoutException.b(C.java:1)"
+
+    assert "the cause is unknown (failure 1 of 5)" == judge(failure_of("copy", RuntimeError(text), 0), []).reason

@@ -1,0 +1,169 @@
+"""The keeper on real failures; broker outages, missing rights, missing offsets and lost executors have other tests."""
+
+import logging
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.realtime.failures import failure_of
+from examples.realtime.keeper import GaveUpError, Keeper, Limits, keep
+from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+KAFKA_EXCEPTIONS = [
+    *(
+        f"org.apache.kafka.common.errors.{name}Exception"
+        for name in (
+            "Timeout",
+            "Disconnect",
+            "Network",
+            "NotEnoughReplicas",
+            "NotLeaderOrFollower",
+            "UnknownTopicOrPartition",
+            "TopicAuthorization",
+            "GroupAuthorization",
+            "SaslAuthentication",
+            "SslAuthentication",
+            "IllegalSaslState",
+        )
+    ),
+    "org.apache.kafka.clients.consumer.OffsetOutOfRangeException",
+]
+QUICK = Limits(first_pause_seconds=0.1)
+
+
+def start(spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path) -> StreamingQuery:
+    """Start a query that ends at a value that is no number."""
+    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topics[0])
+    numbers = stream.option("startingOffsets", "earliest").load().select(F.col("value").cast("string").cast("long"))
+    writer = numbers.selectExpr("string(value) AS value").writeStream.format("kafka").option("topic", topics[1])
+    writer = writer.option("kafka.bootstrap.servers", kafka).option("checkpointLocation", str(checkpoint))
+    writer = writer.queryName("numbers").outputMode("update")
+    return writer.trigger(realTime="1 second").start()  # type: ignore[call-overload, no-any-return]
+
+
+def test_poison_record_stops_the_keeper_after_its_second_failure(
+    spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The query is started twice; the error and the log name the offset, the condition and the fix."""
+    topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
+
+    def starter() -> StreamingQuery:
+        started.append(start(spark, kafka, topics, tmp_path))
+        return started[-1]
+
+    keeper = Keeper(spark, {"numbers": starter}, QUICK)
+    keeper.start()
+    produce(kafka, topics[0], [(0, b"1")])
+    eventually(lambda: any(progress.numInputRows for progress in started[0].recentProgress), 60, "a commit")
+    produce(kafka, topics[0], [(0, b"2"), (0, b"poison"), (0, b"3")])
+    with pytest.raises(GaveUpError) as gave_up:
+        eventually(lambda: not keeper.poll(), 60, "the end of the keeper")
+
+    assert ["1", "2", "2"] == texts_of(kafka, topics[1])
+    assert [False, False] == [query.isActive for query in started]
+    place = re.escape(f'CAST_INVALID_INPUT after the committed offsets {{"{topics[0]}":{{"0":1}}}}')
+    reason = "the same error at the same offsets twice"
+    expected = f"query 'numbers' failed with {place}; {reason}.* not started again; use try_cast"
+    assert re.match(expected, str(gave_up.value))
+    logged = [(record.levelno, record.getMessage()) for record in caplog.records if "keeper" in record.name]
+    assert [logging.WARNING, logging.ERROR] == [level for level, _ in logged]
+    assert "failure 1 of 5" in logged[0][1]
+    assert str(gave_up.value) == logged[1][1]
+
+
+def test_refusal_after_the_start_is_not_repeated(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A query that the engine refuses is started once, and the healthy query beside it has stopped too."""
+    topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
+
+    def refused() -> StreamingQuery:
+        writer = spark.readStream.format("rate").load().writeStream.format("console").outputMode("update")
+        started.append(writer.trigger(realTime="5 minutes").start())  # type: ignore[call-overload]
+        return started[-1]
+
+    def healthy() -> StreamingQuery:
+        started.append(start(spark, kafka, topics, tmp_path))
+        return started[-1]
+
+    with pytest.raises(GaveUpError, match=r"NOT_SUPPORTED.*the engine refuses.*read the stream from Kafka"):
+        keep(spark, {"numbers": healthy, "rates": refused}, threading.Event())
+
+    assert [False, False] == [query.isActive for query in started]
+
+
+def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """At the first start, the caller gets the exception of the engine unchanged."""
+    topics = (new_topic(kafka, 1), new_topic(kafka, 1))
+
+    def broken() -> StreamingQuery:
+        writer = spark.readStream.format("rate").load().writeStream.format("console")
+        return writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload, no-any-return]
+
+    keeper = Keeper(spark, {"numbers": lambda: start(spark, kafka, topics, tmp_path), "broken": broken})
+
+    with pytest.raises(PySparkException, match="OUTPUT_MODE_NOT_SUPPORTED"):
+        keeper.start()
+
+    assert not keeper.queries["numbers"].isActive
+
+
+def test_exceptions_of_kafka_that_pass_are_those_that_its_clients_retry(spark: SparkSession) -> None:
+    """Kafka's own classes say that a retry can help; a missing right or offset is not among them."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    retried = loader.loadClass("org.apache.kafka.common.errors.RetriableException")
+
+    def kinds_of(is_retried: bool) -> dict[str, str]:
+        found = {}
+        for name in KAFKA_EXCEPTIONS:
+            java = loader.loadClass(name)
+            if retried.isAssignableFrom(java) == is_retried:
+                found[name] = failure_of("copy", RuntimeError(f"{name}: text"), 0).cause.kind.name
+        return found
+
+    assert set(kinds_of(is_retried=True).values()) == {"PASSING"}
+    assert set(kinds_of(is_retried=False).values()) == {"PERMANENT"}
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Give pytest its handlers of the signals back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_signal_ends_the_call_with_all_queries_stopped(
+    number: signal.Signals, spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """A supervisor that sends SIGTERM and a person who presses Ctrl-C get a clean end, without an exception."""
+    topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
+    produce(kafka, topics[0], [(0, b"1")])
+
+    def starter() -> StreamingQuery:
+        started.append(start(spark, kafka, topics, tmp_path))
+        return started[-1]
+
+    def press() -> None:
+        eventually(lambda: end_offset(kafka, topics[1]) == 1, 60, "a row")
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    keep(spark, {"numbers": starter})
+    thread.join()
+
+    assert [False] == [query.isActive for query in started]
+    assert started[0].exception() is None
