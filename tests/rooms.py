@@ -76,7 +76,11 @@ SCRIPTS = {
     "examples/testing",
     "scripts/prove/checks": "prove/subjects prove/verdicts examples/measure examples/realtime examples/testing",
     "scripts/prove": "lint prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
-    "scripts/skills": "checkpoint lint pack pack/validate prove text",
+    # The two programs and their common commands.
+    "scripts/slots": "text",
+    "scripts/commands": "checkpoint lint prove slots text",
+    "scripts/rtm": "commands",
+    "scripts/skills": "commands pack pack/validate text",
 }
 
 EVALS = {
