@@ -14,7 +14,7 @@ from scripts.commands import EXAMPLES, Program, add_inspect, add_lint, add_prove
 
 DISTRIBUTION = "spark-real-time-mode"
 PROGRAM = Program(
-    "rtm", "rtm", lambda extra: f"install the extra: pip install '{DISTRIBUTION}[{extra}] @ URL or path of the wheel'"
+    "rtm", "rtm", lambda extra: f"install the wheel with its extra {extra!r}: pip install 'PATH_OF_THE_WHEEL[{extra}]'"
 )
 
 

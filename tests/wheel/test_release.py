@@ -1,7 +1,10 @@
 """The files of a release state the version of `pyproject.toml`."""
 
 import json
+import shutil
+import subprocess
 import tomllib
+from pathlib import Path
 
 import yaml
 
@@ -18,3 +21,15 @@ def test_files_state_the_version_and_the_licence_of_the_project() -> None:
 
     assert {PROJECT["version"]} == {citation["version"], skill["metadata"]["version"], manifest["version"]}
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
+
+
+def test_release_check_rejects_uncommitted_file(tmp_path: Path) -> None:
+    """The check ends before the tests run, and names the file."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+
+    done = subprocess.run(["make", "release-check"], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert 2 == done.returncode
+    assert "?? Makefile" in done.stderr
+    assert "commit or remove them" in done.stderr

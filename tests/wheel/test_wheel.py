@@ -65,8 +65,8 @@ def test_prove_without_its_packages_names_the_extra(environment: Path, project: 
     done = _run(environment, "rtm", "prove", "job.py:shouted", cwd=project)
 
     assert 2 == done.returncode
-    assert "rtm: prove needs the package 'pyspark', which is not installed; install the extra" in done.stderr
-    assert "spark-real-time-mode[prove]" in done.stderr
+    assert "rtm: prove needs the package 'pyspark', which is not installed; install the wheel" in done.stderr
+    assert "extra 'prove': pip install 'PATH_OF_THE_WHEEL[prove]'" in done.stderr
 
 
 def test_inspect_reads_checkpoint_without_any_package(environment: Path, project: Path) -> None:
