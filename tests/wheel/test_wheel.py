@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -20,7 +22,8 @@ from pyspark.sql import functions as F
 def shouted(rows):
     return rows.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 """
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = PROJECT["version"]
 
 
 @pytest.fixture
@@ -82,6 +85,38 @@ def test_inspect_reads_checkpoint_without_any_package(environment: Path, project
     assert read.returncode in {0, 1}, read.stderr
     assert isinstance(json.loads(read.stdout), dict)
     assert (2, True) == (wrong.returncode, wrong.stderr.startswith("rtm: "))
+
+
+IMPORTS = """\
+import ast, importlib, sys
+importlib.import_module("PART")
+own = [module for name, module in sys.modules.items() if name.startswith("spark_rtm") and module.__file__]
+for node in (node for module in own for node in ast.parse(open(module.__file__).read()).body):
+    names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+    print(*names, *([alias.name for alias in node.names] if isinstance(node, ast.Import) else []))
+"""
+EXTRAS = {
+    "prove": ("prove.command",),
+    "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
+    "postgres": ("sinks",),
+    "spark": ("realtime.queries", "realtime.slots", "realtime.decoding", "realtime.warm_up"),
+}
+# PySpark depends on py4j.
+PROVIDES = {"psycopg[binary]": "psycopg", "pyspark": "pyspark py4j", "confluent-kafka": "confluent_kafka"}
+
+
+@pytest.mark.parametrize(("extra", "module"), [(extra, part) for extra in EXTRAS for part in EXTRAS[extra]])
+def test_extra_names_each_package_that_its_modules_import(
+    extra: str, module: str, environment: Path, project: Path, with_packages: dict[str, str]
+) -> None:
+    """The imports of a part, also those of the modules that it imports, are packages of its extra."""
+    code = IMPORTS.replace("PART", f"spark_rtm.{module}")
+    done = _run(environment, "python", "-c", code, cwd=project, env=with_packages)
+
+    assert 0 == done.returncode, done.stderr
+    imported = {name.split(".")[0] for name in done.stdout.split()} - set(sys.stdlib_module_names) - {"spark_rtm"}
+    required = [re.split(r"[<>=;]", text)[0].strip() for text in PROJECT["optional-dependencies"][extra]]
+    assert set() == imported - set(" ".join(PROVIDES.get(name, name) for name in required).split())
 
 
 def test_library_modules_import(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
