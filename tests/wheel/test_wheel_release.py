@@ -18,8 +18,10 @@ def test_files_state_the_version_and_the_licence_of_the_project() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     skill = yaml.safe_load((ROOT / "SKILL.md").read_text().split("---")[1])
     manifest = json.loads((ROOT / "manifest.json").read_text())
+    plugin = json.loads((ROOT / ".claude-plugin/plugin.json").read_text())
 
-    assert {PROJECT["version"]} == {citation["version"], skill["metadata"]["version"], manifest["version"]}
+    versions = [each["version"] for each in (citation, skill["metadata"], manifest, plugin)]
+    assert [PROJECT["version"]] * len(versions) == versions
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
 
 
