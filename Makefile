@@ -60,7 +60,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
-.PHONY: help setup packages quickstart demo migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel release-check test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -144,7 +144,7 @@ migrate: setup ## move a micro-batch job with state to real-time mode and back, 
 	@$(PY) -m examples.migrate
 
 prove-examples: setup ## prove the queries of this repository, and publish the table of references/prove.md (10 min)
-	@$(PY) -m scripts.prove.prove_examples
+	@$(PY) -m scripts.prove_examples
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
 	@$(PY) -m examples.services
@@ -170,6 +170,19 @@ test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="test
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
 	$(PY) -m pytest --unit $(PARALLEL) $(TESTS)
 
+wheel: $(VENV)/installed ## build the wheel of spark_rtm and the command rtm in dist/
+	@rm -rf dist
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index --wheel-dir dist .
+	@ls dist/*.whl
+
+release-check: ## check a release: no uncommitted file, pages and manifest valid, all tests, the site, the wheel
+	@test -z "$$(git status --porcelain)" || { git status --short >&2; \
+		echo "These files are not committed, so a release would not contain them; commit or remove them." >&2; exit 1; }
+	$(MAKE) validate
+	$(MAKE) test TESTS=
+	$(MAKE) site
+	$(MAKE) wheel
+
 check: lint test-unit ## lint, check the format and the types, and run the tests that need neither Spark nor servers
 
 lint: $(VENV)/installed-dev ## lint, check the format and the types of the code
@@ -182,5 +195,5 @@ format: $(VENV)/installed-dev ## format the code and apply safe fixes
 	$(VENV)/bin/ruff format $(CODE)
 
 clean: ## remove .venv, build output and caches; fetched Kafka packages stay in the user's cache
-	rm -rf $(VENV) build site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find examples evals tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # The oldest Python that all pinned packages support.
 PYTHON = "3.11.5"
 # These packages install the others. Spark is the only one that is published without a wheel, so pip must build it.
-BUILD = ("pip", "setuptools", "wheel")
+# The wheel of this repository is built with hatchling.
+BUILD = ("hatchling", "pip", "setuptools", "wheel")
 # `make` installs the files of a group in this order; the last file contains only what the files before it lack.
 GROUPS = {
     "build": ("build",),
@@ -31,7 +32,8 @@ COMPILE = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"
 def compiled(group: str) -> dict[str, str]:
     """Return the packages of a group with their hashes, by `name==version`."""
     command = [*COMPILE, "--python-version", PYTHON, "--constraints", "constraints.txt", "--allow-unsafe"]
-    command += {"build": ["-"], "base": ["pyproject.toml"]}.get(group, ["pyproject.toml", f"--extra={group}"])
+    extras = ["--extra=examples"] if group == "base" else ["--extra=examples", f"--extra={group}"]
+    command += ["-"] if group == "build" else ["pyproject.toml", *extras]
     build = "\n".join(BUILD)
     text = subprocess.run(command, cwd=ROOT, input=build, capture_output=True, text=True, check=True).stdout
     blocks = re.findall(r"^\S+==.*(?:\n    --hash.*)*\n", text, re.MULTILINE)

@@ -75,8 +75,13 @@ SCRIPTS = {
     "scripts/prove/subjects": "examples/kafka examples/realtime examples/services examples/services/files "
     "examples/testing",
     "scripts/prove/checks": "prove/subjects prove/verdicts examples/measure examples/realtime examples/testing",
-    "scripts/prove": "lint pack prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
-    "scripts/skills": "checkpoint lint pack pack/validate prove text",
+    "scripts/prove": "lint prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
+    # The two programs and their common commands.
+    "scripts/slots": "text",
+    "scripts/prove_examples": "pack prove prove/subjects prove/verdicts text",
+    "scripts/commands": "checkpoint lint prove slots text",
+    "scripts/rtm": "commands",
+    "scripts/skills": "commands pack pack/validate text",
 }
 
 EVALS = {

@@ -32,7 +32,7 @@ def _text(file: str) -> str:
 
 
 def _required(group: str) -> list[str]:
-    named = {"build": list(BUILD), "base": PROJECT["dependencies"]}
+    named = {"build": list(BUILD), "base": PROJECT["optional-dependencies"]["examples"]}
     return list(named.get(group) or PROJECT["optional-dependencies"][group])
 
 

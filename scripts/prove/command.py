@@ -33,11 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise KeyboardInterrupt from None
         if not isinstance(error, OSError | RuntimeError | ValueError | TimeoutError | Py4JError):
             raise
-        print(f"skills.py: prove: {error}", file=sys.stderr)
-        return 2
+        return int(arguments.program.wrong(f"prove: {error}"))
     progress.say("done")
     conditions = {
-        "command": f"python scripts/skills.py prove {arguments.target}",
+        "command": f"{arguments.program.call} prove {arguments.target}",
         "date": datetime.now(UTC).date().isoformat(),
         "pyspark": pyspark.__version__,
         "cores": os.cpu_count(),

@@ -1,0 +1,119 @@
+"""The pre-commit hook and the GitHub action report a boolean trigger in a repository of their users."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scripts.pack.files import ROOT
+
+BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+WORKFLOW = ROOT / ".github/workflows/test.yml"
+PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v[\d.]+\n")
+SCHEMAS = {"action.yml": "github-actions", ".github/workflows/test.yml": "github-workflows"}
+SCHEMAS |= {"CITATION.cff": "citation-file-format"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a git repository with one mistake, outside the checkout."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "bad.py").write_text(BOOLEAN_TRIGGER)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    subprocess.run(["git", "add", "bad.py"], cwd=folder, check=True)
+    return folder
+
+
+def _lint_step(project: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the step as the runner does: replace the expressions in `env`, then execute `run` with bash."""
+    values = {name: str(spec["default"]) for name, spec in ACTION["inputs"].items()} | inputs
+    step = ACTION["runs"]["steps"][0]
+
+    def value(text: str) -> str:
+        text = text.replace("${{ github.action_path }}", str(ROOT))
+        return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match[1]], text)
+
+    env = {**os.environ, **{name: value(text) for name, text in step["env"].items()}}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
+
+
+def test_action_annotates_mistake_and_writes_sarif(project: Path) -> None:
+    """The step fails with annotations; the SARIF file holds the same findings."""
+    done = _lint_step(project, **{"sarif-file": "rtm.sarif"})
+
+    assert 1 == done.returncode, done.stderr
+    assert done.stdout.startswith("::error file=bad.py,line=1,title=")
+    (run,) = json.loads((project / "rtm.sarif").read_text())["runs"]
+    assert len(done.stdout.splitlines()) == len(run["results"])
+
+
+def test_action_succeeds_without_mistakes(project: Path) -> None:
+    """A folder without findings passes, and an input is never executed."""
+    (project / "bad.py").write_text("print('good')\n")
+
+    assert 0 == _lint_step(project, paths="bad.py", engine="oss-4.3", strict="true").returncode
+    assert 2 == _lint_step(project, paths="$(touch executed)").returncode
+    assert not (project / "executed").exists()
+
+
+@pytest.mark.timeout(180)
+def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
+    """pre-commit installs the hook from a commit of the repository, and the hook reports the line."""
+    source = tmp_path / "hooks"
+    ignored = shutil.ignore_patterns(".git", ".venv", "build", "site", "tests", ".*_cache", "__pycache__", "measured")
+    shutil.copytree(ROOT, source, ignore=ignored)
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org", "-C", str(source)]
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "hook"]):
+        subprocess.run([*git, *command], check=True)
+    # The build needs hatchling, which the test environment has, so pip needs no package index.
+    site_packages = next(path for path in sys.path if path.endswith("site-packages"))
+    env = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "cache"), "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
+    env |= {"PYTHONPATH": site_packages}
+
+    command = [sys.executable, "-m", "pre_commit", "try-repo", str(source), "rtm-lint", "--all-files"]
+    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
+
+    assert 1 == done.returncode, done.stdout + done.stderr
+    assert "bad.py:1: " in done.stdout, done.stdout + done.stderr
+
+
+def test_hook_manifest_is_valid() -> None:
+    """pre-commit accepts the manifest."""
+    command = [sys.executable, "-m", "pre_commit", "validate-manifest", ".pre-commit-hooks.yaml"]
+    assert 0 == subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+@pytest.mark.parametrize("path", SCHEMAS)
+def test_file_follows_its_public_schema(path: str) -> None:
+    """The package check-jsonschema contains the published schemas of these files."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{SCHEMAS[path]}", path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert 0 == done.returncode, done.stdout
+
+
+def test_schema_rejects_misspelled_field(tmp_path: Path) -> None:
+    """The check can fail."""
+    (tmp_path / "action.yml").write_text((ROOT / "action.yml").read_text().replace("composite", "composed"))
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml"]
+
+    assert 1 == subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
+
+
+def test_actions_are_pinned_by_commit_and_permissions_are_minimal() -> None:
+    """A tag can be moved to other code; the token of our workflow can only read."""
+    for text in (WORKFLOW.read_text(), (ROOT / "action.yml").read_text()):
+        assert len(PINNED.findall(text)) == len(re.findall(r"uses:", text))
+    workflow = yaml.safe_load(WORKFLOW.read_text())
+    assert {"contents": "read"} == workflow["permissions"]
+    assert "make test" in [step.get("run") for step in workflow["jobs"]["test"]["steps"]]

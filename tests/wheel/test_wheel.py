@@ -1,0 +1,179 @@
+"""The installed wheel works outside the checkout, and each part needs only its own packages."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scripts.pack.files import ROOT
+from scripts.wheel import renamed
+
+BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
+JOB = """\
+from pyspark.sql import functions as F
+
+
+def shouted(rows):
+    return rows.select("key", F.upper(F.col("value").cast("string")).alias("value"))
+"""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = PROJECT["version"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a user's project with a job and a mistake."""
+    (tmp_path / "bad.py").write_text(BOOLEAN_TRIGGER)
+    (tmp_path / "job.py").write_text(JOB)
+    return tmp_path
+
+
+def _run(
+    environment: Path, program: str, *arguments: str, cwd: Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    command = [str(environment / program), *arguments]
+    return subprocess.run(command, cwd=cwd, env=variables | (env or {}), capture_output=True, text=True, check=False)
+
+
+def test_lint_finds_boolean_trigger_without_any_package(environment: Path, project: Path) -> None:
+    """The linter needs nothing but Python."""
+    done = _run(environment, "rtm", "lint", "bad.py", cwd=project)
+
+    assert 1 == done.returncode
+    assert done.stderr.startswith("bad.py:1: ")
+    assert "realTime" in done.stderr
+
+
+def test_slots_and_version_and_help_need_no_package(environment: Path, project: Path) -> None:
+    """`rtm` alone prints the help, and `slots` names the partitions that would stay unread."""
+    too_few = _run(environment, "rtm", "slots", "--source-partitions", "8", "--available", "5", cwd=project)
+
+    assert 1 == too_few.returncode
+    assert "8 task slots = (8 source + 0 repartition + 0 state)\n" == too_few.stdout
+    assert "never reads 3 source partitions" in too_few.stderr
+    assert f"rtm {VERSION}\n" == _run(environment, "rtm", "--version", cwd=project).stdout
+    shown = _run(environment, "rtm", cwd=project)
+    assert (0, True) == (shown.returncode, "rtm lint jobs/ README.md" in shown.stdout)
+
+
+def test_prove_without_its_packages_names_the_extra(environment: Path, project: Path) -> None:
+    """The message names the missing package, the extra, and how to install it."""
+    done = _run(environment, "rtm", "prove", "job.py:shouted", cwd=project)
+
+    assert 2 == done.returncode
+    assert "rtm: prove needs the package 'pyspark', which is not installed; install the wheel" in done.stderr
+    assert "extra 'prove': pip install 'PATH_OF_THE_WHEEL[prove]'" in done.stderr
+
+
+def test_inspect_reads_checkpoint_without_any_package(environment: Path, project: Path) -> None:
+    """`inspect` explains a checkpoint, and rejects a folder that is none."""
+    for folder, text in {"offsets": "v1\n{}\n{}", "commits": 'v1\n{"nextBatchWatermarkMs":0}'}.items():
+        (project / "checkpoint" / folder).mkdir(parents=True)
+        (project / "checkpoint" / folder / "0").write_text(text)
+    (project / "checkpoint/metadata").write_text('{"id":"5b1d0a8a-8f0a-4c0e-9d6b-3f6f5f2b7c11"}')
+
+    read = _run(environment, "rtm", "inspect", "checkpoint", "--format", "json", cwd=project)
+    wrong = _run(environment, "rtm", "inspect", "job.py", cwd=project)
+
+    assert read.returncode in {0, 1}, read.stderr
+    assert isinstance(json.loads(read.stdout), dict)
+    assert (2, True) == (wrong.returncode, wrong.stderr.startswith("rtm: "))
+
+
+IMPORTS = """\
+import ast, importlib, sys
+importlib.import_module("PART")
+own = [module for name, module in sys.modules.items() if name.startswith("spark_rtm") and module.__file__]
+for node in (node for module in own for node in ast.parse(open(module.__file__).read()).body):
+    names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+    print(*names, *([alias.name for alias in node.names] if isinstance(node, ast.Import) else []))
+"""
+EXTRAS = {
+    "prove": ("prove.command",),
+    "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
+    "postgres": ("sinks",),
+    "spark": ("realtime.queries", "realtime.slots", "realtime.decoding", "realtime.warm_up"),
+}
+# PySpark depends on py4j.
+PROVIDES = {"psycopg[binary]": "psycopg", "pyspark": "pyspark py4j", "confluent-kafka": "confluent_kafka"}
+
+
+@pytest.mark.parametrize(("extra", "module"), [(extra, part) for extra in EXTRAS for part in EXTRAS[extra]])
+def test_extra_names_each_package_that_its_modules_import(
+    extra: str, module: str, environment: Path, project: Path, with_packages: dict[str, str]
+) -> None:
+    """The imports of a part, also those of the modules that it imports, are packages of its extra."""
+    code = IMPORTS.replace("PART", f"spark_rtm.{module}")
+    done = _run(environment, "python", "-c", code, cwd=project, env=with_packages)
+
+    assert 0 == done.returncode, done.stderr
+    imported = {name.split(".")[0] for name in done.stdout.split()} - set(sys.stdlib_module_names) - {"spark_rtm"}
+    required = [re.split(r"[<>=;]", text)[0].strip() for text in PROJECT["optional-dependencies"][extra]]
+    assert set() == imported - set(" ".join(PROVIDES.get(name, name) for name in required).split())
+
+
+def test_library_modules_import(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
+    """The folder to copy, the sink and the services are modules of the wheel, and the checkout is not on the path."""
+    code = (
+        "import spark_rtm.realtime.queries as q, spark_rtm.realtime.slots, spark_rtm.realtime.decoding\n"
+        "import spark_rtm.services.kafka\n"
+        "from spark_rtm.sinks import PostgresUpsertSink\n"
+        "print(q.__file__)"
+    )
+    done = _run(environment, "python", "-c", code, cwd=project, env=with_packages)
+
+    assert 0 == done.returncode, done.stderr
+    assert done.stdout.startswith(str(environment.parent))
+
+
+def test_pytest_finds_plugin_by_entry_point(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
+    """The fixtures exist without a line in `conftest.py`."""
+    done = _run(environment, "python", "-m", "pytest", "--fixtures", "-q", cwd=project, env=with_packages)
+
+    assert "run_real_time" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.timeout(180)
+def test_prove_runs_job_and_writes_nothing_to_package(
+    environment: Path, project: Path, with_packages: dict[str, str]
+) -> None:
+    """`rtm prove` starts Kafka and Spark from the wheel; its verdicts are good."""
+    package = next(environment.parent.glob("lib/*/site-packages/spark_rtm"))
+    before = _files(package)
+
+    options = ["--duration", "2", "--slots", "4"]
+    done = _run(environment, "rtm", "prove", "job.py:shouted", *options, cwd=project, env=with_packages)
+
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert "real-time mode: the plan contains RealTimeStreamScan" in done.stdout
+    assert before == _files(package)
+
+
+def _files(package: Path) -> dict[str, int]:
+    paths = (path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path): path.stat().st_mtime_ns for path in paths}
+
+
+def test_wheel_contains_no_name_of_the_checkout(wheel: Path) -> None:
+    """No module imports `examples` or `scripts`, and every file is below `spark_rtm` or in the metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        modules = [archive.read(name).decode() for name in names if name.endswith(".py")]
+
+    assert {"spark_rtm", f"spark_real_time_mode-{VERSION}.dist-info"} == {name.split("/")[0] for name in names}
+    assert [] == [text for text in modules if "from examples" in text or "from scripts" in text]
+
+
+def test_build_rejects_import_that_the_wheel_lacks() -> None:
+    """A module that imports a folder outside of the wheel stops the build, and the message names the remedy."""
+    with pytest.raises(ValueError, match=r"x\.py: 'from examples' .* add its folder to PARTS"):
+        renamed("from examples.attribution import topics\n", Path("x.py"))

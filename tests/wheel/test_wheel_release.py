@@ -1,0 +1,37 @@
+"""The files of a release state the version of `pyproject.toml`."""
+
+import json
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import yaml
+
+from scripts.pack.files import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_files_state_the_version_and_the_licence_of_the_project() -> None:
+    """`pyproject.toml` decides; the manifest is generated from it, and the other files are compared with it."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    skill = yaml.safe_load((ROOT / "SKILL.md").read_text().split("---")[1])
+    manifest = json.loads((ROOT / "manifest.json").read_text())
+    plugin = json.loads((ROOT / ".claude-plugin/plugin.json").read_text())
+
+    versions = [each["version"] for each in (citation, skill["metadata"], manifest, plugin)]
+    assert [PROJECT["version"]] * len(versions) == versions
+    assert {PROJECT["license"]} == {citation["license"], skill["license"]}
+
+
+def test_release_check_rejects_uncommitted_file(tmp_path: Path) -> None:
+    """The check ends before the tests run, and names the file."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+
+    done = subprocess.run(["make", "release-check"], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert 2 == done.returncode
+    assert "?? Makefile" in done.stderr
+    assert "commit or remove them" in done.stderr
