@@ -29,7 +29,7 @@ class Assistant:
     words: tuple[str, ...]
     """Program and arguments. `{prompt}` stands for the prompt; without it, the program reads it from standard input."""
     pack_dir: str | None
-    """Where the folder of the assistant contains the copy of the pack, or None for a run without the pack."""
+    """Path of the pack inside the assistant's folder; None if the assistant runs without the pack."""
     timeout_seconds: float
 
 

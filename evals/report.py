@@ -12,7 +12,7 @@ UNKNOWN = "-"
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Return one line per verdict and a line with the sums."""
+    """Return one line per verdict and a summary line."""
     width = max([len(verdict.item) for verdict in verdicts], default=0)
     lines = [
         f"{'item':{width}}  verdict  read bytes  seconds  reason",
@@ -22,7 +22,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return the number of right answers and the mean size of what was read for an answer."""
+    """Return the number of right answers and the mean number of bytes that were read for an answer."""
     right = sum(verdict.is_right for verdict in verdicts)
     known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
     read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN

@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```(?:python|py)?[^\n]*\n(.*?)^```", re.DOTALL | re.MULTI
 
 @dataclass(frozen=True)
 class Answered:
-    """An item, the reply, and the folder in which the assistant has worked."""
+    """An item, the reply, and the folder in which the assistant worked."""
 
     item: Item
     reply: Reply

@@ -113,14 +113,14 @@ def query_ended(error: QueryFailedError) -> WrongAnswerError:
 
 
 def require(is_right: object, reason: str) -> None:
-    """Raise `WrongAnswerError` with the reason unless something is true."""
+    """Raise `WrongAnswerError` with the reason unless `is_right` is true."""
     if not is_right:
         raise WrongAnswerError(reason)
 
 
 def require_same(expected: Iterable[Any], found: Iterable[Any], what: str) -> None:
     """Raise `WrongAnswerError` unless both contain the same items equally often."""
-    # A list, because `Counter` reads a mapping as counts.
+    # `Counter` would read a mapping as counts.
     wanted, have = Counter(list(expected)), Counter(list(found))
     missing, more = wanted - have, have - wanted
     require(not missing, f"{missing.total()} {what} missing, such as {next(iter(missing), None)!r}")

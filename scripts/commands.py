@@ -89,7 +89,7 @@ class Program:
         return "\n".join(["examples:", *lines])
 
     def wrong(self, message: str) -> int:
-        """Print why a command cannot run, and return the exit status for wrong usage."""
+        """Print why a command cannot run, and return 2, the exit status for wrong usage."""
         print(f"{self.name}: {message}", file=sys.stderr)
         return 2
 

@@ -14,7 +14,7 @@ JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b|\b(Ex
 # Exceptions that wrap the actual cause.
 WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "TaskCompletionListenerException"}
 SQL_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
-# Spark adds the SQLSTATE of STREAM_FAILED, which only wraps the actual condition.
+# SQLSTATE of STREAM_FAILED, which wraps the actual condition, so it is ignored.
 WRAPPER_STATE = "XXKST"
 # A restart of a refused query fails again: feature not supported, syntax or analysis, and a forbidden setting.
 REFUSAL_STATES = ("0A", "42", "46")
@@ -181,7 +181,8 @@ def _without_frames(error: BaseException) -> str:
 
 
 def _cause_of(name: str, text: str) -> Cause:
-    # The message of a condition quotes the value of the row, which can contain the name of any exception.
+    # The message quotes values of the row, which can contain the name of any exception. If there is a condition, only
+    # its name is searched.
     known_by = name if f"[{name}]" in text else f"{name} {text}"
     known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
     states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE]
