@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print how many task slots are needed and, with --available, what happens if there are fewer; return the status."""
+    """Print how many task slots are needed and, with --available, what happens if there are fewer."""
     partitions = options.source_partitions
     if options.max_partitions and options.engine == DATABRICKS:
         partitions = min(partitions, options.max_partitions)
