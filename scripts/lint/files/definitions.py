@@ -25,6 +25,8 @@ NAME_KEYS = (
     "python_file",
     "run_name",
 )
+Name = tuple[str, int]
+"""A name, and its line number."""
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
@@ -52,7 +54,7 @@ class _Clusters:
         self.steps = Steps(MAX_VALUES)
         self.counts: dict[int, int] = {}
 
-    def below(self, node: Node, names: tuple[str, ...] = (), key: str = "") -> Iterator[Cluster]:
+    def below(self, node: Node, names: tuple[Name, ...] = (), key: Name | None = None) -> Iterator[Cluster]:
         self.steps.spend()
         if self._count(node) == 0:
             return
@@ -63,15 +65,15 @@ class _Clusters:
             return
         if not isinstance(content, dict):
             return
-        names_here = tuple(_text(content[name][1]) for name in NAME_KEYS if name in content) + ((key,) if key else ())
+        names_here = (*((key,) if key else ()), *_names(content))
         if kind := _kind(content):
             self.steps.spend(len(names))
             yield _cluster(node, kind, (*names, *names_here))
             return
         # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
         inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
-        for name, (_, child) in content.items():
-            yield from self.below(child, inner, name if isinstance(child.content, dict) else "")
+        for name, (line, child) in content.items():
+            yield from self.below(child, inner, (name, line) if isinstance(child.content, dict) else None)
 
     def _count(self, node: Node) -> int:
         if id(node) not in self.counts:
@@ -104,19 +106,23 @@ def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
     return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
 
 
-def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[str]:
+def _names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
+    yield from ((_text(content[name][1]), content[name][0]) for name in NAME_KEYS if name in content)
+
+
+def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
     tasks = content["tasks"][1].content if "tasks" in content else None
     for task in tasks if isinstance(tasks, list) else ():
         for _, child in task.content.values() if isinstance(task.content, dict) else ():
             if isinstance(child.content, dict):
-                yield from (_text(child.content[name][1]) for name in NAME_KEYS if name in child.content)
+                yield from _names(child.content)
 
 
 def _text(node: Node) -> str:
     return node.content if isinstance(node.content, str) else ""
 
 
-def _cluster(node: Node, kind: str, names: tuple[str, ...]) -> Cluster:
+def _cluster(node: Node, kind: str, names: tuple[Name, ...]) -> Cluster:
     assert isinstance(node.content, dict)
     cluster = Cluster(line=node.line, kind=kind)
     for key, (line, child) in node.content.items():
@@ -138,5 +144,8 @@ def _cluster(node: Node, kind: str, names: tuple[str, ...]) -> Cluster:
     cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
     if flag is not None and not cluster.has_flag:
         cluster.lines["flag"] = cluster.lines[f"{key}.{FLAG}"]
-    cluster.is_real_time = cluster.has_flag or any(map(REAL_TIME_NAME.search, names))
+    named = [line for text, line in names if REAL_TIME_NAME.search(text)]
+    cluster.is_real_time = cluster.has_flag or bool(named)
+    if named:
+        cluster.lines["its name"] = named[-1]
     return cluster

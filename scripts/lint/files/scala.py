@@ -28,11 +28,17 @@ PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-im
 JVM_RULES = [rule for rule in CODE_RULES if rule.id not in PYTHON_ONLY]
 UNSUPPORTED_TRIGGER = re.compile(
     r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"
-    r"\bnew\s+(?:Trigger\.)?RealTime(?:Trigger)?\b"
+    r"\bnew\s+(?:Trigger\.)?RealTime\b"
 )
 JOB = re.compile(
     r"\bbuilder\b|\bgetOrCreate\b|\bawaitTermination\b|\bextends\s+App\b|\bdef\s+main\b|\bstatic\s+void\s+main\b"
 )
+SPARK = re.compile(
+    r"\borg\s*\.\s*apache\s*\.\s*spark\b|\b(?:read|write)Stream\b|\bSparkSession\b|\bDataStreamWriter\b|"
+    r"\bDataFrame\b|\bDataset\s*[<\[]"
+)
+OTHER_TRIGGER = re.compile(r"^\s*import\s+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger\s*;?\s*$", re.MULTILINE)
+"""A class with the name of Spark's triggers from another library."""
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
 TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
 FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
@@ -54,10 +60,11 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
         is_job=not is_excerpt and bool(JOB.search(uncommented)),
         is_test=bool(TEST.search(uncommented)),
+        is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
     )
     problems = module_problems(module, counterexamples, JVM_RULES) + interpreter.unchecked
     lines = Lines(uncommented)
-    for match in UNSUPPORTED_TRIGGER.finditer(uncommented):
+    for match in UNSUPPORTED_TRIGGER.finditer(uncommented) if module.is_spark else ():
         line = lines.number(match.start())
         if line not in counterexamples:
             message = f"{match[0].strip()} does not exist, so the code does not compile"

@@ -100,7 +100,8 @@ class Calls(Evaluator):
 
     def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str) -> Value:
         if name == "dict":
-            return Table({key: value for key, (value, _) in given.keywords.items()}, bool(given.positional))
+            lines = {key: at for key, (_, at) in given.keywords.items()}
+            return Table({key: value for key, (value, _) in given.keywords.items()}, bool(given.positional), lines)
         if name in CONVERSIONS:
             return CONVERSIONS[name]
         if name == "str":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from scripts.lint.python.expected_failures import expected_failures
 from scripts.lint.python.interpreter import Interpreter
 from scripts.lint.rules.rule import Module, Rule, RuleProblem
 from scripts.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from scripts.lint.spark.streams import Writer
 
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
@@ -24,6 +26,8 @@ LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
     r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
 )
+"""What a page about Spark contains; code says more exactly what it uses."""
+SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|^dlt$|^databricks\b", re.IGNORECASE)
 
 
 def python_problems(
@@ -48,7 +52,7 @@ def python_problems(
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = replace(
         module_of(interpreter, code),
-        is_spark=bool(SPARK.search(code)) if is_spark is None else is_spark,
+        is_spark=_is_spark(tree, code, is_excerpt=is_excerpt and not is_notebook) if is_spark is None else is_spark,
         min_batch_ms=min(minima, default=MIN_BATCH_MS),
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
         is_notebook=is_notebook,
@@ -60,6 +64,26 @@ def python_problems(
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
     return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])
+
+
+def _is_spark(tree: ast.AST, code: str, *, is_excerpt: bool) -> bool:
+    """Return whether code imports Spark or uses one of its names; comments and texts do not count."""
+    if is_excerpt or any(SPARK_NAME.search(name) for node in ast.walk(tree) for name in _names(node)):
+        return True
+    return ".outputMode(" in code and any(map(_is_writer, ast.walk(tree)))
+
+
+def _is_writer(node: ast.AST) -> bool:
+    """Return whether a node is a parameter without a type that is named as a writer."""
+    return isinstance(node, ast.arg) and node.annotation is None and node.arg.endswith("writer")
+
+
+def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [str(getattr(node, field, "")) for field in ("id", "attr", "arg")]
 
 
 def module_of(interpreter: Interpreter, code: str) -> Module:
@@ -80,6 +104,12 @@ def module_problems(module: Module, counterexamples: set[int], rules: Sequence[R
     """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
     if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
         return []
+    if not module.is_spark:  # writers without a `writeStream` belong to another library
+        module = replace(
+            module,
+            queries=[query for query in module.queries if not query.writer.is_guess],
+            triggers=[entry for entry in module.triggers if isinstance(entry[1], Writer) and not entry[1].is_guess],
+        )
     found = [*[(rule, rule.check) for rule in rules], (MICRO_BATCH_CLAIM, comment_claims)]
     # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
     problems = {

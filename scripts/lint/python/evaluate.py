@@ -138,17 +138,20 @@ class Evaluator(ABC):
 
     def _value_dict(self, node: ast.Dict, state: State) -> Value:
         items: dict[str, Value] = {}
+        lines: dict[str, int] = {}
         is_open = False
         for key, part in zip(node.keys, node.values, strict=True):
             value = self.value(part, state)
             if key is None:
                 is_open |= not isinstance(value, Table) or value.is_open
                 items |= value.items if isinstance(value, Table) else {}
+                lines |= value.lines if isinstance(value, Table) else {}
             elif isinstance(name := self.value(key, state), Const) and isinstance(name.value, str | bool):
                 items[str(name.value)] = value
+                lines[str(name.value)] = key.lineno
             else:
                 is_open = True
-        return Table(items, is_open)
+        return Table(items, is_open, lines)
 
     def _value_list(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
         starred = any(isinstance(part, ast.Starred) for part in node.elts)
@@ -293,4 +296,4 @@ def name_of(node: ast.expr) -> str:
 def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
     if not isinstance(value, Table):
         return {}, True
-    return {name: (each, line) for name, each in value.items.items()}, value.is_open
+    return {name: (each, value.lines.get(name, line)) for name, each in value.items.items()}, value.is_open

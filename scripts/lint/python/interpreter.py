@@ -166,8 +166,9 @@ class Interpreter(Statements):
         if arguments.vararg:
             scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
         if arguments.kwarg:
-            rest = {name: value for name, (value, _) in given.keywords.items() if name not in scope}
-            scope[arguments.kwarg.arg] = Table(rest, given.is_open)
+            rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
+            items, lines = ({name: entry[part] for name, entry in rest.items()} for part in (0, 1))
+            scope[arguments.kwarg.arg] = Table(items, given.is_open, lines)  # type: ignore[arg-type]  # an entry is a value and a line
 
     def _followed(self, statement: ast.stmt, state: State) -> list[State]:
         self.spark.statement = statement

@@ -37,7 +37,7 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
             return Text("\0")
         return string(separator.join(part if isinstance(part, str) else "\0" for part in parts))
     if isinstance(left, Table) and isinstance(right, Table):
-        return Table(left.items | right.items, left.is_open or right.is_open)
+        return Table(left.items | right.items, left.is_open or right.is_open, left.lines | right.lines)
     return Unknown()
 
 
@@ -81,12 +81,14 @@ def table_method(table: Table, name: str, given: Arguments) -> Value:
     if name in views:
         return Items(tuple(views[name]), table.is_open)
     if name == "copy":
-        return Table(dict(table.items), table.is_open)
+        return Table(dict(table.items), table.is_open, dict(table.lines))
     if name in {"get", "pop"} and given.positional:
         return item(table, given.positional[0])
     if name == "update":
         for each in given.positional:
             table.items.update(each.items if isinstance(each, Table) else {})
+            table.lines.update(each.lines if isinstance(each, Table) else {})
         table.items.update({key: value for key, (value, _) in given.keywords.items()})
+        table.lines.update({key: line for key, (_, line) in given.keywords.items()})
         return Const(None)
     return Unknown()

@@ -114,7 +114,9 @@ class Statements(Calls):
         )
         if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
             self.steps.spend(len(owner.items))
-            state.bind(target.value.id, Table({**owner.items, plain(key.value): value}, owner.is_open))
+            name = plain(key.value)
+            lines = {**owner.lines, name: target.lineno}
+            state.bind(target.value.id, Table({**owner.items, name: value}, owner.is_open, lines))
 
     def _follow_if(self, statement: ast.If, state: State) -> list[State]:
         known = self.decision(statement.test, state)

@@ -138,7 +138,8 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     Source: [error list]
     """
     if cluster.kind == "cluster" and cluster.is_real_time and not cluster.has_flag and not cluster.is_open:
-        line = cluster.lines.get("flag", cluster.lines.get("spark_conf", cluster.line))
+        places = ("flag", "spark_conf", "its name")
+        line = next((cluster.lines[place] for place in places if place in cluster.lines), cluster.line)
         message = "the cluster does not set the real-time mode flag, so its real-time queries fail"
         yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')
 

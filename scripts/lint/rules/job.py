@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from scripts.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from scripts.lint.rules.writer import CHECKPOINT_CONF
 from scripts.lint.spark.intervals import interval_ms
-from scripts.lint.spark.steps import is_stateful
+from scripts.lint.spark.steps import is_stateful, stateful_steps
 from scripts.lint.spark.streams import Query, Source, Step
 from scripts.lint.spark.values import Const, Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
 
@@ -54,7 +54,8 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         for query in queries:
             if query.start_line:
                 message = "the stateful query has 200 shuffle partitions by default, and each of them needs a task slot"
-                yield Problem(query.start_line, message, NO_SHUFFLE_CONF, lines=query.writer.lines)
+                line = stateful_steps(query.writer.frame)[0].line
+                yield Problem(line, message, NO_SHUFFLE_CONF, lines=query.writer.lines)
 
 
 @JOB_RULES.add("checkpoint-path", severity="warning")
@@ -118,7 +119,8 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
         if query.start_line and is_kafka_sink and is_kafka_source and _keeps_kafka_columns(query):
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
             message = f"the rows keep the column `partition`{back} of the Kafka source, which the Kafka sink obeys"
-            yield Problem(query.start_line, message, 'write .select("key", "value") first', lines=writer.lines)
+            fix = 'write .select("key", "value") first'
+            yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
 
 
 def _keeps_kafka_columns(query: Query) -> bool:

@@ -80,7 +80,7 @@ class SparkCalls:
 
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
-            fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}))
+            fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}), is_guess=True)
             return self._writer_method(fragment, name, given, line, state, value)
         return value  # probably a fluent interface, whose methods return the object
 
@@ -106,7 +106,7 @@ class SparkCalls:
         if name in {"config", "setAll"}:
             for table in (given.get("map", 0), given.get("map")):
                 for text, value in table.items.items() if isinstance(table, Table) else ():
-                    self.settings.append((text, value, line, False))
+                    self.settings.append((text, value, table.lines.get(text, line), False))
 
     def _session_method(self, name: str, given: Arguments) -> Value:
         view = self.views.get(text_of(given.get("tableName", 0)) or "")

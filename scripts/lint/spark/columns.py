@@ -46,7 +46,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
     if name == "readStream" or (name == "read" and isinstance(value, Session)):
         return Reader(is_streaming=name == "readStream")
     if name == "writeStream":
-        return Writer(frame_of(value), lines=frozenset({line}))
+        return Writer(frame_of(value), lines=frozenset({line}), line=line)
     if name in SESSION_NAMES and isinstance(value, Unknown):
         return Session()
     if isinstance(value, Session | Frame):

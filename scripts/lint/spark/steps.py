@@ -75,7 +75,12 @@ def steps(query: Query, *names: str) -> Iterator[Step]:
 
 def is_stateful(frame: Frame) -> bool:
     """Return whether any operator of the stream keeps state."""
-    return any(step.name in STATEFUL or (step.name == "join" and joins_streams(step)) for step in frame.steps)
+    return bool(stateful_steps(frame))
+
+
+def stateful_steps(frame: Frame) -> list[Step]:
+    """Return the operators of the stream that keep state."""
+    return [step for step in frame.steps if step.name in STATEFUL or (step.name == "join" and joins_streams(step))]
 
 
 def joins_streams(step: Step) -> bool:

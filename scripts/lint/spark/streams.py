@@ -128,6 +128,10 @@ class Writer(Value):
     trigger: Trigger | None = None
     sinks: tuple[tuple[str, int], ...] = ()
     lines: frozenset[int] = frozenset()
+    line: int | None = None
+    """The line number of `writeStream`."""
+    is_guess: bool = False
+    """Whether only the names of the called methods suggest that this is a writer of Spark."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,6 +64,8 @@ class Table(Value):
 
     items: dict[str, Value]
     is_open: bool = False
+    lines: dict[str, int] = field(default_factory=dict)
+    """The line number of each entry, if it is known."""
 
 
 @dataclass(frozen=True, eq=False)

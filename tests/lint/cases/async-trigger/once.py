@@ -1,3 +1,3 @@
-ASYNC = {"asyncProgressTrackingEnabled": True}
+ASYNC = {"asyncProgressTrackingEnabled": True}  # expect: async-trigger
 events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("kafka").options(**ASYNC).trigger(once=True).start()  # expect: async-trigger
+events.writeStream.format("kafka").options(**ASYNC).trigger(once=True).start()
