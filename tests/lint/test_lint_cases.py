@@ -2,18 +2,25 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from scripts.lint.engine import RULES, lint_text
 from scripts.lint.rules.rule import LABELS, Rule
-from scripts.text.finding import DATABRICKS, ENGINES, OSS
+from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding
 
 CASES = Path(__file__).with_name("cases")
 EXPECT = re.compile(r"expect: ([a-z-]+(?:, [a-z-]+)*)")
 ENGINE = re.compile(r"engine: (oss-4\.3|databricks)$", re.MULTILINE)
 FILES = sorted(path for path in CASES.rglob("*") if path.is_file() and path.suffix != ".pyc")
+
+
+@cache
+def findings_in(path: Path, engine: str | None) -> tuple[Finding, ...]:
+    """Return the findings in a case file; several tests ask for them."""
+    return tuple(lint_text(path.read_text(encoding="utf-8"), path.name, engine))
 
 
 def expected(text: str) -> Iterator[tuple[int, str]]:
@@ -30,7 +37,7 @@ def test_case_file_has_exactly_the_marked_findings(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     engine = ENGINE.search(text)
 
-    findings = lint_text(text, path.name, engine[1] if engine else None)
+    findings = findings_in(path, engine[1] if engine else None)
 
     assert set(expected(text)) == {(finding.line, finding.rule) for finding in findings}
 
@@ -50,8 +57,8 @@ def labels() -> dict[str, set[str]]:
     """Return for each rule the labels of the engines that its findings in all case files concern."""
     found: dict[str, set[str]] = {}
     for path in FILES:
-        for engine in (None, *ENGINES):
-            for finding in lint_text(path.read_text(encoding="utf-8"), path.name, engine):
+        for engine in ENGINES:
+            for finding in findings_in(path, engine):
                 found.setdefault(finding.rule, set()).add(LABELS[finding.engine])
     return found
 
@@ -98,11 +105,11 @@ def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines:
     assert (DATABRICKS in engines) == bool(lint_text(code, "job.py", DATABRICKS))
 
 
-@pytest.mark.parametrize("name", ["OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED"])
-def test_finding_on_databricks_names_no_condition_of_oss(name: str) -> None:
+def test_finding_on_databricks_names_no_condition_of_oss() -> None:
     """No message that can be shown for Databricks contains the name of a condition that another engine reports."""
-    texts = [path.read_text(encoding="utf-8") for path in FILES if path.suffix == ".py"]
+    names = ("OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED")
+    paths = [path for path in FILES if path.suffix == ".py"]
 
-    messages = {finding.message for text in texts for finding in lint_text(text, "job.py", DATABRICKS)}
+    messages = {finding.message for path in paths for finding in findings_in(path, DATABRICKS)}
 
-    assert {message for message in messages if name in message} == set()
+    assert {message for message in messages for name in names if name in message} == set()

@@ -38,6 +38,8 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
 
     Why: A query holds its task slots for the whole batch, so workers cannot be added or removed during a batch.
 
+    Reported at: `autoscale`.
+
     Example:
         {"autoscale": {"min_workers": 1, "max_workers": 8},
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -53,9 +55,11 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
 def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for clusters that run real-time mode but do not turn Photon off.
+    Checks for clusters for real-time mode that turn Photon on.
 
     Why: The Databricks documentation instructs you to turn Photon off.
+
+    Reported at: the key that turns Photon on. A missing `runtime_engine` is not reported.
 
     Example:
         {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -82,6 +86,8 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     Checks for spot instances on clusters for real-time mode.
 
     Why: When the cloud provider reclaims a worker, the query fails and then replays the rows of the current batch.
+
+    Reported at: `availability`.
 
     Example:
         {"aws_attributes": {"availability": "SPOT_WITH_FALLBACK"},
@@ -111,6 +117,8 @@ def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
 
     Why: Older runtimes do not support real-time mode.
 
+    Reported at: `spark_version`.
+
     Example:
         {"spark_version": "15.4.x-scala2.12", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
@@ -131,6 +139,9 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
 
     Why: Unless the flag is set when the cluster boots, queries fail with CLUSTER_CONFIGURATION_NOT_SUPPORTED.
 
+    Reported at: the flag if its value is not `true`; otherwise `spark_conf`; without it, the name that refers to
+    real-time mode. Such a name contains `rtm` as a word, or `real-time mode`; `realtime` alone is not enough.
+
     Example:
         {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
     Use instead:
@@ -150,6 +161,8 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     Checks for clusters for real-time mode with an AWS machine type without local disks and without EBS volumes.
 
     Why: The creation of such a cluster fails, because state and shuffle files have no disk.
+
+    Reported at: `node_type_id`.
 
     Example:
         {"node_type_id": "m5.xlarge", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -178,6 +191,8 @@ def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
 
     Why: Real-time mode in a pipeline requires the continuous pipeline mode, because its flows never end.
 
+    Reported at: `continuous`; without it, the flag.
+
     Example:
         {"continuous": false, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
@@ -197,6 +212,8 @@ def job_serverless(cluster: Cluster) -> Iterator[Problem]:
     Checks for serverless tasks in jobs whose name refers to real-time mode.
 
     Why: Serverless jobs refuse triggers without an end, such as the real-time trigger.
+
+    Reported at: `environment_key`.
 
     Example:
         {"name": "real-time mode", "tasks": [{"task_key": "run", "environment_key": "default"}]}

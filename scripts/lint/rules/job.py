@@ -33,6 +33,9 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
     Why: Every stateful operator needs one task slot per shuffle partition for the whole batch, and the default is 200.
     A query without enough slots does not start.
 
+    Reported at: the number, if it is high: 128 or more, or not below the N of `local[N]`. If no number is set: the
+    first operator that keeps state.
+
     Example:
         spark.conf.set("spark.sql.shuffle.partitions", "200")
         events.groupBy("key").count()
@@ -65,6 +68,8 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
 
     Why: If the folder is deleted, or the job starts in another folder, the query starts again without its state.
     In a notebook, which often is a trial, the finding is only information.
+
+    Reported at: the path, also if a dictionary holds it.
 
     Example:
         writer.option("checkpointLocation", "checkpoints/example").trigger(realTime="5 minutes").start()
@@ -105,6 +110,8 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
     number of its origin, which may not exist in the target topic; without the option `topic`, it goes back to its own
     topic.
 
+    Reported at: `writeStream`.
+
     Example:
         rows.writeStream
     Use instead:
@@ -144,6 +151,8 @@ def foreach_interval(module: Module) -> Iterator[Problem]:
 
     Why: Spark passes rows to Python in growing batches, and the last ones only when the batch ends, so rows can be as
     late as the interval is long. Databricks documents no such delay.
+
+    Reported at: the call of `foreach`. Scala and Java have no such delay, so the rule is for Python alone.
 
     Example:
         writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()

@@ -19,6 +19,8 @@ def async_trigger(module: Module) -> Iterator[Problem]:
 
     Why: A query with either trigger must commit before it ends, so start() refuses asynchronous progress tracking.
 
+    Reported at: the option that turns the tracking on, also if a dictionary holds it.
+
     Example:
         writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
     Use instead:
@@ -39,6 +41,8 @@ def async_state(module: Module) -> Iterator[Problem]:
 
     Why: Asynchronous progress tracking supports only stateless queries. A stateful query fails after it starts.
 
+    Reported at: the option that turns the tracking on, also if a dictionary holds it.
+
     Example:
         events.groupBy("key").count().selectExpr("key AS value")
         .writeStream.option("asyncProgressTrackingEnabled", "true")
@@ -58,6 +62,8 @@ def async_interval(module: Module) -> Iterator[Problem]:
     Checks for real-time queries that set `asyncProgressTrackingCheckpointIntervalMs` to a value other than 0.
 
     Why: The trigger sets this interval. Other values fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
+
+    Reported at: the option, also if a dictionary holds it.
 
     Example:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
@@ -81,6 +87,8 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
     Checks for aggregation, deduplication, `repartition`, joins and current-time functions in continuous mode.
 
     Why: Continuous mode supports only map and filter operations, so start() fails.
+
+    Reported at: the operator; for an aggregation, the method that aggregates.
 
     Example:
         events.groupBy("key").count().selectExpr("key AS value").writeStream.trigger(continuous="1 second")
@@ -109,6 +117,8 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
 
     Why: The import fails. In Python, `foreach` takes an object with `process`; `open` and `close` are optional.
 
+    Reported at: the import.
+
     Example:
         from pyspark.sql.streaming import ForeachWriter
     Use instead:
@@ -128,6 +138,8 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
 
     Why: `current_timestamp()` is constant during a batch, so with the default interval it can be five minutes old.
 
+    Reported at: the line where the clock is used.
+
     Example:
         events.withColumn("latency", F.unix_millis(F.current_timestamp()))
     Use instead:
@@ -146,6 +158,8 @@ def pipeline_flow(module: Module) -> Iterator[Problem]:
     Checks for pipeline tables, views and append flows with the real-time trigger.
 
     Why: In declarative pipelines, only an update flow into a sink runs in real-time mode; SQL has no such flow.
+
+    Reported at: the decorator or the property that sets the trigger.
 
     Example:
         @dp.table(spark_conf={"pipelines.trigger": "RealTime"})

@@ -24,6 +24,8 @@ def stream_join(module: Module) -> Iterator[Problem]:
     Both engines: outer, semi and anti joins.
     OSS: inner joins, which fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
+    Reported at: the join.
+
     Example:
         events.join(events_2, "key", "left")
     Use instead:
@@ -46,6 +48,8 @@ def static_join(module: Module) -> Iterator[Problem]:
     Checks for joins of a stream with a static table that is not wrapped in `broadcast`, or that has another join hint.
 
     Why: Spark may plan a sort-merge join. On OSS, that join fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+
+    Reported at: the join. A small table that OSS broadcasts by itself runs, until it grows.
 
     Example:
         events.join(users, "key")
@@ -91,6 +95,8 @@ def union_self(module: Module) -> Iterator[Problem]:
 
     Why: A query that reads the same source twice fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED.
 
+    Reported at: the union.
+
     Example:
         events.union(events)
     Use instead:
@@ -113,6 +119,8 @@ def union_after_state(module: Module) -> Iterator[Problem]:
     Checks for stateful operators before a union.
 
     Why: Real-time mode refuses such a union. On OSS, the condition is STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
+
+    Reported at: the union, not the operator that keeps state.
 
     Example:
         events.dropDuplicates(["key"]).union(events_2)
@@ -138,6 +146,8 @@ def sort_or_coalesce(module: Module) -> Iterator[Problem]:
     Both engines: `orderBy`, `sort`, `limit`.
     OSS: `coalesce` and `repartitionByRange`, which are not on the allowlist of OSS; use `repartition`. We found no
     source that says whether Databricks accepts them.
+
+    Reported at: the operator.
 
     Example:
         events.orderBy("key")

@@ -17,7 +17,7 @@ from scripts.text.finding import DATABRICKS, ENGINES, OSS
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
 ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
-PART = re.compile(r"^(Why|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
+PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
 CODE_PARTS = {"Example", "Use instead"}
 LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
 """The parts of a docstring that state what a rule reports on both engines, and what it reports only on one of them."""
@@ -112,6 +112,11 @@ class Rule:
         return self._parts()["Why"]
 
     @property
+    def reported_at(self) -> str:
+        """Return the line that a finding names; rules about text need no such statement."""
+        return self._parts().get("Reported at", "")
+
+    @property
     def example(self) -> str:
         """Return code or text that violates the rule."""
         return self._parts()["Example"]
@@ -157,6 +162,7 @@ class Rule:
         entries = {
             "What it does": self.what,
             "Why it is bad": self.why,
+            **({"Reported at": self.reported_at} if self.reported_at else {}),
             "Wrong example": _code(self.example.removesuffix(".")),
             "Use instead": _code(self.use_instead.removesuffix(".")),
             "Engines": self.engine_text,
@@ -173,6 +179,7 @@ class Rule:
                 f"{self.id}",
                 f"\nWhat it does\n  {self.what}",
                 f"\nWhy is this bad?\n  {self.why}",
+                *([f"\nReported at\n  {self.reported_at}"] if self.reported_at else []),
                 f"\nExample\n{indent(self.example, '  ')}",
                 f"\nUse instead\n{indent(self.use_instead, '  ')}",
                 f"\nEngines\n  {self.engine_text}",

@@ -42,6 +42,8 @@ def option(module: Module) -> Iterator[Problem]:
     OSS: `minPartitions`, `minOffsetsPerTrigger`, `maxTriggerDelay`, `kafka.transactional.id`; a warning for
     `maxPartitions`, `maxRecordsPerPartition` and `failOnDataLoss=false`, which have no effect on OSS.
 
+    Reported at: the option, also if a dictionary holds it.
+
     Example:
         spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
     Use instead:
@@ -75,6 +77,8 @@ def setting(module: Module) -> Iterator[Problem]:
     OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`; the condition is
     SQL_CONFIGURATION_NOT_SUPPORTED.
     Databricks: Photon.
+
+    Reported at: the call that sets the key, or its entry in a dictionary.
 
     Example:
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
@@ -112,6 +116,8 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
     Checks for sessions that set the Databricks real-time mode flag, which must be set on the cluster.
 
     Why: The cluster reads the flag when it boots, so a flag set in a session is too late.
+
+    Reported at: the call that sets the flag, or its entry in a dictionary.
 
     Example:
         spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")

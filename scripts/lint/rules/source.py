@@ -33,6 +33,8 @@ def source(module: Module) -> Iterator[Problem]:
     that it does not have.
     OSS: `rate` and `kinesis`.
 
+    Reported at: the call of `format`, or of the method that names the format.
+
     Example:
         spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
     Use instead:
@@ -58,6 +60,8 @@ def sink(module: Module) -> Iterator[Problem]:
     Both engines: files, Delta, `jdbc`, `memory`, `eventhubs`, `kinesis`, `pubsub`, `pulsar`. For `memory`, OSS reports
     OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     OSS: `noop`, `toTable`, and `postgresql`, the Lakebase sink of Databricks.
+
+    Reported at: the call of `format`, or of the method that names the sink.
 
     Example:
         events.writeStream.format("memory").queryName("rows").outputMode("update").trigger(realTime="5 minutes").start()
@@ -88,6 +92,8 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
 
     Why: Real-time mode does not deliver rows in batches. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. On Databricks,
     a third party saw SINK_NOT_SUPPORTED.
+
+    Reported at: the call of `foreachBatch`.
 
     Example:
         writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()

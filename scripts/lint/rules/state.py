@@ -16,6 +16,8 @@ def session_window(module: Module) -> Iterator[Problem]:
 
     Why: Session windows do not work in update mode, the only output mode of real-time mode.
 
+    Reported at: the call of `session_window`.
+
     Example:
         events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
     Use instead:
@@ -37,6 +39,8 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
 
     OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     Databricks: a warning, because the editions of the documentation disagree.
+
+    Reported at: the operator.
 
     Example:
         events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
@@ -63,6 +67,8 @@ def legacy_state(module: Module) -> Iterator[Problem]:
     Why: These operators sort their input, but a stream never ends. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     Databricks reports ARBITRARY_STATEFUL_OPERATIONS_NOT_SUPPORTED.
 
+    Reported at: the operator.
+
     Example:
         events.groupBy("key")
         .applyInPandasWithState(lambda key, rows, state: rows, "key binary", "n int", "update", "NoTimeout")
@@ -83,6 +89,8 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
     Checks for `transformWithState` with `timeMode="EventTime"` in real-time queries on Databricks.
 
     Why: Databricks has no event-time timers in real-time mode. Open-source Spark has these timers only in Scala.
+
+    Reported at: the operator.
 
     Example:
         events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
@@ -106,6 +114,8 @@ def python_udf(module: Module) -> Iterator[Problem]:
 
     Why: The operator that runs Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks supports Python UDFs.
 
+    Reported at: the call of the function, not its `@udf`.
+
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
     Use instead:
@@ -127,6 +137,8 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
 
     OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     Databricks: a warning, because the editions of the documentation disagree.
+
+    Reported at: the operator.
 
     Example:
         events.mapInPandas(lambda frames: frames, "key binary, value binary")
@@ -152,6 +164,8 @@ def python_state(module: Module) -> Iterator[Problem]:
 
     Both engines: `transformWithStateInPandas`.
     OSS: `transformWithState`, which Databricks supports from 17.3 LTS.
+
+    Reported at: the operator.
 
     Example:
         events.groupBy("key").transformWithStateInPandas(..., "key binary", "update", "ProcessingTime")

@@ -20,6 +20,8 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
 
     Why: PySpark requires a non-empty string. Other values raise VALUE_NOT_NON_EMPTY_STR or ONLY_ALLOW_SINGLE_TRIGGER.
 
+    Reported at: the value of `realTime`, also if a dictionary holds it.
+
     Example:
         writer.trigger(realTime=True).start()
     Use instead:
@@ -45,6 +47,8 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     Checks for triggers in a form that PySpark does not support: Scala objects, misspelled keywords, writer options.
 
     Why: In PySpark, only the keyword `realTime` selects real-time mode. Other forms fail or select micro-batch mode.
+
+    Reported at: the call of `trigger`, the option or the import.
 
     Example:
         writer.trigger(real_time="5 minutes").start()
@@ -78,6 +82,8 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     Both engines: a duration that Spark cannot parse.
     OSS: a duration below 5 seconds; no minimum is documented for Databricks.
 
+    Reported at: the duration, also if a dictionary holds it.
+
     Example:
         writer.trigger(realTime="500 ms").start()
     Use instead:
@@ -99,6 +105,8 @@ def trigger_several(module: Module) -> Iterator[Problem]:
     Checks for `realTime` together with another trigger keyword.
 
     Why: A query has exactly one trigger, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER.
+
+    Reported at: the call of `trigger`.
 
     Example:
         writer.trigger(realTime="5 minutes", processingTime="1 second").start()

@@ -17,6 +17,8 @@ def output_mode(module: Module) -> Iterator[Problem]:
 
     Why: `append` (the default) and `complete` fail with STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED.
 
+    Reported at: the call of `outputMode`; if there is none, the call of `start`.
+
     Example:
         writer.outputMode("append").trigger(realTime="5 minutes").start()
     Use instead:
@@ -43,6 +45,8 @@ def checkpoint(module: Module) -> Iterator[Problem]:
     Checks for real-time queries that write to Kafka without a `checkpointLocation`.
 
     Why: The Kafka sink does not start without a checkpoint, and a restarted query could not resume where it stopped.
+
+    Reported at: the call of `start`.
 
     Example:
         events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()
