@@ -105,8 +105,10 @@ class SparkCalls:
             self.settings.append((match[1], Const(match[2].strip(";")), line, True))
         if name in {"config", "setAll"}:
             for table in (given.get("map", 0), given.get("map")):
-                for text, value in table.items.items() if isinstance(table, Table) else ():
-                    self.settings.append((text, value, table.lines.get(text, line), False))
+                if isinstance(table, Table):
+                    self.settings += [
+                        (text, value, table.lines.get(text, line), False) for text, value in table.items.items()
+                    ]
 
     def _session_method(self, name: str, given: Arguments) -> Value:
         view = self.views.get(text_of(given.get("tableName", 0)) or "")
