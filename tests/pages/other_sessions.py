@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
 from examples.services import connector, java_home
@@ -55,6 +56,39 @@ def dynamic_allocation(servers: str) -> str:
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     rows = source.option("subscribe", "clicks").load()
     return f"stateless: {_outcome(rows)}\nstateful: {_outcome(rows.groupBy('key').count())}"
+
+
+def failing_tasks(servers: str) -> str:
+    """Send a bad record in a session that repeats tasks as a cluster does, and return how each query ends, as JSON."""
+    # Other local sessions never repeat a task. As on a cluster, the fourth failure of a task is final here.
+    session = build_session("repeats", master="local[6,4]", confs=SHORT_BATCHES)
+    source, kafka = new_topic(servers, 1), {"kafka.bootstrap.servers": servers}
+    produce(servers, source, [(0, b"bad")])
+    rows = session.readStream.format("kafka").options(**kafka, subscribe=source, startingOffsets="earliest").load()
+    numbers = rows.select(F.col("value").cast("string").cast("int").alias("number"))
+
+    def send(row: Row) -> None:
+        raise ConnectionError(row)
+
+    started = {
+        "cast": numbers.writeStream.format("console"),
+        "cast with state": numbers.groupBy("number").count().writeStream.format("console"),
+        "foreach": rows.writeStream.foreach(send),
+    }
+    # One after the other, because the tasks of all three would need more slots.
+    return json.dumps({name: _after_failures(writer) for name, writer in started.items()})
+
+
+def _after_failures(writer: DataStreamWriter) -> str:
+    """Start a query; return that it has ended, or how many rows its first three batches have."""
+    query = writer.outputMode("update").trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+    try:
+        wait_until(lambda: len(query.recentProgress) == 3, 60, "three batches", [query])
+    except QueryFailedError as error:
+        return f"ended: {error.condition}"
+    finally:
+        query.stop()
+    return f"active: {sum(progress['numInputRows'] for progress in query.recentProgress)} rows"
 
 
 def spark_connect(servers: str) -> str:
@@ -133,6 +167,7 @@ def _outcome(stream: DataFrame) -> str:
 SESSIONS: dict[str, Callable[[str], str]] = {
     "without-connector": without_connector,
     "dynamic-allocation": dynamic_allocation,
+    "failing-tasks": failing_tasks,
     "spark-connect": spark_connect,
 }
 

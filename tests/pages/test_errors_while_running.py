@@ -1,5 +1,7 @@
 """Errors that need a running query or another session: shuffles, clusters, a missing connector, late rows."""
 
+import json
+
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -77,3 +79,12 @@ def test_row_behind_watermark_is_counted_in_same_batch(environment: PageEnvironm
 
         assert query.lastProgress is None
         assert query.exception() is None
+
+
+def test_bad_record_on_a_cluster_ends_a_query_or_stops_its_progress(kafka: str) -> None:
+    """Where Spark repeats tasks, a failing expression ends the query, but a failing Python sink leaves it active."""
+    assert {
+        "cast": "ended: CAST_INVALID_INPUT",
+        "cast with state": "ended: CAST_INVALID_INPUT",
+        "foreach": "active: 0 rows",
+    } == json.loads(outcome_of("failing-tasks", kafka))

@@ -118,7 +118,7 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
     )
     assert revision("broker.xml", "kafka_2.13") == version_on_page("Kafka broker")
     assert f"{project['requires-python'].removeprefix('>=')} or newer" == version_on_page("Python")
-    pandas = next(name for name in project["dependencies"] if name.startswith("pandas"))
+    pandas = next(name for name in project["optional-dependencies"]["examples"] if name.startswith("pandas"))
     protobuf = ".".join(pins["protobuf"].split(".")[:2])
     assert f"below {pandas.removeprefix('pandas<')}; {protobuf}" == version_on_page("pandas, protobuf")
 

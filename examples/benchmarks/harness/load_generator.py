@@ -17,7 +17,7 @@ from examples.benchmarks.harness.workloads import INVALID_EVERY
 from examples.benchmarks.results.record_times import RecordTimes, Traffic
 from examples.services.child import Child, log_tail, start_child
 
-HEAP_OPTIONS = ("-Xms512m", "-Xmx2g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=10")
+HEAP_OPTIONS = ("-Xms512m", "-Xmx2g", "-XX:MaxGCPauseMillis=10")
 MIN_OPTIMIZED_WARM_UP_SECONDS = 20
 QUICK_COMPILER_OPTION = "-XX:TieredStopAtLevel=1"
 """JVM option for short warm-ups. It disables the optimizing compiler, which would take seconds of CPU time."""
