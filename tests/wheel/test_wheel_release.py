@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from scripts.pack.files import ROOT
+from scripts.text import markdown
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -23,6 +24,14 @@ def test_files_state_the_version_and_the_licence_of_the_project() -> None:
     versions = [each["version"] for each in (citation, skill["metadata"], manifest, plugin)]
     assert [PROJECT["version"]] * len(versions) == versions
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
+
+
+def test_each_promise_of_the_security_policy_links_a_test() -> None:
+    """`SECURITY.md` promises only what a test proves; `validate` checks that the links exist."""
+    (promises,) = markdown.tables((ROOT / "SECURITY.md").read_text())
+
+    assert len(promises.rows) > 5
+    assert [] == [cells for _, cells in promises.rows if "](tests/" not in cells[-1]]
 
 
 def test_release_check_rejects_uncommitted_file(tmp_path: Path) -> None:
