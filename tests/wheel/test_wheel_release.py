@@ -1,6 +1,7 @@
 """The files of a release state the version of `pyproject.toml`."""
 
 import json
+import re
 import shutil
 import subprocess
 import tomllib
@@ -32,6 +33,15 @@ def test_each_promise_of_the_security_policy_links_a_test() -> None:
 
     assert len(promises.rows) > 5
     assert [] == [cells for _, cells in promises.rows if "](tests/" not in cells[-1]]
+
+
+def test_wheel_is_built_without_spark() -> None:
+    """`make wheel` installs only the packages of `requirements/build.txt`, with hashes, so it takes seconds."""
+    command = ["make", "--dry-run", "--always-make", "wheel"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert ["build"] == re.findall(r"--require-hashes --only-binary :all: -r requirements/(\w+)\.txt", printed)
+    assert "pip wheel" in printed
 
 
 def test_release_check_rejects_uncommitted_file(tmp_path: Path) -> None:
