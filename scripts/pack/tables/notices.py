@@ -15,8 +15,6 @@ from xml.etree import ElementTree
 from scripts.pack.tables.format import table
 
 LICENCES = "scripts/pack/licences.json"
-# The files of `requirements/`, in the order in which `make` installs them.
-GROUPS = ("build", "base", "java", "bench", "docs", "dev")
 IVY_DIRS = ("examples/services/ivy", "examples/benchmarks/other_engines/ivy")
 _PACKAGE = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 _JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?)\.jar")
@@ -24,10 +22,9 @@ _JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?)\.jar")
 
 def packages(root: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the name, the version and the file of each package in `requirements/`."""
-    for group in GROUPS:
-        name = f"requirements/{group}.txt"
-        for package, version in _PACKAGE.findall((root / name).read_text(encoding="utf-8")):
-            yield package, version, name
+    for file in sorted((root / "requirements").glob("*.txt")):
+        for package, version in _PACKAGE.findall(file.read_text(encoding="utf-8")):
+            yield package, version, f"requirements/{file.name}"
 
 
 def jars(root: Path) -> dict[tuple[str, str], list[str]]:

@@ -34,12 +34,12 @@ BUNDLE_LICENCE = re.compile(r'^Bundle-License: "?([^";\r\n]+)', re.MULTILINE)
 def _of_package(name: str) -> list[str]:
     """Return what the metadata of a package states: the SPDX expression, or else its licence, classifiers and file."""
     found = metadata.metadata(name)
-    if expression := found.get("License-Expression"):
-        return [expression]
+    if expressions := found.get_all("License-Expression", []):
+        return expressions
     classifiers = [text.rpartition(" :: ")[2] for text in found.get_all("Classifier", []) if text.startswith("License")]
     licence_files = [file for file in metadata.files(name) or [] if file.name.startswith("LICENSE")]
     lines = [file.read_text().strip().partition("\n")[0] for file in licence_files[:1]]
-    return [found.get("License") or "", *classifiers, *lines]
+    return [*found.get_all("License", []), *classifiers, *lines]
 
 
 def _of_jar(jar: Path) -> list[str]:
