@@ -79,4 +79,4 @@ def _licence(licences: dict[str, Any], kind: str, name: str) -> str:
     if name not in licences[kind]:
         raise ValueError(f"{LICENCES} states no licence for {name!r} of the {kind}; add the one of its metadata")
     source = licences["sources"].get(name)
-    return licences[kind][name] + (f" ([source]({source['url']}), read {source['read']})" if source else "")
+    return str(licences[kind][name]) + (f" ([source]({source['url']}), read {source['read']})" if source else "")
