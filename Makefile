@@ -75,6 +75,11 @@ $(VENV)/bin/python:
 		fi; \
 	done; echo "$$NO_PYTHON" >&2; exit 1
 
+$(VENV)/installed-build: requirements/build.txt | $(VENV)/bin/python
+	@echo "Installing the Python packages that build the wheel into $(VENV)"
+	@$(PIP_INSTALL) -r requirements/build.txt || { echo "$$NO_PACKAGES" >&2; exit 1; }
+	@touch $@
+
 $(VENV)/installed: $(wildcard requirements/*.txt) | $(VENV)/bin/python
 	@echo "Installing the Python packages of the examples into $(VENV)"
 	@$(call install,base)
@@ -170,7 +175,7 @@ test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="test
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
 	$(PY) -m pytest --unit $(PARALLEL) $(TESTS)
 
-wheel: $(VENV)/installed ## build the wheel of spark_rtm and the command rtm in dist/
+wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command rtm in dist/
 	@rm -rf dist
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index --wheel-dir dist .
 	@ls dist/*.whl

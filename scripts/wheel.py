@@ -5,6 +5,7 @@ The modules import each other as `examples.kafka` or `scripts.lint` in the check
 `spark_rtm.lint` in the wheel. The renamed files exist only in a temporary folder while the wheel is built.
 """
 
+import ast
 import re
 import tempfile
 from pathlib import Path
@@ -19,6 +20,22 @@ PARTS = (
     *(f"scripts/{name}.py" for name in ("commands", "rtm", "slots", "pack/__init__", "pack/files")),
 )
 """Folders and modules of the wheel. The first folder of each path becomes `spark_rtm`."""
+GUARDS = {
+    "kafka": ("kafka", ("confluent_kafka",)),
+    "realtime": ("spark", ("pyspark",)),
+    "services": ("testing", ("confluent_kafka", "psycopg")),
+    "sinks": ("postgres", ("psycopg", "pyspark")),
+}
+"""The extra and the packages of each part of the library. Not `testing`, because pytest always loads its plugin."""
+GUARD = """
+from importlib.util import find_spec as _find_spec
+
+for _name in {names!r}:
+    if _find_spec(_name) is None:
+        _problem = f"{package}.{part} needs the package {{_name!r}}, which is not installed; "
+        _remedy = "install the wheel with its extra {extra!r}: pip install 'PATH_OF_THE_WHEEL[{extra}]'"
+        raise ModuleNotFoundError(_problem + _remedy, name=_name)
+"""
 # `prove` finds the section of an error condition in these pages.
 PAGES = "references/errors*.md"
 NAMES = "|".join(sorted({part.removesuffix(".py").split("/")[1] for part in PARTS}))
@@ -50,6 +67,8 @@ def write_package(root: Path, package: Path) -> None:
         target = package.joinpath(*(relative.parts if relative.parts[0] == "references" else relative.parts[1:]))
         target.parent.mkdir(parents=True, exist_ok=True)
         text = source.read_text(encoding="utf-8")
+        if relative.name == "__init__.py":
+            text = guarded(text, relative.parent.name)
         target.write_text(renamed(text, relative) if source.suffix == ".py" else text, encoding="utf-8")
 
 
@@ -58,6 +77,15 @@ def sources(root: Path) -> list[Path]:
     paths = [path for part in PARTS for path in ((root / part).rglob("*") if (root / part).is_dir() else [root / part])]
     hidden = ("__pycache__", ".DS_Store")
     return [*(p for p in paths if p.is_file() and not set(hidden) & set(p.parts)), *sorted(root.glob(PAGES))]
+
+
+def guarded(text: str, part: str) -> str:
+    """Return the text of an `__init__.py`, which after its docstring checks that the packages are installed."""
+    if part not in GUARDS:
+        return text
+    extra, names = GUARDS[part]
+    lines, end = text.splitlines(keepends=True), ast.parse(text).body[0].end_lineno
+    return "".join([*lines[:end], GUARD.format(package=PACKAGE, part=part, extra=extra, names=names), *lines[end:]])
 
 
 def renamed(text: str, path: Path) -> str:

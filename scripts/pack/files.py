@@ -14,12 +14,19 @@ SKILL = "SKILL.md"
 INDEXES = {"lint_rules_": "references/lint_rules.md"}
 """Pages whose names have this prefix are linked from an index, because SKILL.md would be too long with all of them."""
 MANIFEST = "manifest.json"
+NOTICES = "THIRD_PARTY.md"
+"""The licences of the packages and jars that this repository downloads."""
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
 
 def pages(root: Path) -> list[Path]:
     """Return the Markdown pages for readers and assistants: the skill, the README and the references."""
     return [path for path in (root / SKILL, root / "README.md", *references(root)) if path.is_file()]
+
+
+def linked_pages(root: Path) -> list[Path]:
+    """Return all Markdown pages whose links are checked: the pages, and those for contributors and evaluators."""
+    return [*dict.fromkeys([*pages(root), *sorted(root.glob("*.md")), *sorted((root / "evals").glob("*.md"))])]
 
 
 def references(root: Path) -> list[Path]:

@@ -1,5 +1,5 @@
 """
-Render the generated parts of the pack: excerpts, tables built from code, the router and the manifest.
+Render the generated parts of the pack: excerpts, tables built from code, the version, the router and the manifest.
 
 `generate` writes the rendered texts and `validate` compares them byte for byte, so both use `render_all`.
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts.pack import blocks, files, manifest
 from scripts.pack.excerpt import excerpt
+from scripts.pack.version import PLACES, with_version
 from scripts.text import markdown
 
 _BLOCK = re.compile(
@@ -23,11 +24,13 @@ _CONDITIONS = re.compile(r"Measured with `(?P<command>[^`]+)` on .* Machine: ")
 
 def render_all(root: Path) -> dict[Path, str]:
     """
-    Return the expected text of every page and of the manifest, by path.
+    Return the expected text of every page, of the other files with the version, and of the manifest, by path.
 
-    Raise ValueError if a page requests a part that does not exist.
+    Raise ValueError if a page requests a part that does not exist. An installed copy does not contain all the files.
     """
-    texts = {path: render_page(root, path) for path in files.pages(root)}
+    others = (root / name for name in (files.NOTICES, *PLACES))
+    paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
+    texts = {path: render_page(root, path) for path in paths}
     texts[root / files.MANIFEST] = manifest.render(root, texts)
     return texts
 
@@ -35,6 +38,9 @@ def render_all(root: Path) -> dict[Path, str]:
 def render_page(root: Path, path: Path) -> str:
     """Return the text of a page with all its generated parts updated."""
     name, text = files.relative(root, path), path.read_text(encoding="utf-8")
+    text = with_version(root, name, text)
+    if path.suffix != ".md":
+        return text
     try:
         return _with_excerpts(root, _with_blocks(root, text))
     except ValueError as error:

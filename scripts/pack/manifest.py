@@ -8,13 +8,13 @@ The manifest depends only on the contents of the files, so its text is the same 
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from scripts.pack import files
+from scripts.pack.version import project_version
 from scripts.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
@@ -48,10 +48,9 @@ class Content:
 def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
     """Return the text of the manifest; `rendered` holds the new texts of files that have not been written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     content = {
         "name": skill.get("name", ""),
-        "version": project["version"],
+        "version": project_version(root),
         "description": skill.get("description", ""),
         "spark_versions": [_pinned(root, "pyspark")],
         "files": [_entry(root, path, rendered or {}) for path in shipped_files(root)],

@@ -16,6 +16,7 @@ from scripts.site import diagrams, layout, machines, measured, page, tree
 from scripts.text import markdown
 
 ROOT = pack_files.ROOT
+OTHER_LANGUAGES = "assets/javascripts/lunr/"
 # Weights of search results: pages that explain a topic rank above pages that only summarize or list it.
 SEARCH_BOOSTS = {
     "README.md": 0.2,
@@ -40,8 +41,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Replace the files that mkdocs found with the pages, sources, folders and raw files of the repository."""
     for cached in (tree.linked, tree.sources, tree.folders):
         cached.cache_clear()
-    # Keep the files of the theme.
-    mounted = Files([file for file in files if file.src_dir != config.docs_dir])
+    # Keep the files of the theme, except the search's rules for other languages, which have other licences.
+    theme = (file for file in files if file.src_dir != config.docs_dir)
+    mounted = Files([file for file in theme if not file.src_uri.startswith(OTHER_LANGUAGES)])
     texts = {pack_files.relative(ROOT, path): path.read_text(encoding="utf-8") for path in tree.pages(ROOT)}
     texts |= {f"{name}.md": tree.source_page(ROOT, name) for name in tree.sources(ROOT)}
     texts |= {f"{folder}/index.md": tree.folder_page(ROOT, folder) for folder in tree.folders(ROOT)}

@@ -1,5 +1,6 @@
 """Files that the linter reads, files that it skips, and files that it reports as unchecked."""
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -91,6 +92,20 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
     assert {"pipe.py", "zero.py", "server.py"} == set(unchecked(lint_paths([folder])))
     assert "not a regular file" in unchecked(lint_paths([folder / "zero.py"]))["zero.py"]
+
+
+def test_linted_code_is_neither_executed_nor_changed(tmp_path: Path) -> None:
+    """The linter parses modules and notebooks; importing or running them would create a file."""
+    code = f"open({str(tmp_path / 'executed')!r}, 'w').close()\n{BAD}"
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": code}
+    texts = {"job.py": code, "notebook.ipynb": json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4})}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+
+    findings = lint_paths([tmp_path])
+
+    assert set(texts) == set(linted(findings, tmp_path))
+    assert texts == {path.name: path.read_text() for path in tmp_path.iterdir()}
 
 
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the root of a copy of the pack with up-to-date generated parts, which no test modifies."""
     root = tmp_path_factory.mktemp("original") / "pack"
     root.mkdir()
-    for name in (*manifest.SHIPPED_PATHS, "evals", "tests", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md"):
+    others = ("evals", "tests", ".claude-plugin", "CITATION.cff", *(path.name for path in files.ROOT.glob("*.md")))
+    for name in dict.fromkeys([*manifest.SHIPPED_PATHS, *others]):
         source = files.ROOT / name
         if source.is_dir():
             shutil.copytree(source, root / name, ignore=IGNORED_FILES)

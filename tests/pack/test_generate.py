@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import generate
+from scripts.pack.version import PLACES, project_version
 
 
 def test_second_run_changes_nothing(copied: Path) -> None:
@@ -41,6 +42,26 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
     generate.write_all(copied)
 
     assert "- [New page](references/new_page.md): it is new\n" in (copied / "SKILL.md").read_text()
+
+
+def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None:
+    """A release changes one line of `pyproject.toml`; the manifest has the hashes of the changed files."""
+    project, old = copied / "pyproject.toml", project_version(copied)
+    project.write_text(project.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n'))
+
+    changed = {path.relative_to(copied).as_posix() for path in generate.write_all(copied)}
+
+    assert {*PLACES, "manifest.json"} == changed
+    assert [True] * len(PLACES) == ["7.8.9" in (copied / name).read_text() for name in PLACES]
+
+
+def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> None:
+    """A place that was renamed would otherwise keep an old version in silence."""
+    citation = copied / "CITATION.cff"
+    citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
+
+    with pytest.raises(ValueError, match=r"CITATION\.cff: states no version where .* add the version"):
+        generate.write_all(copied)
 
 
 @pytest.mark.parametrize(

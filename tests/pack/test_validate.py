@@ -129,6 +129,13 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
     "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "does not exist in errors.md"),
     "own-anchor": (check_links, _append(PAGE, "\n[x](#nowhere)\n"), PAGE, "refers to an anchor"),
     "outside": (check_links, _append(PAGE, "\n[x](../../secret.md)\n"), PAGE, "outside the repository"),
+    "link-evals": (
+        check_links,
+        _append("evals/README.md", "\n[x](nowhere.md)\n"),
+        "evals/README.md",
+        "'nowhere.md' does not exist",
+    ),
+    "link-top": (check_links, _append("SECURITY.md", "\n[x](README.md#no)\n"), "SECURITY.md", "not exist in README.md"),
     "twice": (check_links, _append(PAGE, "\n## When to use real-time mode\n"), PAGE, "appears twice"),
     "read-when": (check_orphans, _replace(PAGE, "*Read when", "*Look when"), PAGE, r"no line `\*Read when"),
     "unrouted": (

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -65,6 +66,13 @@ def _server_pids(process: subprocess.Popen[str]) -> list[int]:
     return [pid for pid, parent in rows if parent in supervisors]
 
 
+def _listening_addresses(pid: int) -> set[str]:
+    """Return the addresses on which a server accepts connections; Java shows IPv4 addresses in their IPv6 form."""
+    connections = psutil.Process(pid).net_connections(kind="inet")
+    assert any(one.status == psutil.CONN_LISTEN for one in connections)
+    return {one.laddr.ip.removeprefix("::ffff:") for one in connections if one.status == psutil.CONN_LISTEN}
+
+
 def _are_running(pids: list[int]) -> list[int]:
     listing = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listing.splitlines()]
@@ -79,6 +87,7 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
     assert AdminClient({"bootstrap.servers": exports["KAFKA_BOOTSTRAP_SERVERS"]}).list_topics(timeout=10).brokers
     psycopg.connect(exports["POSTGRES_DSN"]).close()
     assert "password" not in conninfo_to_dict(exports["POSTGRES_DSN"])
+    assert {"127.0.0.1"} == {address for pid in servers for address in _listening_addresses(pid)}
     # A terminal sends the signal to the whole process group.
     os.killpg(services.pid, signal.SIGINT)
 

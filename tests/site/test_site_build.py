@@ -10,6 +10,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.site import chart, tree
+from scripts.site.hooks import OTHER_LANGUAGES
 from scripts.text import markdown
 from tests.site.helpers import Document, broken, documents
 
@@ -39,6 +40,20 @@ def test_no_page_loads_external_resources(built: Path) -> None:
         external |= {address for address in addresses if urlsplit(address).netloc}
 
     assert set() == external
+    # THIRD_PARTY.md states that the site contains no fonts, and lists the parts of all its scripts.
+    assert [] == [path.name for suffix in ("woff", "woff2", "ttf") for path in built.rglob(f"*.{suffix}")]
+    assert [] == list(built.glob(f"{OTHER_LANGUAGES}*"))
+
+
+def test_footer_of_every_page_links_licence_and_third_parties(built: Path, pages: dict[str, Document]) -> None:
+    """Each page leads to the licence, to the notices and to Material for MkDocs, whatever its depth."""
+    theme = "https://squidfunk.github.io/mkdocs-material/"
+    linked = {name: {urljoin(name, address) for address in document.addresses} for name, document in pages.items()}
+
+    assert [] == [
+        name for name, addresses in linked.items() if not {"LICENSE.html", "THIRD_PARTY.html", theme} <= addresses
+    ]
+    assert "Material Design Icons" in (built / "references/errors.html").read_text(encoding="utf-8")
 
 
 def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from scripts.pack.files import ROOT
+from scripts.text import markdown
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -85,6 +86,14 @@ def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
 
     assert 1 == done.returncode, done.stdout + done.stderr
     assert "bad.py:1: " in done.stdout, done.stdout + done.stderr
+
+
+def test_page_lists_every_input_of_the_action() -> None:
+    """The table of `install.md` has the inputs of `action.yml`."""
+    tables = markdown.tables((ROOT / "references/install.md").read_text())
+    (inputs,) = [table for table in tables if table.header[0] == "input"]
+
+    assert list(ACTION["inputs"]) == [cells[0].strip("`") for _, cells in inputs.rows]
 
 
 def test_hook_manifest_is_valid() -> None:

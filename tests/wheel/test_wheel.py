@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack.files import ROOT
-from scripts.wheel import renamed
+from scripts.wheel import GUARDS, renamed
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 JOB = """\
@@ -70,6 +70,27 @@ def test_prove_without_its_packages_names_the_extra(environment: Path, project: 
     assert 2 == done.returncode
     assert "rtm: prove needs the package 'pyspark', which is not installed; install the wheel" in done.stderr
     assert "extra 'prove': pip install 'PATH_OF_THE_WHEEL[prove]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("part", "package"), [("kafka", "confluent_kafka"), ("realtime.slots", "pyspark"), ("sinks", "psycopg")]
+)
+def test_import_without_its_packages_names_the_extra(part: str, package: str, environment: Path, project: Path) -> None:
+    """The parts of the library say which extra they need."""
+    done = _run(environment, "python", "-c", f"import spark_rtm.{part}", cwd=project)
+
+    folder = part.partition(".")[0]
+    problem = (
+        f"spark_rtm.{folder} needs the package {package!r}, which is not installed; install the wheel with its extra"
+    )
+    assert f"ModuleNotFoundError: {problem} {GUARDS[folder][0]!r}: pip install" in done.stderr
+
+
+def test_guards_name_packages_of_their_extras() -> None:
+    """Each package that a guard requires is in the extra that it names."""
+    for extra, names in GUARDS.values():
+        required = " ".join(PROJECT["optional-dependencies"][extra]).replace("-", "_")
+        assert [] == [name for name in names if name not in required]
 
 
 def test_inspect_reads_checkpoint_without_any_package(environment: Path, project: Path) -> None:

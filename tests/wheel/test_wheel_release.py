@@ -1,6 +1,7 @@
 """The files of a release state the version of `pyproject.toml`."""
 
 import json
+import re
 import shutil
 import subprocess
 import tomllib
@@ -9,12 +10,13 @@ from pathlib import Path
 import yaml
 
 from scripts.pack.files import ROOT
+from scripts.text import markdown
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_files_state_the_version_and_the_licence_of_the_project() -> None:
-    """`pyproject.toml` decides; the manifest is generated from it, and the other files are compared with it."""
+    """`pyproject.toml` decides; `generate` writes the version into the other files."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     skill = yaml.safe_load((ROOT / "SKILL.md").read_text().split("---")[1])
     manifest = json.loads((ROOT / "manifest.json").read_text())
@@ -23,6 +25,23 @@ def test_files_state_the_version_and_the_licence_of_the_project() -> None:
     versions = [each["version"] for each in (citation, skill["metadata"], manifest, plugin)]
     assert [PROJECT["version"]] * len(versions) == versions
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
+
+
+def test_each_promise_of_the_security_policy_links_a_test() -> None:
+    """`SECURITY.md` promises only what a test proves; `validate` checks that the links exist."""
+    (promises,) = markdown.tables((ROOT / "SECURITY.md").read_text())
+
+    assert len(promises.rows) > 5
+    assert [] == [cells for _, cells in promises.rows if "](tests/" not in cells[-1]]
+
+
+def test_wheel_is_built_without_spark() -> None:
+    """`make wheel` installs only the packages of `requirements/build.txt`, with hashes, so it takes seconds."""
+    command = ["make", "--dry-run", "--always-make", "wheel"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert ["build"] == re.findall(r"--require-hashes --only-binary :all: -r requirements/(\w+)\.txt", printed)
+    assert "pip wheel" in printed
 
 
 def test_release_check_rejects_uncommitted_file(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""
+Render the tables of `THIRD_PARTY.md`: every Python package that `make` installs and every jar that is downloaded.
+
+Names and versions come from the pinned lists, and licences from `licences.json`, so no package needs to be installed. A
+test compares the licences with the metadata of the installed packages and of the downloaded jars.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from scripts.pack.tables.format import table
+
+LICENCES = "scripts/pack/licences.json"
+IVY_DIRS = ("examples/services/ivy", "examples/benchmarks/other_engines/ivy")
+_PACKAGE = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+_JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?)\.jar")
+
+
+def packages(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the version and the file of each package in `requirements/`."""
+    for file in sorted((root / "requirements").glob("*.txt")):
+        for package, version in _PACKAGE.findall(file.read_text(encoding="utf-8")):
+            yield package, version, f"requirements/{file.name}"
+
+
+def jars(root: Path) -> dict[tuple[str, str], list[str]]:
+    """Return the pinned lists that contain a jar, by its name and version; a list is the stem of an Ivy file."""
+    lists: dict[tuple[str, str], list[str]] = {}
+    for ivy_file in (file for folder in IVY_DIRS for file in sorted((root / folder).glob("*.xml"))):
+        for jar in dict.fromkeys([*_with_checksums(ivy_file.with_suffix(".sha256")), *_dependencies(ivy_file)]):
+            lists.setdefault(jar, []).append(ivy_file.stem)
+    return lists
+
+
+def packages_table(root: Path, _: str) -> str:
+    """Return a table of the Python packages."""
+    licences = read_licences(root)
+    rows = [
+        (name, version, _licence(licences, "packages", name), f"`{file}`") for name, version, file in packages(root)
+    ]
+    return table(("package", "version", "licence", "list"), sorted(rows))
+
+
+def jars_table(root: Path, _: str) -> str:
+    """Return a table of the jars."""
+    licences = read_licences(root)
+    rows = [
+        (name, version, _licence(licences, "jars", name), ", ".join(f"`{stem}`" for stem in stems))
+        for (name, version), stems in jars(root).items()
+    ]
+    return table(("jar", "version", "licence", "list"), sorted(rows, key=lambda row: (row[0].lower(), row[1])))
+
+
+def read_licences(root: Path) -> dict[str, Any]:
+    """Return the licences of `packages` and of `jars` by name, and the `sources` of those that do not state one."""
+    content: dict[str, Any] = json.loads((root / LICENCES).read_text(encoding="utf-8"))
+    return content
+
+
+def _with_checksums(file: Path) -> Iterator[tuple[str, str]]:
+    # The connector of Spark 4.3.0 has no checksums, because it could not be downloaded yet.
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        match = _JAR.fullmatch(line.split()[1])
+        if match is None:
+            raise ValueError(f"{file.name}: {line.split()[1]!r} has no version, so the notices cannot list the jar")
+        yield match["name"], match["version"]
+
+
+def _dependencies(file: Path) -> Iterator[tuple[str, str]]:
+    for dependency in ElementTree.parse(file).iter("dependency"):
+        yield dependency.attrib["name"], dependency.attrib["rev"]
+
+
+def _licence(licences: dict[str, Any], kind: str, name: str) -> str:
+    if name not in licences[kind]:
+        raise ValueError(f"{LICENCES} states no licence for {name!r} of the {kind}; add the one of its metadata")
+    source = licences["sources"].get(name)
+    return str(licences[kind][name]) + (f" ([source]({source['url']}), read {source['read']})" if source else "")

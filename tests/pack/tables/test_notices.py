@@ -1,0 +1,160 @@
+"""`THIRD_PARTY.md` lists every pinned package and jar, with the licence that the package or jar itself states."""
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from examples.benchmarks.other_engines.maven import IVY_FILES
+from examples.services import packages
+from scripts.pack import files
+from scripts.pack.tables import notices
+
+LICENCES = notices.read_licences(files.ROOT)
+# Metadata without an SPDX expression states a licence in many ways.
+STATED_AS = {
+    "Apache-2.0": r"(The )?Apache( Software)?( License)?,?( Version)?( 2\.0)?|https?://www\.apache\.org/licenses/LICENSE-2\.0.*",
+    "BSD-2-Clause": r"BSD|.*BSD-2-Clause.*",
+    "BSD-3-Clause": r"(3-Clause )?BSD( 3-Clause)?( License)?",
+    "CC0-1.0 OR BSD-2-Clause": r"http://creativecommons\.org/publicdomain/zero/.*, https://opensource.org/licenses/BSD-2-Clause",
+    "GPL-2.0-only WITH Classpath-exception-2.0": r"GNU General Public License v2 \(GPLv2\)",
+    "MIT": r"(The )?MIT License",
+    "MPL-2.0": r"Mozilla Public License 2\.0 \(MPL 2\.0\)",
+    "PSF-2.0": r"Python Software Foundation License",
+}
+POM_LICENCE = re.compile(r"<license>\s*<name>\s*([^<]+?)\s*</name>")
+BUNDLE_LICENCE = re.compile(r'^Bundle-License: "?([^";\r\n]+)', re.MULTILINE)
+
+
+def _of_package(name: str) -> list[str]:
+    """Return what the metadata of a package states: the SPDX expression, or else its licence, classifiers and file."""
+    found = metadata.metadata(name)
+    if expressions := found.get_all("License-Expression", []):
+        return expressions
+    classifiers = [text.rpartition(" :: ")[2] for text in found.get_all("Classifier", []) if text.startswith("License")]
+    licence_files = [file for file in metadata.files(name) or [] if file.name.startswith("LICENSE")]
+    lines = [file.read_text().strip().partition("\n")[0] for file in licence_files[:1]]
+    return [*found.get_all("License", []), *classifiers, *lines]
+
+
+def _of_jar(jar: Path) -> list[str]:
+    """Return what a jar states: the licences of its pom and of its manifest, and the first line of its licence."""
+    with zipfile.ZipFile(jar) as archive:
+        texts = {name: archive.read(name).decode(errors="replace") for name in archive.namelist() if _may_state(name)}
+    stated = [match for name, text in texts.items() if name.endswith("pom.xml") for match in POM_LICENCE.findall(text)]
+    # A line of a manifest continues on the next line after a space.
+    stated += BUNDLE_LICENCE.findall(re.sub(r"\r?\n ", "", texts.get("META-INF/MANIFEST.MF", "")))
+    return [*stated, *(text.strip().partition("\n")[0].strip() for name, text in texts.items() if "LICENSE" in name)]
+
+
+def _may_state(name: str) -> bool:
+    return bool(re.fullmatch(r"META-INF/(MANIFEST\.MF|maven/.*/pom\.xml)|(META-INF/)?LICENSE(\.txt)?", name))
+
+
+def _differences(kind: str, stated_by_name: Iterable[tuple[str, list[str]]]) -> list[str]:
+    """Return each name that does not state the licence of the list itself and that has no source either."""
+    different = []
+    for name, stated in stated_by_name:
+        licence = LICENCES[kind][name]
+        form = STATED_AS.get(licence, "")
+        is_stated = any(text == licence or (form and re.fullmatch(form, text)) for text in stated)
+        if not is_stated and name not in LICENCES["sources"]:
+            different.append(f"{name}: {licence} is not in {stated}")
+    return different
+
+
+@pytest.fixture
+def pinned(tmp_path: Path) -> Path:
+    """Return a folder with copies of the pinned lists and of the licences."""
+    for name in ("requirements", *notices.IVY_DIRS):
+        shutil.copytree(files.ROOT / name, tmp_path / name)
+    (tmp_path / notices.LICENCES).parent.mkdir(parents=True)
+    shutil.copy(files.ROOT / notices.LICENCES, tmp_path / notices.LICENCES)
+    return tmp_path
+
+
+def test_licences_of_packages_are_those_of_their_metadata() -> None:
+    """Each installed package of `requirements/` states the licence that the page lists."""
+    installed = [name for name in LICENCES["packages"] if _is_installed(name)]
+
+    assert [] == _differences("packages", ((name, _of_package(name)) for name in installed))
+    # A platform may lack a few packages, such as the Java runtime.
+    assert len(installed) > 0.9 * len(LICENCES["packages"])
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+@pytest.mark.services
+def test_licences_of_jars_are_those_of_the_jars() -> None:
+    """Each jar of the broker, of Spark and, if downloaded, of other engines states its licence, or has a source."""
+    paths = [*packages.broker_jars(), *packages.avro_jars(), *packages.connector().jars]
+    others = [IVY_FILES / f"{name}.xml" for name in ("kafka_streams", "flink_connector")]
+    paths += [path for file in others if packages.is_fetched(file) for path in packages.jars(file)]
+    names = {f"{name}-{version}.jar": name for name, version in notices.jars(files.ROOT)}
+
+    assert [] == _differences("jars", ((names[path.name], _of_jar(path)) for path in paths))
+
+
+def test_wrong_licence_would_be_found() -> None:
+    """The comparison reports a licence that the package or jar does not state."""
+    expected = ["kafka-clients: Apache-2.0 is not in ['MIT']", "caffeine: Apache-2.0 is not in []"]
+
+    assert expected == _differences("jars", [("kafka-clients", ["MIT"]), ("caffeine", []), ("hash4j", [])])
+
+
+def test_every_listed_licence_belongs_to_a_pinned_name() -> None:
+    """The list contains no package or jar that nothing installs."""
+    assert {name for name, *_ in notices.packages(files.ROOT)} == set(LICENCES["packages"])
+    assert {name for name, _ in notices.jars(files.ROOT)} == set(LICENCES["jars"])
+    assert set(LICENCES["sources"]) <= set(LICENCES["jars"])
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "missing"),
+    [
+        ("requirements/dev.txt", "left-pad==1.0 \\\n", "no licence for 'left-pad' of the packages"),
+        ("examples/services/ivy/broker.sha256", "0  left-pad-1.0.jar\n", "no licence for 'left-pad' of the jars"),
+        ("examples/services/ivy/broker.sha256", "0  left-pad.jar\n", r"'left-pad\.jar' has no version"),
+    ],
+)
+def test_new_package_or_jar_without_licence_stops_the_page(pinned: Path, path: str, line: str, missing: str) -> None:
+    """The message names the package or jar and the file to which its licence belongs."""
+    with (pinned / path).open("a") as file:
+        file.write(line)
+
+    with pytest.raises(ValueError, match=missing):
+        notices.packages_table(pinned, "") + notices.jars_table(pinned, "")
+
+
+def test_changed_version_reaches_the_page(pinned: Path) -> None:
+    """A page that was not regenerated is out of date, because the version comes from the pinned list."""
+    file = pinned / "requirements/base.txt"
+    file.write_text(re.sub(r"^rich==\S+", "rich==99.0", file.read_text(), flags=re.MULTILINE))
+
+    assert "| rich | 99.0 | MIT | `requirements/base.txt` |" in notices.packages_table(pinned, "")
+
+
+def test_scripts_of_the_site_are_listed() -> None:
+    """The page names every library inside the scripts of the site's theme, as their source maps list them."""
+    page = (files.ROOT / files.NOTICES).read_text(encoding="utf-8").partition("## The site")[2]
+    theme = Path(str(metadata.distribution("mkdocs-material").locate_file("material/templates/assets/javascripts")))
+    maps = [json.loads(path.read_text(encoding="utf-8")) for path in theme.rglob("*.js.map")]
+    libraries = {
+        match[1]
+        for source in maps
+        for path in source["sources"]
+        if (match := re.search(r"node_modules/((?:@[^/]+/)?[^/]+)", path))
+    }
+
+    assert {"lunr", "rxjs"} <= libraries
+    assert set() == {name for name in libraries if f"`{name}`" not in page}
