@@ -26,8 +26,10 @@ def changed_writer(writer: Writer, name: str, given: Arguments, line: int, lines
     elif name == "outputMode":
         changes["mode"] = (given.get("outputMode", 0) or Unknown(), line)
     elif name in {"option", "options"}:
-        changes["options"] = options = {**writer.options, **options_of(name, given, line)}
-        changes["is_open"] = writer.is_open or given.is_open or UNKNOWN_KEY in options
+        added = options_of(name, given, line)
+        changes["options"] = options = {**writer.options, **added}
+        # Nobody passes an empty dictionary, so other code must fill it.
+        changes["is_open"] = writer.is_open or given.is_open or UNKNOWN_KEY in options or not added
     return replace(writer, **changes)
 
 
