@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from pytest_examples import EvalExample, find_examples
 
 from examples.services.scala import compiled
+from scripts.commands import EXAMPLES as COMMANDS
 from scripts.pack import files
 from scripts.pack.excerpt import excerpt
 from scripts.text import markdown
@@ -24,7 +25,7 @@ from tests.pages.refusals import refused_examples
 from tests.pages.running import PageEnvironment, check_example
 from tests.pages.secured import secured_examples
 
-PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf"}
+PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf", "rtm"}
 HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?\n\2\n", re.DOTALL)
 """The text of a file that a command writes; tests/testing/test_plugin.py runs the block with its files."""
 
@@ -136,6 +137,8 @@ def _check_shell(example: Example, *_: object) -> None:
         if program == "make":
             targets = set(re.findall(r"^([a-z-]+):", (files.ROOT / "Makefile").read_text(), re.MULTILINE))
             assert set() == set(words[1:]) - targets, f"{example}: {line}"
+        if program == "rtm":
+            assert words[1] in {*COMMANDS, "--version"}, f"{example}: {line}"
         if program == "python" and words[1:3] == ["-m", "pytest"]:
             continue
         if program == "python" and "-m" in words:
