@@ -25,7 +25,7 @@ PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|wareho
 VERSION = re.compile(
     r"\b(?:DBR|Databricks(?: Runtime)?|runtimes?)\b(?: version)?[\s:]*(?:>=|\u2265|v)?\s*"
     r"(\d{1,2})\.(\d+)\b(?P<more>\s*(?:LTS)?\s*(?:\+|(?:or|and) (?:later|above|newer|higher|up)))?|"
-    r"\b(?P<major>\d{1,2})\.(?P<minor>\d)\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|"
+    r"\b(?P<major>\d{1,2})(?:\.(?P<minor>\d))?\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|"
     r"higher|up)))?",
     re.IGNORECASE,
 )
@@ -38,7 +38,7 @@ REQUIREMENT = re.compile(
 )
 CONFIRMED = re.compile(
     r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|"
-    r"suffices?|"
+    r"suffices?|,? you can (?:already )?(?:use|run|start|enable)|"
     r"works?|can run|is (?:enough|fine|sufficient|supported))\b",
     re.IGNORECASE,
 )
@@ -80,10 +80,14 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
+    if any(version >= MIN_RUNTIME for each in page.sentences for version, _ in _versions(each.text)):
+        return
     for sentence in page.claims:
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
-            if any(clause.negations % 2 == 0 for clause in clauses(sentence.full_text, re.escape(written))):
+            found = clauses(sentence.full_text, re.escape(written))
+            is_subject = sentence.is_statement_of_table or all(clause.is_about_query for clause in found)
+            if is_subject and any(clause.negations % 2 == 0 for clause in found):
                 yield Problem(
                     sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
                 )
@@ -94,19 +98,24 @@ def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
     if not VERSION.search(sentence.text):
         return
     text = plain(sentence.full_text)
-    matches = list(VERSION.finditer(text))
-    versions = [(int(match[1] or match["major"]), int(match[2] or match["minor"])) for match in matches]
-    if not matches or not sentence.is_about or any(version >= MIN_RUNTIME for version in versions):
+    if not sentence.is_about:
         return
     label, colon, _ = text.partition(":")
     if colon and len(label.split()) <= 6 and not (names_topic(label) or OF_A_RUNTIME.search(label)):
         return
-    for match, version in zip(matches, versions, strict=True):
+    for version, match in _versions(text):
         requirement = REQUIREMENT.search(text)
         is_required = requirement is not None and requirement.end() <= match.start()
         is_confirmed = bool(CONFIRMED.search(text[match.end() :]))
         if match["more"] or match["later"] or is_required or is_confirmed:
             yield f"{version[0]}.{version[1]}", match[0]
+
+
+def _versions(text: str) -> Iterator[tuple[tuple[int, int], re.Match[str]]]:
+    """Yield each version of Databricks Runtime that a text names."""
+    if VERSION.search(text):
+        for match in VERSION.finditer(plain(text)):
+            yield (int(match[1] or match["major"]), int(match[2] or match["minor"] or 0)), match
 
 
 @COMPUTE_CLAIMS.add("claim-serverless", DATABRICKS_ONLY, subject="page")

@@ -99,14 +99,15 @@ def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
         return True
     if "requires" in fence.options or "excerpt" in fence.options:
         return False
-    first = END.split(_next_line(layout.lines, fence.end_line))[0]
+    first = END.split(next_line(layout.lines, fence.end_line))[0]
     if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
         return True
     above = () if layout.declares_failures else layout.titles[fence.line - 1]
     return is_wrong_place(above, lead_in(layout.lines, fence.line))
 
 
-def _next_line(lines: list[str], start: int) -> str:
+def next_line(lines: list[str], start: int) -> str:
+    """Return the first line that is not blank among the lines after the given number of lines."""
     for number in range(start, len(lines)):
         if lines[number].strip(" >\t"):
             return lines[number].strip()[:MAX_SENTENCE]

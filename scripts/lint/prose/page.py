@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from scripts.lint.prose.certainty import is_certain, is_foreign
 from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
 from scripts.lint.prose.topics import is_about, names_topic, nearest_topic
 
@@ -42,6 +43,11 @@ class Sentence:
         return self.line_at(match.start()) if match else self.line
 
     @property
+    def is_judged(self) -> bool:
+        """Whether the page certainly says the sentence itself, and says it of Spark."""
+        return not self.is_rejected and is_certain(self.text) and not is_foreign(self.text)
+
+    @property
     def full_text(self) -> str:
         """The text, after its lead-in if it has no verb of its own, such as an item "Photon" below "Requirements"."""
         is_bare = not (ADVICE.search(self.text) or NEGATION.search(self.text))
@@ -53,13 +59,15 @@ class Sentence:
         return is_about((self.text, *reversed(self.context)))
 
     def is_clause_about(self, clause: Clause) -> bool:
-        """Whether one clause of the sentence is about real-time mode."""
+        """Whether one clause of the sentence is about real-time mode, and its subject a query or a cluster."""
+        if not self.is_statement_of_table and not clause.is_about_query:
+            return False
         topic = nearest_topic(clause.text, clause.position)
         if topic is None and names_topic(clause.sentence) is not None:
             topic = nearest_topic(clause.sentence, max(clause.sentence.find(clause.text), 0))
         if topic is not None:
             return topic
-        return is_about(reversed(self.context)) and (self.is_statement_of_table or clause.is_about_query)
+        return is_about(reversed(self.context))
 
 
 @dataclass
@@ -73,27 +81,21 @@ class Page:
     def claims(self) -> Iterator[Sentence]:
         """Yield each sentence that the page does not reject, if the page is about Spark."""
         if self.is_about_spark:
-            yield from (sentence for sentence in self.sentences if not sentence.is_rejected)
+            yield from (each for each in self.sentences if each.is_judged)
 
     def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""
-        if not self.is_about_spark:
-            return
-        is_subject = re.compile(subject, re.IGNORECASE)
-        for number, sentence in enumerate(self.sentences):
-            if sentence.is_rejected or not is_subject.search(sentence.text):
-                continue
-            for clause in clauses(sentence.full_text, subject):
-                if clause.is_advice and sentence.is_clause_about(clause) and not self._is_denied_after(number, subject):
-                    yield sentence, clause
+        if not self.is_denied(subject):
+            for sentence in self.claims:
+                if re.search(subject, sentence.text, re.IGNORECASE):
+                    for clause in clauses(sentence.full_text, subject):
+                        if clause.is_advice and sentence.is_clause_about(clause):
+                            yield sentence, clause
 
-    def _is_denied_after(self, number: int, subject: str) -> bool:
-        """Return whether one of the next sentences below the same heading denies the subject."""
-        sentence = self.sentences[number]
-        if sentence.is_statement_of_table:
-            return False
-        for later in self.sentences[number + 1 : number + 3]:
-            is_near = later.titles == sentence.titles and not later.is_statement_of_table
-            if is_near and any(clause.negations % 2 for clause in clauses(later.full_text, subject)):
-                return True
-        return False
+    def is_denied(self, subject: str) -> bool:
+        """Return whether any sentence of the page denies the subject; then the page knows better than its examples."""
+        return any(
+            clause.negations % 2 and not clause.is_advice
+            for sentence in self.sentences
+            for clause in clauses(sentence.full_text, subject)
+        )

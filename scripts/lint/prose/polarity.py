@@ -79,16 +79,6 @@ OUTCOME = re.compile(
     r"n['\u2019]t\b|\bnot\b",
     re.IGNORECASE,
 )
-REPORT = re.compile(
-    r"^\W*(?:check(?:s|ed)?|rules?|tests?|find|finds) (?:for|whether|that|about|of|on)\b|\b(?:myth|misconceptions?|"
-    r"wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
-    r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
-    r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
-    r"tried|tested|advice to|told|suggested|wrote|said|stated|advised|I (?:saw|heard|read)|(?:first|"
-    r"early) (?:version|draft)|"
-    r"(?:I|we|they|he|she|customers?|users?) (?:have |had )?(?:enabled|used|set|turned|switched|ran)|out of date)\b|\?",
-    re.IGNORECASE,
-)
 ASIDE = re.compile(r"avoid\w*|unless|until", re.IGNORECASE)
 COMPARES = re.compile(
     r"\b(?:differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|exclude each other|unlike)\b",
@@ -101,7 +91,7 @@ ELLIPSIS = re.compile(
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
     r"(?:the|an?|what|which|my|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|"
-    r"for|in|on|of|to|with|at|"
+    r"for|in|on|of|to|with|at|from|part|enough|upgrade|move|least|minimum|versions?|been|introduced|since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
     r"will|not|"
     r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
@@ -117,6 +107,8 @@ PLAIN_SUBJECT = re.compile(
     r"photon|acceleration|serverless|autoscaling|auto-scaling|spot|a|answer|q|\d+(?:\.\d+)?\+?)"
 )
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
+OF_THE_CLAUSE_BEFORE = re.compile(r"(?:also |then |and )?(?:uses|runs|needs|requires|supports|has|is|works|benefits)\b", re.IGNORECASE)
+"""How a clause begins whose subject is that of the clause before."""
 EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
 MAX_LISTED = 5
@@ -144,7 +136,7 @@ class Clause:
     def is_advice(self) -> bool:
         """Whether the clause advises the subject."""
         text = self._text
-        if REPORT.search(self.sentence) or ERROR_NAME.search(self.sentence):
+        if ERROR_NAME.search(self.sentence):
             return False
         if ELLIPSIS.search(self.after) or COMPARES.search(text):
             return False
@@ -166,6 +158,8 @@ class Clause:
         """Whether the words before the verb name a query or its cluster, or nothing at all."""
         verbs = [match.start() for pattern in (ADVICE, NEGATION) if (match := pattern.search(self.text))]
         before = self.text[: min(*verbs, self.position) if verbs else self.position]
+        if OF_THE_CLAUSE_BEFORE.match(self.text) and not self.sentence.startswith(self.text):
+            before = re.split(r"[,;]", self.sentence, maxsplit=1)[0]
         return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"[\w.+-]+", before.lower()))
 
     @cached_property

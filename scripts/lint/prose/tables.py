@@ -9,17 +9,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from scripts.lint.prose.layout import END, MAX_SENTENCE, MAX_TITLE, is_wrong_section, without_comments
+from scripts.lint.prose.certainty import is_certain
+from scripts.lint.prose.layout import (
+    END,
+    MAX_SENTENCE,
+    MAX_TITLE,
+    Layout,
+    is_wrong_section,
+    lead_in,
+    next_line,
+    without_comments,
+)
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.page import Sentence
 from scripts.lint.prose.polarity import ADVICE, NEGATION, plain
+from scripts.lint.prose.rejection import is_announced_wrong, is_refuted
 from scripts.lint.prose.topics import TOPIC, names_topic
 from scripts.text import markdown
 
 COLUMN_WRONG = re.compile(
-    r"\b(?:wrong|bad|don'?t|mistakes?|errors?|before|instead of|avoid|rejected|refused|incorrect|not|fails?|old|"
-    r"claims?|myths?|misconceptions?|symptoms?|anti-?patterns?|causes?|issues?|problems?|says?|said|wrote|found|"
-    r"currently|today|now|message|previous|reason|why|observed|checks? for)\b",
+    r"\b(?:bad|don'?t|errors?|before|instead of|avoid|rejected|refused|not|fails?|symptoms?|anti-?patterns?|causes?|"
+    r"issues?|problems?|found|currently|today|now|message|previous|reason|why|observed|from|checks? for)\b",
     re.IGNORECASE,
 )
 COLUMN_FIX = re.compile(
@@ -52,7 +62,7 @@ class _Reader:
         return {
             at
             for at, name in enumerate(self.header)
-            if (COLUMN_WRONG.search(name) or SIGN.search(name)) and at not in self.fixes
+            if (COLUMN_WRONG.search(name) or SIGN.search(name) or not is_certain(name.replace("?", ""))) and at not in self.fixes
         }
 
     @cached_property
@@ -101,7 +111,8 @@ class _Reader:
                 statement = f"{self._label(label, at)}: {cells[at]}"
                 if not is_denied or NEGATION.search(statement):
                     yield statement, ""
-            yield cells[at], ""
+            if not label or not at or len(cells[at].split()) > MAX_SHORT:
+                yield cells[at], ""
 
     def _of_mode(self, cells: list[str], columns: list[int], mode: int) -> Iterator[tuple[str, str]]:
         """Yield the statements of a row in which one cell names a mode."""
@@ -142,6 +153,12 @@ def row_sentences(table: markdown.Table, titles: tuple[str, ...]) -> Iterator[Se
                     yield Sentence(
                         line, piece, context, ((0, line),), is_statement_of_table=True, is_code_refused=is_refused
                     )
+
+
+def is_wrong_table(layout: Layout, table: markdown.Table) -> bool:
+    """Return whether the line before a table announces it as wrong, or the line after it rejects it."""
+    last = table.rows[-1][0] if table.rows else table.line
+    return is_announced_wrong(lead_in(layout.lines, table.line)) or is_refuted("", next_line(layout.lines, last))
 
 
 def _parts(text: str) -> list[str]:
