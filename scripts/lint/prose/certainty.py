@@ -14,7 +14,7 @@ HEARSAY = (
     r"supposedly|reportedly|wrote|writes|suggest(?:s|ed|ion)?|advised|advises|advice|argues?|insists?|thinks?|thought|"
     r"believ\w+|assum\w+|suppos\w+|guess\w*|expects? (?:that|to)|promis\w+|announce[sd]?|answers? (?:that|to)|"
     r"shows? (?:how|that)|many (?:people|readers|users|teams)|some (?:people|readers|users|teams|guides?|posts?)|"
-    r"readers|people|colleagues?|somebody|someone|anybody|nobody|everybody|customers?|vendors?|assistants?|generated|"
+    r"readers|people|colleagues?|somebody|someone|customers?|vendors?|assistants?|generated|"
     r"tutorials?|drafts?|blogs?|posts?|articles?|talks?|slides?|threads?|editions?|statements?|sentences?|quotes?|quoted|"
     r"(?:this|that|the|a|one|another|other|old|older|official|public|their|his|her) (?:\w+ )?(?:skill|guide|page|"
     r"paragraph|doc|documentation|answer|manual|paper)s?|(?:this|that) (?:row|column|text|line|rule|number|limit)|the number"
@@ -29,7 +29,7 @@ CHANGE = (
 )
 DOUBT = (
     r"hop(?:e|es|ed|ing)|wish\w*|would|might|could|maybe|perhaps|probably|possibly|unclear|unknown|unsure|uncertain|whether|"
-    r"seems?|appears?|looks like|waits?|waiting|planned|plans to|roadmap|some ?day|not yet|later (?:releases?|versions?)|"
+    r"seems?|appears?|looks like|waits?|waiting|planned|plans to|roadmap|except\w*|apart from|other than|all but|some ?day|not yet|later (?:releases?|versions?)|"
     r"future|next year|imagine|pretend|myths?|misconceptions?|misunderst\w+|mistak\w+|mix(?:es|ed|ing)?[- ]up|confus\w+|wrong\w*|"
     r"incorrect\w*|untrue|bogus|nonsense|contradict\w*|no source|depends on whether"
 )

@@ -37,7 +37,7 @@ SCOPED_NEGATION = (
 )
 PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
 BEFORE = (
-    r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
+    r"enables?|activates?|use|uses|turns? on|switch(?:es)? on|keep|keeps|choose|"
     r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|"
     r"deploy\w*|"
     r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?|add|adds|raise|"
@@ -63,7 +63,7 @@ ADVICE_AFTER = re.compile(
 )
 WITH = re.compile(
     r"\b(?:engine|acceleration|runtime)\s*:\W*$|"
-    r"\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$",
+    r"\w\W+(?:using|enabling)\W*$|\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$",
     re.IGNORECASE,
 )
 """The end of a text before a subject, such as "real-time mode with"."""
@@ -90,7 +90,7 @@ ELLIPSIS = re.compile(
 """The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
-    r"(?:the|an?|what|which|my|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|"
+    r"(?:the|an?|what|my|this|its|you|your|we|our|their|all|each|every|any|some|both|"
     r"for|in|on|of|to|with|at|from|part|enough|upgrade|move|least|minimum|versions?|been|introduced|since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
     r"will|not|"

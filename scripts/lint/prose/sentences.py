@@ -114,7 +114,7 @@ def _judged(blocks: list[_Block]) -> Iterator[Sentence]:
         for sentence in _of_block(block, parts, following if same_section else "", context):
             yield replace(sentence, context=(*intro, *sentence.context))
         last = parts[-1].text if parts else ""
-        if last.rstrip("*_ ").endswith(":"):
+        if last.rstrip("*_ ").endswith(":") or re.fullmatch(r"\*\*[^*]+\*\*", last):
             context.lead = last.rstrip("*_: ")
             context.is_wrong = is_announced_wrong(last) or not is_certain(last)
         elif block.kind != "item":

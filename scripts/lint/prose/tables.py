@@ -107,7 +107,7 @@ class _Reader:
         """Yield the statements of a row whose first cell is the subject of the other cells."""
         is_denied = any(NEGATION.search(cells[at]) for at in columns if at and len(cells[at].split()) <= MAX_SHORT)
         for at in columns[0 if len(columns) == 1 or self.wrong else 1 :]:
-            if at and label:
+            if at and label and (VERDICT.match(cells[at]) or not ADVICE.search(label)):
                 statement = f"{self._label(label, at)}: {cells[at]}"
                 if not is_denied or NEGATION.search(statement):
                     yield statement, ""
@@ -119,7 +119,7 @@ class _Reader:
         if not any(TOPIC.search(cells[at]) for at in columns if _is_mode(cells[at])):
             return
         for at in columns:
-            if at != mode and at < len(self.header):
+            if at != mode and 0 in (at, mode) and at < len(self.header):
                 yield f"{plain(self.header[at]).rstrip('?: ')}: {cells[at]}", cells[mode]
                 if not COLUMN_MEASURED.search(self.header[at]):
                     yield f"{cells[mode]}: {cells[at]}", cells[mode]
