@@ -86,7 +86,7 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
             found = clauses(sentence.full_text, re.escape(written))
-            is_subject = sentence.is_statement_of_table or all(clause.is_about_query for clause in found)
+            is_subject = sentence.is_statement_of_table or all(map(sentence.has_plain_subject, found))
             if is_subject and any(clause.negations % 2 == 0 for clause in found):
                 yield Problem(
                     sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"

@@ -58,9 +58,15 @@ class Sentence:
         """Whether the sentence, or else the nearest part of its context that names a mode, names real-time mode."""
         return is_about((self.text, *reversed(self.context)))
 
+    def has_plain_subject(self, clause: Clause) -> bool:
+        """Whether the subject of a clause is a query or a cluster."""
+        nearest = self.context[-1] if self.context and self.context[-1] not in self.titles[:-1] else ""
+        is_named = (nearest not in self.titles or nearest.endswith("?")) and names_topic(nearest) is not False
+        return clause.is_about_query(is_mode_named=bool(nearest) and is_named)
+
     def is_clause_about(self, clause: Clause) -> bool:
         """Whether one clause of the sentence is about real-time mode, and its subject a query or a cluster."""
-        if not self.is_statement_of_table and not clause.is_about_query:
+        if not self.is_statement_of_table and not self.has_plain_subject(clause):
             return False
         topic = nearest_topic(clause.text, clause.position)
         if topic is None and names_topic(clause.sentence) is not None:

@@ -90,7 +90,7 @@ ELLIPSIS = re.compile(
 """The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
-    r"(?:the|an?|what|my|this|its|you|your|we|our|their|all|each|every|any|some|both|"
+    r"(?:the|an?|what|which|that|my|this|its|you|your|we|our|their|all|each|every|any|some|both|"
     r"for|in|on|of|to|with|at|from|part|enough|upgrade|move|least|minimum|versions?|been|introduced|since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
     r"will|not|"
@@ -109,6 +109,7 @@ PLAIN_SUBJECT = re.compile(
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
 OF_THE_CLAUSE_BEFORE = re.compile(r"(?:also |then |and )?(?:uses|runs|needs|requires|supports|has|is|works|benefits)\b", re.IGNORECASE)
 """How a clause begins whose subject is that of the clause before."""
+PRONOUN = re.compile(r"\b(?:it|they|these|those)\b", re.IGNORECASE)
 EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
 MAX_LISTED = 5
@@ -153,14 +154,18 @@ class Clause:
         after = re.sub(rf"^\W*(?:{self.subject})", "", after, count=1, flags=re.IGNORECASE)
         return bool(ADVICE_BEFORE.search(before) or ADVICE_AFTER.search(after) or WITH.search(before))
 
-    @property
-    def is_about_query(self) -> bool:
-        """Whether the words before the verb name a query or its cluster, or nothing at all."""
+    def is_about_query(self, *, is_mode_named: bool) -> bool:
+        """
+        Return whether the words before the verb name a query or its cluster, or nothing at all.
+
+        A pronoun stands for a query only if a sentence before names real-time mode.
+        """
         verbs = [match.start() for pattern in (ADVICE, NEGATION) if (match := pattern.search(self.text))]
         before = self.text[: min(*verbs, self.position) if verbs else self.position]
         if OF_THE_CLAUSE_BEFORE.match(self.text) and not self.sentence.startswith(self.text):
             before = re.split(r"[,;]", self.sentence, maxsplit=1)[0]
-        return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"[\w.+-]+", before.lower()))
+        is_named = is_mode_named or bool(TOPIC.search(self.sentence, 0, max(self.sentence.find(self.text), 0)))
+        return is_plain(PRONOUN.sub("", before) if is_named else before)
 
     @cached_property
     def _scoped_negation(self) -> re.Pattern[str]:
@@ -182,6 +187,11 @@ class Clause:
             and bool(ASIDE.fullmatch(match[0]))
             and not TOPIC.search(self.text, match.end())
         )
+
+
+def is_plain(text: str) -> bool:
+    """Return whether all words of a text belong to queries and clusters, and none to other things."""
+    return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"[\w.+-]+", text.lower()))
 
 
 def plain(text: str) -> str:

@@ -21,7 +21,7 @@ from scripts.lint.prose.layout import (
 )
 from scripts.lint.prose.marks import RIGHT_SIGN, SIGN
 from scripts.lint.prose.page import Sentence
-from scripts.lint.prose.polarity import ADVICE, NEGATION
+from scripts.lint.prose.polarity import ADVICE, NEGATION, is_plain
 from scripts.lint.prose.rejection import answer_of, is_announced_wrong, is_refuted, is_yes_or_no
 from scripts.lint.prose.tables import is_wrong_table, row_sentences
 from scripts.lint.prose.topics import names_topic
@@ -35,6 +35,12 @@ CALLOUT = re.compile(
     r"^\s*(?:\[!\w+\]|[\u2139\U0001f4a1]|\W*(?:notes?|tips?|important|warnings?|info|hints?|caution|best practices?|attention)\b)", re.IGNORECASE
 )
 """How a quote begins in which the page speaks itself."""
+MAX_SHORT = 4
+TITLE_WORDS = re.compile(
+    r"\b(?:checklists?|steps?|tutorial|guide|runbook|notes?|tips?|how|operat\w+|overview|about|introduction|quick|getting|"
+    r"started|tuning|faq|practices|sizing|deploy\w*)\b",
+    re.IGNORECASE,
+)
 CHOICE = re.compile(r"^\W*[A-Da-d](?:[.):]|\s*=)\s")
 
 
@@ -166,8 +172,16 @@ def _lead(block: _Block, context: _Context) -> str:
 def _is_rejected(block: _Block, context: _Context, text: str, number: int) -> bool:
     """Return whether a heading, a lead-in or a mark rejects a sentence, or whether it is one of several answers."""
     is_wrong = is_wrong_section(block.titles) and not RIGHT_SIGN.search(text)
+    is_unclear = block.kind == "item" and _is_unclear_item(block, context, text)
     is_choice = block.kind == "item" and context.is_open and bool(CHOICE.match(text))
-    return is_wrong or context.is_wrong or is_choice or (number == 1 and bool(SIGN.match(text.lstrip())))
+    return is_wrong or context.is_wrong or is_choice or is_unclear or (number == 1 and bool(SIGN.match(text.lstrip())))
+
+
+def _is_unclear_item(block: _Block, context: _Context, text: str) -> bool:
+    """Return whether an item is a few words below a heading that may mean anything."""
+    if len(text.split()) > MAX_SHORT or names_topic(text) is not None or _lead(block, context) or not block.titles:
+        return False
+    return not is_plain(TITLE_WORDS.sub("", block.titles[-1]))
 
 
 def comments(layout: Layout) -> Iterator[Sentence]:

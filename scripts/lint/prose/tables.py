@@ -45,6 +45,8 @@ VERDICT = re.compile(
     re.IGNORECASE,
 )
 REFUTED = re.compile(r"\b(?:false|wrong|no|myth|untrue|incorrect|outdated)\b|[\u274c\u2717\u2718]", re.IGNORECASE)
+NUMBER = re.compile(r"^\W*(?:[a-z]+ )?\d", re.IGNORECASE)
+"""How a cell begins that belongs to the first cell of its row, not to real-time mode in general."""
 HAS_CONTENT = re.compile(r"[^\W_]|[\u2705\u2713\u2714\u274c\u2717\u2718]")
 MAX_MODE_WORDS = 7
 MAX_SHORT = 4
@@ -119,7 +121,7 @@ class _Reader:
         if not any(TOPIC.search(cells[at]) for at in columns if _is_mode(cells[at])):
             return
         for at in columns:
-            if at != mode and 0 in (at, mode) and at < len(self.header):
+            if at != mode and at < len(self.header) and (0 in (at, mode) or not NUMBER.match(cells[at])):
                 yield f"{plain(self.header[at]).rstrip('?: ')}: {cells[at]}", cells[mode]
                 if not COLUMN_MEASURED.search(self.header[at]):
                     yield f"{cells[mode]}: {cells[at]}", cells[mode]
