@@ -36,6 +36,7 @@ REQUIREMENT = re.compile(
     r"with)|enough|sufficient|upgrade\w*)\b|>=|\u2265",
     re.IGNORECASE,
 )
+BEYOND = re.compile(r"\b(?:than|above|after|beyond|over|up to|until|below|before)\W*$", re.IGNORECASE)
 CONFIRMED = re.compile(
     r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|"
     r"suffices?|,? you can (?:already )?(?:use|run|start|enable)|"
@@ -107,6 +108,8 @@ def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
         requirement = REQUIREMENT.search(text)
         is_required = requirement is not None and requirement.end() <= match.start()
         is_confirmed = bool(CONFIRMED.search(text[match.end() :]))
+        if BEYOND.search(text[: match.start()]):
+            continue
         if match["more"] or match["later"] or is_required or is_confirmed:
             yield f"{version[0]}.{version[1]}", match[0]
 

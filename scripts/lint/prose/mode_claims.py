@@ -118,6 +118,8 @@ EQUATES = re.compile(
     rf"a\.?k\.?a\.?) {CONTINUOUS}",
     re.IGNORECASE,
 )
+WHOLE = re.compile(r"\W*(?:$|[,.;:()]|(?:thing|that|which|under|and|of|in|with a(?:nother| new)|for|from|by|since)\b)", re.IGNORECASE)
+"""How a text goes on after a complete equation."""
 CONTINUOUS_TRIGGER = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']", re.IGNORECASE)
 STARTS = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for|gives?|switch(?:es)? to)\b", re.IGNORECASE)
 MEANS = re.compile(r"\b(?:use|set|with|via|by)\b", re.IGNORECASE)
@@ -137,8 +139,9 @@ def _is_answer(sentence: Sentence) -> bool:
 
 
 def _is_equation(text: str) -> bool:
-    if EQUATES.search(text):
-        return True
+    equation = EQUATES.search(text)
+    if equation:
+        return bool(WHOLE.match(text, equation.end()))
     if not CONTINUOUS_TRIGGER.search(text):
         return False
     short = CONTINUOUS_TRIGGER.sub("continuous=''", text)
@@ -172,9 +175,8 @@ MICRO_BATCH = re.compile(r"\b(?:processingTime|availableNow)\b", re.IGNORECASE)
 ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
 BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
 ENABLES = re.compile(
-    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|"
-    r"means|puts?|"
-    r"switch(?:es)?|runs in|becomes)\b",
+    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables|starts|activates|turns on|gives|is|means|puts|"
+    r"switches|runs in|becomes)\b",
     re.IGNORECASE,
 )
 IS_ENABLED = re.compile(

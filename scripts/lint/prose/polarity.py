@@ -73,7 +73,7 @@ KEEPS = re.compile(
     re.IGNORECASE,
 )
 """Advice to keep the subject, such as "do not disable Photon"."""
-CONDITION = re.compile(r"\b(?:if|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE)
+CONDITION = re.compile(r"\b(?:if|before|as soon as|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE)
 OUTCOME = re.compile(
     r"\b(?:fail\w*|refus\w+|cannot|works?|run|runs|supported|available|starts?|possible|only|faster|lower|slow\w*)\b|"
     r"n['\u2019]t\b|\bnot\b",
@@ -91,7 +91,7 @@ ELLIPSIS = re.compile(
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
     r"(?:the|an?|what|which|that|my|this|its|you|your|we|our|their|all|each|every|any|some|both|"
-    r"for|in|on|of|to|with|at|from|part|enough|upgrade|move|least|minimum|versions?|been|introduced|since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
+    r"for|in|on|of|to|with|at|from|i|part|enough|upgrade|move|least|minimum|versions?|been|introduced|since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
     r"will|not|"
     r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
@@ -99,7 +99,10 @@ PLAIN_SUBJECT = re.compile(
     r"lowest|"
     r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|"
     r"streams?|"
-    r"streaming|pipelines?|modes?|triggers?|engines?|policy|result|results|reason|slots?|peaks?|kafka|one|only|just|"
+    r"streaming|pipelines?|modes?|triggers?|engines?|slots?|peaks?|kafka|notebooks?|fully|number|between|rows?|records?|process\w*|milliseconds?|save|cut|bill|"
+    r"above|newer|later|higher|upwards?|onwards?|up|sufficient|included|suffices?|ml|year|day|peak|traffic|load|structured|"
+    r"fallback|next|range|ticked|menu|per|unless|given|general|availability|sizes?|capacity|money|latencies|performance|as|by|there|tables?|topics?|"
+    r"one|only|just|"
     r"simply|"
     r"here|now|first|finally|because|if|when|before|start|starting|run|running|use|using|create|choose|open|edit|step|"
     r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|vectorized|execution|next|cells?|"
@@ -109,6 +112,10 @@ PLAIN_SUBJECT = re.compile(
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
 OF_THE_CLAUSE_BEFORE = re.compile(r"(?:also |then |and )?(?:uses|runs|needs|requires|supports|has|is|works|benefits)\b", re.IGNORECASE)
 """How a clause begins whose subject is that of the clause before."""
+TROUBLE = re.compile(
+    r"\b(?:errors?|fail\w*|reproduc\w*|los(?:es?|t|ing)|violat\w*|break\w*|crash\w*|outages?|trap|pointless|useless)\b", re.IGNORECASE
+)
+"""Words of another clause that may turn an instruction into an experiment or a reproach."""
 PRONOUN = re.compile(r"\b(?:it|they|these|those)\b", re.IGNORECASE)
 EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
@@ -160,12 +167,12 @@ class Clause:
 
         A pronoun stands for a query only if a sentence before names real-time mode.
         """
-        verbs = [match.start() for pattern in (ADVICE, NEGATION) if (match := pattern.search(self.text))]
-        before = self.text[: min(*verbs, self.position) if verbs else self.position]
+        text = self.text
         if OF_THE_CLAUSE_BEFORE.match(self.text) and not self.sentence.startswith(self.text):
-            before = re.split(r"[,;]", self.sentence, maxsplit=1)[0]
+            text = f"{re.split(r'[,;]', self.sentence, maxsplit=1)[0]} {text}"
         is_named = is_mode_named or bool(TOPIC.search(self.sentence, 0, max(self.sentence.find(self.text), 0)))
-        return is_plain(PRONOUN.sub("", before) if is_named else before)
+        others = self.sentence.replace(self.text, "")
+        return is_plain(PRONOUN.sub("", text) if is_named else text) and not TROUBLE.search(others)
 
     @cached_property
     def _scoped_negation(self) -> re.Pattern[str]:
@@ -191,7 +198,8 @@ class Clause:
 
 def is_plain(text: str) -> bool:
     """Return whether all words of a text belong to queries and clusters, and none to other things."""
-    return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"[\w.+-]+", text.lower()))
+    rest = ADVICE.sub(" ", NEGATION.sub(" ", text.lower()))
+    return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"\w[\w+-]*(?:\.\d+)?", rest))
 
 
 def plain(text: str) -> str:

@@ -179,7 +179,8 @@ def _is_rejected(block: _Block, context: _Context, text: str, number: int) -> bo
 
 def _is_unclear_item(block: _Block, context: _Context, text: str) -> bool:
     """Return whether an item is a few words below a heading that may mean anything."""
-    if len(text.split()) > MAX_SHORT or names_topic(text) is not None or _lead(block, context) or not block.titles:
+    words = markdown.replace_code_spans(text, lambda _: "x")
+    if len(words.split()) > MAX_SHORT or names_topic(words) is not None or _lead(block, context) or not block.titles:
         return False
     return not is_plain(TITLE_WORDS.sub("", block.titles[-1]))
 
