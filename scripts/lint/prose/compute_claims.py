@@ -83,7 +83,7 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
     """
     if any(version >= MIN_RUNTIME for each in page.sentences for version, _ in _versions(each.text)):
         return
-    for sentence in page.claims:
+    for sentence in page.claims(VERSION.pattern):
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
             found = clauses(sentence.full_text, re.escape(written))

@@ -83,20 +83,19 @@ class Page:
     sentences: list[Sentence] = field(default_factory=list)
     is_about_spark: bool = True
 
-    @property
-    def claims(self) -> Iterator[Sentence]:
-        """Yield each sentence that the page does not reject, if the page is about Spark."""
+    def claims(self, subject: str) -> Iterator[Sentence]:
+        """Yield each sentence that certainly says something about a subject, which is a pattern."""
         if self.is_about_spark:
-            yield from (each for each in self.sentences if each.is_judged)
+            is_subject = re.compile(subject, re.IGNORECASE)
+            yield from (each for each in self.sentences if is_subject.search(each.text) and each.is_judged)
 
     def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""
         if not self.is_denied(subject):
-            for sentence in self.claims:
-                if re.search(subject, sentence.text, re.IGNORECASE):
-                    for clause in clauses(sentence.full_text, subject):
-                        if clause.is_advice and sentence.is_clause_about(clause):
-                            yield sentence, clause
+            for sentence in self.claims(subject):
+                for clause in clauses(sentence.full_text, subject):
+                    if clause.is_advice and sentence.is_clause_about(clause):
+                        yield sentence, clause
 
     def is_denied(self, subject: str) -> bool:
         """Return whether any sentence of the page denies the subject; then the page knows better than its examples."""

@@ -73,7 +73,9 @@ KEEPS = re.compile(
     re.IGNORECASE,
 )
 """Advice to keep the subject, such as "do not disable Photon"."""
-CONDITION = re.compile(r"\b(?:if|before|as soon as|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE)
+CONDITION = re.compile(
+    r"\b(?:if|before|as soon as|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE
+)
 OUTCOME = re.compile(
     r"\b(?:fail\w*|refus\w+|cannot|works?|run|runs|supported|available|starts?|possible|only|faster|lower|slow\w*)\b|"
     r"n['\u2019]t\b|\bnot\b",
@@ -91,7 +93,8 @@ ELLIPSIS = re.compile(
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
     r"(?:the|an?|what|which|that|my|this|its|you|your|we|our|their|all|each|every|any|some|both|"
-    r"for|in|on|of|to|with|at|from|i|part|enough|upgrade|move|least|minimum|versions?|been|introduced|since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
+    r"for|in|on|of|to|with|at|from|i|description|part|enough|upgrade|move|least|minimum|versions?|been|introduced|"
+    r"since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
     r"will|not|"
     r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
@@ -99,9 +102,12 @@ PLAIN_SUBJECT = re.compile(
     r"lowest|"
     r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|"
     r"streams?|"
-    r"streaming|pipelines?|modes?|triggers?|engines?|slots?|peaks?|kafka|notebooks?|fully|number|between|rows?|records?|process\w*|milliseconds?|save|cut|bill|"
-    r"above|newer|later|higher|upwards?|onwards?|up|sufficient|included|suffices?|ml|year|day|peak|traffic|load|structured|"
-    r"fallback|next|range|ticked|menu|per|unless|given|general|availability|sizes?|capacity|money|latencies|performance|as|by|there|tables?|topics?|"
+    r"streaming|pipelines?|modes?|triggers?|engines?|slots?|peaks?|kafka|notebooks?|fully|number|between|rows?|"
+    r"records?|process\w*|milliseconds?|save|cut|bill|"
+    r"above|newer|later|higher|upwards?|onwards?|up|sufficient|included|suffices?|ml|year|day|peak|traffic|load|"
+    r"structured|"
+    r"fallback|next|range|ticked|menu|per|unless|given|general|availability|sizes?|capacity|money|latencies|"
+    r"performance|as|by|there|tables?|topics?|"
     r"one|only|just|"
     r"simply|"
     r"here|now|first|finally|because|if|when|before|start|starting|run|running|use|using|create|choose|open|edit|step|"
@@ -110,10 +116,13 @@ PLAIN_SUBJECT = re.compile(
     r"photon|acceleration|serverless|autoscaling|auto-scaling|spot|a|answer|q|\d+(?:\.\d+)?\+?)"
 )
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
-OF_THE_CLAUSE_BEFORE = re.compile(r"(?:also |then |and )?(?:uses|runs|needs|requires|supports|has|is|works|benefits)\b", re.IGNORECASE)
+OF_THE_CLAUSE_BEFORE = re.compile(
+    r"(?:also |then |and )?(?:uses|runs|needs|requires|supports|has|is|works|benefits)\b", re.IGNORECASE
+)
 """How a clause begins whose subject is that of the clause before."""
 TROUBLE = re.compile(
-    r"\b(?:errors?|fail\w*|reproduc\w*|los(?:es?|t|ing)|violat\w*|break\w*|crash\w*|outages?|trap|pointless|useless)\b", re.IGNORECASE
+    r"\b(?:errors?|fail\w*|reproduc\w*|los(?:es?|t|ing)|violat\w*|break\w*|crash\w*|outages?|trap|pointless|useless)\b",
+    re.IGNORECASE,
 )
 """Words of another clause that may turn an instruction into an experiment or a reproach."""
 PRONOUN = re.compile(r"\b(?:it|they|these|those)\b", re.IGNORECASE)

@@ -11,7 +11,8 @@ REFUTES = re.compile(
     r"(?:py)?spark (?:then )?(?:raise[sd]?|refuse[sd]?|reject(?:s|ed)?|throws?|fails?)|"
     r"(?:the (?:\w+ )?(?:engine|call|query|trigger|cluster|databricks|pyspark|spark)|databricks|it|this|that)\b.{0,30}?"
     r"\b(?:does not|doesn't|do not|cannot|will not|won't) (?:accept|allow|support|work|run|start|exist)|"
-    r"(?:this|that|it|these|both|which|all of (?:this|that|these|them)|none of (?:this|that|these|them))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
+    r"(?:this|that|it|these|both|which|all of (?:this|that|these|them)|none of (?:this|that|these|"
+    r"them))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
     r"untrue|not (?:true|correct|supported|work)|no longer|fails?|refused|rejected|a myth|contradicts?|old|"
     r"mistakes?))\b",
     re.IGNORECASE,

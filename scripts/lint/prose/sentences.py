@@ -32,12 +32,15 @@ ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 LABEL = re.compile(r"^---|^\w+:\s|^\*\*[^*]+:\*\*\s")
 SPEAKER = re.compile(r"^\W*[QA]\.\s")
 CALLOUT = re.compile(
-    r"^\s*(?:\[!\w+\]|[\u2139\U0001f4a1]|\W*(?:notes?|tips?|important|warnings?|info|hints?|caution|best practices?|attention)\b)", re.IGNORECASE
+    r"^\s*(?:\[!\w+\]|[\u2139\U0001f4a1]|\W*(?:notes?|tips?|important|warnings?|info|hints?|caution|best practices?|"
+    r"attention)\b)",
+    re.IGNORECASE,
 )
 """How a quote begins in which the page speaks itself."""
 MAX_SHORT = 4
 TITLE_WORDS = re.compile(
-    r"\b(?:checklists?|steps?|tutorial|guide|runbook|notes?|tips?|how|operat\w+|overview|about|introduction|quick|getting|"
+    r"\b(?:checklists?|steps?|tutorial|guide|runbook|notes?|tips?|how|operat\w+|overview|about|introduction|quick|"
+    r"getting|"
     r"started|tuning|faq|practices|sizing|deploy\w*)\b",
     re.IGNORECASE,
 )

@@ -64,7 +64,8 @@ class _Reader:
         return {
             at
             for at, name in enumerate(self.header)
-            if (COLUMN_WRONG.search(name) or SIGN.search(name) or not is_certain(name.replace("?", ""))) and at not in self.fixes
+            if (COLUMN_WRONG.search(name) or SIGN.search(name) or not is_certain(name.replace("?", "")))
+            and at not in self.fixes
         }
 
     @cached_property
@@ -113,8 +114,9 @@ class _Reader:
                 statement = f"{self._label(label, at)}: {cells[at]}"
                 if not is_denied or NEGATION.search(statement):
                     yield statement, ""
-            if not label or not at or len(cells[at].split()) > MAX_SHORT:
-                yield cells[at], ""
+                if len(cells[at].split()) <= MAX_SHORT:
+                    continue
+            yield cells[at], ""
 
     def _of_mode(self, cells: list[str], columns: list[int], mode: int) -> Iterator[tuple[str, str]]:
         """Yield the statements of a row in which one cell names a mode."""
