@@ -14,13 +14,6 @@ PHOTON = r"(?<!non-)(?<!non )\bphoton\b(?!-free| events?| counts?| counting)"
 AUTOSCALING = r"(?<!lakebase )\bauto-?scal(?:ing|e)\b"
 SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity)\b|\bpreemptible\b|^spot(?=:)"
 SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
-IS_DIRECT = re.compile(
-    r"^\W*(?:yes\W+)?(?:then )?(?:use|choose|select|pick|switch|attach|runs?|deploy|enable|start|works?|support(?:s|"
-    r"ed)|"
-    r"serverless|you (?:can|may|should)|with serverless|the (?:job|query|stream|cluster)|supported compute)\b",
-    re.IGNORECASE,
-)
-"""How a sentence begins that is about real-time mode only because of its heading, and not about another job."""
 PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|warehouses?)\b", re.IGNORECASE)
 VERSION = re.compile(
     r"\b(?:DBR|Databricks(?: Runtime)?|runtimes?)\b(?: version)?[\s:]*(?:>=|\u2265|v)?\s*"
@@ -135,10 +128,7 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
     Source: [setup]
     """
     for sentence, clause in page.advice(SERVERLESS):
-        is_direct = sentence.is_statement_of_table or names_topic(clause.sentence) or IS_DIRECT.match(clause.sentence)
-        if is_direct and not PIPELINES.search(
-            " ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))
-        ):
+        if not PIPELINES.search(" ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))):
             message = "real-time mode does not run in serverless notebooks or jobs"
             yield Problem(sentence.line_of(SERVERLESS), message, "recommend classic compute or a declarative pipeline")
 

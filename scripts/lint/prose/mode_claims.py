@@ -93,8 +93,8 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         Real-time mode is not continuous processing mode.
     Source: [triggers]
     """
-    for sentence in _undenied(page, "continuous|became|is now|is called|renamed|turned into"):
-        if _is_equation(plain(sentence.text)) or _is_answer(sentence):
+    for sentence in _undenied(page, "continuous"):
+        if _is_equation(plain(sentence.text)):
             message = "real-time mode and continuous mode have different triggers and different limits"
             fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
             yield Problem(sentence.line, message, fix)
@@ -126,19 +126,6 @@ WHOLE = re.compile(
 CONTINUOUS_TRIGGER = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']", re.IGNORECASE)
 STARTS = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for|gives?|switch(?:es)? to)\b", re.IGNORECASE)
 MEANS = re.compile(r"\b(?:use|set|with|via|by)\b", re.IGNORECASE)
-
-
-BECAME = re.compile(
-    r"^\W*it (?:became|was renamed to|is now|is called|turned into|is) (?:called |the )?(?:real[- ]time mode|rtm)\b",
-    re.IGNORECASE,
-)
-
-
-def _is_answer(sentence: Sentence) -> bool:
-    """Return whether a sentence such as "It became real-time mode" answers a question about continuous mode."""
-    return bool(BECAME.search(sentence.text)) and any(
-        re.search(CONTINUOUS, text, re.IGNORECASE) for text in sentence.context
-    )
 
 
 def _is_equation(text: str) -> bool:
@@ -197,12 +184,8 @@ FOR_MODE = re.compile(r"(?:\bfor|\bto (?:enable|start|get|use|turn on)) (?:real[
 NAMED = re.compile(LABEL + r"\W*(?:set )?(?:\.?trigger\()?(?:processingTime|availableNow)\b", re.IGNORECASE)
 
 
-# The micro-batch trigger is a step before the change of the mode.
-STEP_BEFORE = re.compile(r"\b(?:processingTime|availableNow)\b.*\bthen\b.*\b(?:real[- ]time mode|rtm)\b", re.IGNORECASE)
-
-
 def _is_micro_batch(text: str) -> bool:
-    return bool(MICRO_BATCH.search(text) and not STEP_BEFORE.search(text)) and (
+    return bool(MICRO_BATCH.search(text)) and (
         in_order(text, ENABLE, TOPIC, BY_MEANS, MICRO_BATCH)
         or in_order(text, BY_MEANS, MICRO_BATCH, FOR_MODE)
         or in_order(text, ENABLES, TOPIC)

@@ -35,7 +35,6 @@ NEGATION = re.compile(
 SCOPED_NEGATION = (
     r"\b(?:no|without|instead of|rather than|other than|except|over)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})"
 )
-PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
 BEFORE = (
     r"enables?|activates?|use|uses|turns? on|switch(?:es)? on|keep|keeps|choose|"
     r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|"
@@ -82,10 +81,6 @@ OUTCOME = re.compile(
     re.IGNORECASE,
 )
 ASIDE = re.compile(r"avoid\w*|unless|until", re.IGNORECASE)
-COMPARES = re.compile(
-    r"\b(?:differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|exclude each other|unlike)\b",
-    re.IGNORECASE,
-)
 ELLIPSIS = re.compile(
     r"\b(?:(?:may|can|must|does|do|is|are|will|should|has) not|cannot|\w+n['\u2019]t)\W*$", re.IGNORECASE
 )
@@ -126,7 +121,6 @@ TROUBLE = re.compile(
 )
 """Words of another clause that may turn an instruction into an experiment or a reproach."""
 PRONOUN = re.compile(r"\b(?:it|they|these|those)\b", re.IGNORECASE)
-EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
 MAX_PIECES = 60
 MAX_LISTED = 5
 """A part of an enumeration has at most this many words."""
@@ -144,18 +138,13 @@ class Clause:
     sentence: str
     after: str = ""
 
-    @property
-    def _text(self) -> str:
-        """The text, with idioms such as "pays off" blanked out."""
-        return PAYS_OFF.sub(lambda match: " " * len(match[0]), self.text)
-
     @cached_property
     def is_advice(self) -> bool:
         """Whether the clause advises the subject."""
-        text = self._text
+        text = self.text
         if ERROR_NAME.search(self.sentence):
             return False
-        if ELLIPSIS.search(self.after) or COMPARES.search(text):
+        if ELLIPSIS.search(self.after):
             return False
         negations = self.negations
         condition = CONDITION.search(text)
@@ -190,7 +179,7 @@ class Clause:
     @cached_property
     def negations(self) -> int:
         """The number of negations in the clause."""
-        return self._negations(self._text)
+        return self._negations(self.text)
 
     def _negations(self, text: str) -> int:
         found = [match for match in NEGATION.finditer(text) if not self._is_aside(match)]
@@ -248,10 +237,6 @@ class _Piece:
         return bool(NEGATION.search(self.text) or ADVICE.search(self.text))
 
     @property
-    def is_example(self) -> bool:
-        return bool(EXAMPLE.match(self.text))
-
-    @property
     def is_negative(self) -> bool:
         return bool(NEGATION.search(self.text))
 
@@ -276,15 +261,10 @@ def _with_predicate(pieces: list[_Piece], number: int) -> str:
     piece = pieces[number]
     if len(piece.text.split()) > MAX_LISTED:
         return piece.text
-    example = number
-    while example > 0 and pieces[example].is_listed and not pieces[example].is_example:
-        example -= 1
-    if example > 0 and pieces[example].is_example:
-        return ", ".join(each.text for each in pieces[example - 1 : number + 1])
     if piece.has_predicate or CONDITION.search(piece.text):
         return piece.text
     before = after = number
-    while before > 0 and (pieces[before].is_listed or pieces[before].is_example) and not pieces[before].has_predicate:
+    while before > 0 and pieces[before].is_listed and not pieces[before].has_predicate:
         before -= 1
     while after + 1 < len(pieces) and pieces[after + 1].is_listed and not pieces[after].has_predicate:
         after += 1

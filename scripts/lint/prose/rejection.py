@@ -2,6 +2,7 @@
 
 import re
 
+from scripts.lint.prose.certainty import is_certain
 from scripts.lint.prose.marks import is_wrong_lead
 
 REFUTES = re.compile(
@@ -15,13 +16,6 @@ REFUTES = re.compile(
     r"them))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
     r"untrue|not (?:true|correct|supported|work)|no longer|fails?|refused|rejected|a myth|contradicts?|old|"
     r"mistakes?))\b",
-    re.IGNORECASE,
-)
-ANNOUNCES = re.compile(
-    r"\b(?:do(?: not|n'?t) (?:trust|believe|rely on|follow|copy)|is (?:wrong|false|outdated)|misconceptions?|myths?|"
-    r"wrong(?:ly)?|outdated|generated|claim(?:s|ed)|assistants?|used to say|"
-    r"(?:old|older|previous|earlier|former) (?:\w+ ){0,2}?(?:editions?|versions?|pages?|posts?|guides?|docs?|"
-    r"skills?|text))\b",
     re.IGNORECASE,
 )
 AUXILIARY = re.compile(
@@ -45,7 +39,7 @@ def is_announced_wrong(before: str, *, is_same_block: bool = False) -> bool:
     """Return whether a sentence announces that the sentence or the block after it is wrong."""
     if is_same_block:
         return bool(re.search(r"\bdo(?: not|n'?t) (?:trust|believe|rely on|follow|copy)\b", before, re.IGNORECASE))
-    return bool(is_wrong_lead(before) or ANNOUNCES.search(before))
+    return is_wrong_lead(before) or not is_certain(before)
 
 
 def is_refuted(after: str, following: str) -> bool:

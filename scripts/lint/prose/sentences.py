@@ -125,7 +125,7 @@ def _judged(blocks: list[_Block]) -> Iterator[Sentence]:
         last = parts[-1].text if parts else ""
         if last.rstrip("*_ ").endswith(":") or re.fullmatch(r"\*\*[^*]+\*\*", last):
             context.lead = last.rstrip("*_: ")
-            context.is_wrong = is_announced_wrong(last) or not is_certain(last)
+            context.is_wrong = is_announced_wrong(last)
         elif block.kind != "item":
             context.lead, context.is_wrong = "", False
 
