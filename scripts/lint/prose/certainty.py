@@ -50,6 +50,8 @@ UNCERTAIN = re.compile(
     r"that|about|of|on|a|an|if)\b",
     re.IGNORECASE,
 )
+RESERVED = re.compile(rf"\b(?:{HEARSAY}|{DOUBT})\b|\?", re.IGNORECASE)
+CHANGED = re.compile(rf"\b(?:{CHANGE})\b", re.IGNORECASE)
 REQUIRES = re.compile(
     r"\b(?:requir\w*|prerequisites?|needs?|must|should|recommend\w*|support(?:s|ed)|best practices?|minimum|enabled?|"
     r"turn on|switch on|use|works (?:on|with)|runs on|checklist|set ?up|settings?|configuration)\b",
@@ -74,3 +76,14 @@ def is_foreign(text: str) -> bool:
 def is_certain(text: str) -> bool:
     """Return whether a text speaks for itself, in the present and without doubt."""
     return not UNCERTAIN.search(text)
+
+
+@lru_cache(maxsize=2000)
+def is_own(text: str) -> bool:
+    """Return whether a text speaks for itself and without doubt, although perhaps of a change or of the past."""
+    return not RESERVED.search(text)
+
+
+def is_present(text: str) -> bool:
+    """Return whether a text tells of no change and not of the past."""
+    return not CHANGED.search(text)

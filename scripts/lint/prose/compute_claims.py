@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import clauses, plain
+from scripts.lint.prose.relations import recommends, suffices
 from scripts.lint.prose.topics import names_topic
 from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
@@ -56,7 +57,7 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         Turn Photon off for real-time mode queries.
     Source: [setup]
     """
-    for sentence, _ in page.advice(PHOTON):
+    for sentence in _recommended(page, PHOTON):
         line = sentence.line_of(PHOTON)
         yield Problem(line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
 
@@ -76,6 +77,12 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
     """
     if any(version >= MIN_RUNTIME for each in page.sentences for version, _ in _versions(each.text)):
         return
+    for sentence in page.relations(VERSION.pattern):
+        low = ((version, match[0]) for version, match in _versions(sentence.text) if version < MIN_RUNTIME)
+        for version, written in low:
+            if suffices(sentence.full_text, written):
+                message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
+                yield Problem(sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS")
     for sentence in page.claims(VERSION.pattern):
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
@@ -127,8 +134,8 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
         Real-time mode runs on classic compute.
     Source: [setup]
     """
-    for sentence, clause in page.advice(SERVERLESS):
-        if not PIPELINES.search(" ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))):
+    for sentence in _recommended(page, SERVERLESS):
+        if not PIPELINES.search(" ".join((*sentence.context[-2:], *sentence.context[:1], sentence.full_text))):
             message = "real-time mode does not run in serverless notebooks or jobs"
             yield Problem(sentence.line_of(SERVERLESS), message, "recommend classic compute or a declarative pipeline")
 
@@ -148,5 +155,14 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
     """
     message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
     for subject in (AUTOSCALING, SPOT):
-        for sentence, _ in page.advice(subject):
+        for sentence in _recommended(page, subject):
             yield Problem(sentence.line_of(subject), message, "recommend a fixed number of on-demand workers")
+
+
+def _recommended(page: Page, subject: str) -> Iterator[Sentence]:
+    """Yield each sentence that recommends a subject, which is a pattern."""
+    yield from (sentence for sentence, _ in page.advice(subject))
+    if not page.is_denied(subject):
+        for sentence in page.relations(subject):
+            if recommends(sentence.full_text, subject, is_named=sentence.is_mode_just_named):
+                yield sentence

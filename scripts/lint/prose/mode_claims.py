@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import plain
+from scripts.lint.prose.relations import NUMBER, equates_continuous, restricts_latency, starts_by_micro_batch
 from scripts.lint.rules.rule import BOTH, Problem, Rules
 
 MODE_CLAIMS = Rules()
@@ -60,13 +61,15 @@ def claim_latency(page: Page) -> Iterator[Problem]:
         Use real-time mode when you need latency below one second.
     Source: [guide]
     """
+    message = "no source limits real-time mode to latencies below {}"
+    fix = "recommend real-time mode for latencies below one second or for immediate actions"
     for sentence in page.claims("800"):
         if _is_threshold(plain(sentence.full_text)) and sentence.is_about:
-            yield Problem(
-                sentence.line,
-                "no source limits real-time mode to latencies below 800 ms",
-                "recommend real-time mode for latencies below one second or for immediate actions",
-            )
+            yield Problem(sentence.line, message.format("800 ms"), fix)
+    for sentence in page.relations(NUMBER.pattern):
+        if restricts_latency(sentence.full_text, is_named=sentence.is_about):
+            number = NUMBER.search(sentence.text)
+            yield Problem(sentence.line, message.format(number[0] if number else "a number"), fix)
 
 
 def _is_threshold(text: str) -> bool:
@@ -93,10 +96,13 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         Real-time mode is not continuous processing mode.
     Source: [triggers]
     """
+    message = "real-time mode and continuous mode have different triggers and different limits"
+    fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
     for sentence in _undenied(page, "continuous"):
         if _is_equation(plain(sentence.text)):
-            message = "real-time mode and continuous mode have different triggers and different limits"
-            fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
+            yield Problem(sentence.line, message, fix)
+    for sentence in page.relations("continuous"):
+        if equates_continuous(sentence.text):
             yield Problem(sentence.line, message, fix)
 
 
@@ -158,6 +164,9 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
     message = "this trigger selects micro-batch mode, in which rows wait for the next batch"
     for sentence in _undenied(page, MICRO_BATCH.pattern):
         if "realTime=" not in sentence.text and _is_micro_batch(plain(sentence.text)):
+            yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
+    for sentence in page.relations(MICRO_BATCH.pattern):
+        if starts_by_micro_batch(sentence.text):
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
 
 

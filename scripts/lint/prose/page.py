@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scripts.lint.prose.certainty import is_certain, is_foreign
+from scripts.lint.prose.certainty import is_certain, is_foreign, is_own
 from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
 from scripts.lint.prose.topics import is_about, names_topic, nearest_topic
 
@@ -46,6 +46,17 @@ class Sentence:
     def is_judged(self) -> bool:
         """Whether the page certainly says the sentence itself, and says it of Spark."""
         return not self.is_rejected and is_certain(self.text) and not is_foreign(self.text)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the page says the sentence itself."""
+        return not self.is_rejected and is_own(self.text)
+
+    @property
+    def is_mode_just_named(self) -> bool:
+        """Whether a sentence before, in the same paragraph or above the list, names real-time mode last."""
+        nearest = self.context[-1] if self.context else ""
+        return nearest not in self.titles and names_topic(nearest) is True
 
     @property
     def full_text(self) -> str:
@@ -88,6 +99,14 @@ class Page:
         if self.is_about_spark:
             is_subject = re.compile(subject, re.IGNORECASE)
             yield from (each for each in self.sentences if is_subject.search(each.text) and each.is_judged)
+
+    def relations(self, subject: str) -> Iterator[Sentence]:
+        """Yield each sentence about a subject that the page says itself, although parts may tell of the past."""
+        if self.is_about_spark:
+            is_subject = re.compile(subject, re.IGNORECASE)
+            yield from (
+                each for each in self.sentences if is_subject.search(each.text) and each.is_own
+            )
 
     def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""

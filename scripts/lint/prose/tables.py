@@ -121,6 +121,7 @@ class _Reader:
     def _of_mode(self, cells: list[str], columns: list[int], mode: int) -> Iterator[tuple[str, str]]:
         """Yield the statements of a row in which one cell names a mode."""
         if not any(TOPIC.search(cells[at]) for at in columns if _is_mode(cells[at])):
+            yield from ((f"{cells[mode]}: {cells[at]}", "") for at in columns if at > mode and TOPIC.search(cells[at]))
             return
         for at in columns:
             if at != mode and at < len(self.header) and (0 in (at, mode) or not NUMBER.match(cells[at])):

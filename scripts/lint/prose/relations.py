@@ -1,0 +1,298 @@
+"""
+Find the core of a claim, whatever the other words of its sentence are.
+
+A core is a relation between real-time mode and something else, such as "runs on serverless" or "only below 500 ms".
+In the texts that the patterns see, `@` stands for real-time mode and `#` for the other side of the relation.
+"""
+
+import re
+from collections.abc import Iterator
+
+from scripts.lint.prose.certainty import is_present
+from scripts.lint.prose.polarity import NEGATION, plain
+from scripts.lint.prose.topics import OTHER_TOPIC, TOPIC
+
+MODE = re.compile(
+    rf"\.?\btrigger\(\s*realTime[^()]{{0,60}}\)|\brealTime\s*=\s*[\"'][^\"']{{0,30}}[\"']|"
+    rf"\breal[- ]time (?:engine|stages?|operators?|tasks?)\b|{TOPIC.pattern}",
+    re.IGNORECASE,
+)
+UNIT = re.compile(
+    r"[;\u2013\u2014]|:(?=\s)|\.\s|\b(?:but|whereas|while|although|though|however)\b", re.IGNORECASE
+)
+W = r"(?:\s+[\w.'/-]+)"
+"""One word with the space before it."""
+HARMLESS = re.compile(
+    r"\b(?:(?:do|does|need|must|did|is|are|was) not (?:have to|need to|necessary|needed|required)|don't (?:have|need) to|"
+    r"no (?:need|reason) to|need not|not (?:only|just|necessary|needed|required)|unnecessary|no upgrades?)\b",
+    re.IGNORECASE,
+)
+"""Negations that say that something is superfluous."""
+ELSE = re.compile(
+    r"\b(?:others?|rest|everything|people|explor\w+|another|elsewhere|ad-?hoc|hourly|daily|merges?|apart|besides?|"
+    r"except|than|instead|own|neither|nobody|no one|unless|although|despite)\b",
+    re.IGNORECASE,
+)
+"""Signs that a recommendation concerns something else than real-time mode."""
+FOREIGN = re.compile(r"\b(?:consumers?|producers?|brokers?|databases?|gateways?|exchanges?|flink|kubernetes)\b", re.IGNORECASE)
+
+
+def units(text: str) -> Iterator[str]:
+    """Yield the parts of a sentence that can be true or false alone, and the whole sentence if it has several."""
+    parts = [part for part in UNIT.split(text) if part.strip()]
+    yield from parts
+    if len(parts) > 1:
+        yield text
+
+
+def _marked(text: str, other: re.Pattern[str]) -> str:
+    """Return a text with `@` for real-time mode and `#` for the other side."""
+    text = text.replace("@", " ").replace("#", " ")
+    text = other.sub(lambda match: " # " if match[0] else "", text)
+    return " ".join(MODE.sub(" @ ", text).split())
+
+
+def _is_denied(text: str, match: re.Match[str]) -> bool:
+    """Return whether the relation, or the clause before it, contains a negation."""
+    begin = max(text.rfind(mark, 0, match.start()) for mark in ",;:(") + 1
+    span = HARMLESS.sub("", text[begin : match.end()])
+    return bool(NEGATION.search(span) or re.search(r"\b(?:unlike|differ\w*|no|nothing (?:of|like)|without)\b", span, re.I))
+
+
+# Latency: a number below one second decides who may use real-time mode.
+
+NUMBER = re.compile(
+    r"(?:~|about )?\b(?:[1-9]\d\d\s*-?(?:ms\b|milliseconds?\b)|0?\.\d+\s*(?:s|seconds?)\b|half a second\b)", re.IGNORECASE
+)
+UNDER = (
+    r"(?:(?:under|below|(?:less|lower|faster|shorter|smaller|tighter|stricter) than|at most|within|up to|no more than|"
+    r"maximum of|sub-?|<=?|\u2264)\s*#|# (?:or|and) (?:less|lower|below|faster|under|better))"
+)
+OVER = (
+    r"(?:(?:above|over|beyond|(?:more|longer|slower|higher|looser) than|exceed\w*|>=?|\u2265) #|from # (?:up\w*|on\w*)|"
+    r"# (?:or|and) (?:more|above|longer|slower|higher|up\w*|looser)|\b(?:looser|slower|longer|higher)\b)"
+)
+RESTRICTED = (
+    r"\b(?:only|solely|exclusively|merely|just (?:for|if|when)|reserved|restricted|limited|confined|qualif\w+|eligible|"
+    r"entitled|admit\w*|admission|permitted|accepted|intended|meant)\b"
+)
+MUST = (
+    r"\b(?:mandatory|compulsory|obligatory|required|prescribed|must|has to|have to|stays?|only choice|only option|"
+    r"rule)\b"
+)
+BANNED = re.compile(
+    r"@[^@]{0,60}\b(?:must not|may not|can ?not|not (?:be )?(?:allowed|permitted|used)|forbidden|prohibited|"
+    r"ruled out|off limits|out of the question|disallowed|banned|closed)\b|\b(?:do not|don't|never|must not|may not|"
+    r"cannot) (?:use|choose|pick|take|run|enable)[^@]{0,30}@",
+    re.IGNORECASE,
+)
+WORKLOAD = re.compile(r"\b(?:workloads?|quer(?:y|ies)|streams?|use cases?|teams?|jobs?|applications?|micro-?batch)\b", re.IGNORECASE)
+OBSERVED = re.compile(
+    r"\b(?:measured|observed|p\d\d|median|alarms?|alerts?|page somebody|timeouts?|results?|benchmarks?|there is no|"
+    r"no (?:bound|limit|source)|took|takes|answers?|receives?|stays? (?:below|under|within))\b",
+    re.IGNORECASE,
+)
+
+
+def restricts_latency(text: str, *, is_named: bool) -> bool:
+    """Return whether a sentence allows real-time mode only below a latency; `is_named`: the context names the mode."""
+    text = _marked(plain(text), NUMBER)
+    if "#" not in text or OBSERVED.search(text):
+        return False
+    for unit in units(text):
+        is_named_here = "@" in unit or (is_named and WORKLOAD.search(unit))
+        if not is_named_here or not is_present(unit):
+            continue
+        for order in (rf"{RESTRICTED}[^,#]{{0,80}}?{UNDER}", rf"{UNDER}[^,#]{{0,60}}?{RESTRICTED}"):
+            match = re.search(order, unit, re.IGNORECASE)
+            if match and not re.search(r"\b(?:not|never|no|hardly)(?: \w+){0,2} *$", unit[: match.start()], re.IGNORECASE):
+                return True
+        if "#" in unit and re.search(OVER, unit, re.IGNORECASE) and _excludes(unit):
+            return True
+    return False
+
+
+def _excludes(unit: str) -> bool:
+    is_forced = re.search(rf"\bmicro-?batch\b[^.]{{0,40}}?{MUST}|{MUST}[^.]{{0,30}}?\bmicro-?batch\b", unit, re.IGNORECASE)
+    return bool(is_forced or BANNED.search(unit))
+
+
+# Continuous processing: the same thing, the same limits, or the same trigger.
+
+CONTINUOUS = re.compile(
+    r"\.?\btrigger\(\s*continuous\b[^()]{0,40}\)|\bTrigger\.Continuous(?:\([^()]{0,40}\))?|"
+    r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']|"
+    r"\b(?:the )?(?:old |former |experimental |good old )?continuous (?:stream )?(?:processing|mode|triggers?|execution|"
+    r"engine)(?: (?:mode|engine))?\b",
+    re.IGNORECASE,
+)
+LIMITS = r"(?:limits?|limitations?|restrictions?|constraints?|weakness\w*|shortcomings?|drawbacks?|rules|guarantees?)"
+ALIKE = r"(?:same|identical|synonym\w*|interchangeable|equivalent|twins|one and the)"
+FEW = r"(?:only|just|merely|solely|nothing but|no more than)"
+ACCEPTS = (
+    r"(?:handles?|supports?|accepts?|permits?|allows?|knows?|offers?|understands?|runs?|processes|copes? with|"
+    r"is (?:limited|restricted|confined) to|can (?:do|run|handle|process))"
+)
+IS_CONTINUOUS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:@ and(?: the)? #|# and(?: the)? @)(?:{W}){{1,6}}? {ALIKE}\b",
+        rf"@(?:{W}){{0,6}}? (?:inherits?|shares?|has|have|keeps?|takes over|comes with|suffers from|is subject to)(?:{W}){{0,4}}?"
+        rf" {LIMITS} (?:of|as|from|with|like)(?: the)? #",
+        rf"@(?:{W}){{0,3}}? {ACCEPTS} {FEW}\b[^@#]{{0,100}}?(?:like|as|same as|since it is|because it is)(?: in| with)? #",
+        rf"(?:like|as|same as)(?: in| with)? #,? @(?:{W}){{0,3}}? {ACCEPTS} {FEW}\b",
+        rf"@(?:{W}){{0,3}}? (?:runs|works|operates|behaves|executes|is (?:implemented|built|based|realized|running))(?:{W}){{0,3}}?"
+        r" (?:as|like|on|of|by|with|through|via|in) #",
+        r"@,? (?:is|means|equals)(?: \w+){0,2}? (?:nothing (?:but|other than|more than|else than)|no more than|merely|still|"
+        r"in fact|actually|really|just|simply|essentially) #(?= (?:under|with|by|in|and|from|that|which|since)\b|\W*$|\s*[,.;:(])",
+        r"@(?: \w+){0,3}? (?:rebrand\w*|brand name|marketing name|alias|nickname|label|fancy name|other word)(?: \w+){0,2}? #",
+    )
+]
+IS_SET = re.compile(
+    r"\b(?:get|enable|start|use|activate|want|run|for)(?: \w+){0,3}? @,?(?: \w+){0,2}? (?:pass|set|write|choose|add|give|specify) #",
+    re.IGNORECASE,
+)
+NAMES_MODE = re.compile(r"\bcontinuous (?:processing|mode|execution|engine)", re.IGNORECASE)
+
+
+def equates_continuous(text: str) -> bool:
+    """Return whether a sentence says that real-time mode is continuous processing, or limited in the same way."""
+    text = plain(text)
+    unit = _marked(text, CONTINUOUS)
+    matches = [match for pattern in IS_CONTINUOUS if (match := pattern.search(unit))]
+    if not NAMES_MODE.search(text) and (match := IS_SET.search(unit)):
+        matches.append(match)
+    return any(not _is_denied(unit, match) and is_present(match[0]) for match in matches)
+
+
+# Micro-batch: its trigger as the means that starts real-time mode.
+
+MICRO = re.compile(
+    r"\.?\btrigger\(\s*(?:processingTime|availableNow)[^()]{0,40}\)|\b(?:processingTime|availableNow)\b(?:\s*=\s*(?:True|"
+    r"[\"'][^\"']{0,40}[\"']))?",
+    re.IGNORECASE,
+)
+MEANS = r"(?:with|by|using|via|through|in|on)(?: (?:the|a|an|setting|passing|writing|using|trigger|setting|option)){0,3} #"
+IS_MICRO = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:runs?|starts?|use|get|enable|activate|turn on|operate|launch|execute)(?:{W}){{0,3}}? @(?:{W}){{0,4}}? {MEANS}",
+        rf"@ (?:is|gets|can be|must be) \w+ed(?: on)?(?:{W}){{0,2}}? {MEANS}",
+        rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|runs|yields)(?:{W}){{0,3}}? @",
+        rf"#:?(?:{W}){{0,3}}? (?:puts|switches|brings|moves)(?:{W}){{1,4}}? (?:in|to|into) @",
+    )
+]
+
+
+def starts_by_micro_batch(text: str) -> bool:
+    """Return whether a sentence presents a trigger of micro-batch mode as the means that starts real-time mode."""
+    unit = _marked(plain(text), MICRO)
+    matches = (match for pattern in IS_MICRO if (match := pattern.search(unit)))
+    return any(not _is_denied(unit, match) and is_present(match[0]) for match in matches)
+
+
+# Runtime: a version that is certainly sufficient for real-time mode.
+
+HAS = (
+    r"(?:where|which|that|with|has|have|ships?|includes?|supports?|offers?|contains?|brings?|knows?|runs?|because|since|"
+    r"as|for)"
+)
+KEEPS = r"(?:stay|stays|remain|remains|keep|keeps|enough|sufficient|upgrade|unnecessary|fine|wait)"
+IS_SUFFICIENT = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"#,?(?:{W}){{0,3}}? {HAS}(?:{W}){{0,3}}? @(?:{W}){{0,4}}? (?:available|there|works|runs|supported|exists|included)\b",
+        rf"#(?: already)? (?:ships?|includes?|supports?|offers?|contains?|brings?|knows?|comes with|runs?|has)(?:{W}){{0,3}}? @",
+        rf"\b{KEEPS}\b[^@#]{{0,40}}#[^@#]{{0,60}}\b(?:since|as|because|first|already|where)\b[^@#]{{0,40}}@",
+        rf"#(?:{W}){{0,3}}? (?:first|oldest|earliest|lowest)(?:{W}){{0,5}}? @",
+        rf"\b(?:first|oldest|earliest|lowest|minimum|smallest)(?:{W}){{0,6}}? @(?:{W}){{0,2}}?,? (?:is|:|=|are)(?:{W}){{0,2}}? #",
+        rf"@(?:{W}){{0,5}}? (?:since|from|as of|first|starting|debut\w*|introduced|ships|shipped|arrived|landed|appeared|"
+        rf"exists?|available|works|supported)(?:{W}){{0,3}}? #",
+        rf"\b(?:get|have|use|run|start|enable|try)(?:{W}){{0,2}}? @ (?:with|on|in|from)(?:{W}){{0,3}}? #,?(?:{W})?"
+        r" (?:on\w*|up\w*|or|and|already|LTS)\b",
+    )
+]
+
+
+def suffices(text: str, version: str) -> bool:
+    """Return whether a sentence calls a version of the runtime sufficient for real-time mode."""
+    whole = _marked(plain(text), re.compile(re.escape(version) + r"(?:\s*LTS\b)?"))
+    for unit in units(whole):
+        if HARMLESS.sub("", unit) and NEGATION.search(HARMLESS.sub("", unit)):
+            continue
+        if OTHER_TOPIC.search(unit) or FOREIGN.search(unit) or not is_present(re.sub(r"first version", "", unit)):
+            continue
+        if re.search(r"\b(?:without|before|until|older than|below|above|nor|than|must|needs?|until)\b", unit, re.IGNORECASE):
+            continue
+        if any(pattern.search(unit) for pattern in IS_SUFFICIENT):
+            return True
+    return False
+
+
+# Compute: a recommendation, a permission, or a benefit.
+
+BASE = (
+    r"(?:enable|activate|turn on|switch on|tick|check|choose|pick|select|take|prefer|opt for|go (?:for|with)|use|order|request|"
+    r"book|keep|leave|let|have|add|set|put|place|run|running|start|schedule|launch|deploy|host|execute|submit|open|"
+    r"attach|recommend|turn|switch|create|rely on|move)"
+)
+START = r"(?:^|[,:;(]|\b(?:to|should|must|can|may|please|and|then|simply|just|always|also|by|you|might as well|we recommend))\s*"
+GOOD = (
+    r"(?:recommended|best|ideal|right|preferred|fine|ok|okay|supported|allowed|mandatory|required|must|natural|perfect|"
+    r"good|safe|advisable|compulsory|obligatory|indispensable|enabled|on|welcome|choice|sweet|home|necessary|essential)"
+)
+HELPS = r"(?:helps?|pays? off|speeds? up|accelerates?|saves?|cuts?|lowers?|reduces?|shortens?|boosts?|halves?|doubles?)"
+IS_ADVICE = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{START}{BASE}(?:{W}){{0,9}}? #",
+        rf"#(?:{W}){{0,3}}? (?:is|are|stays?|remains?)(?:{W}){{0,4}}? {GOOD}\b",
+        rf"#(?:{W}){{0,2}}? {HELPS}\b",
+        rf"\b(?:recommended|best|right|ideal|preferred|natural|cheapest|easiest|simplest)\b[^#]{{0,50}}\b(?:is|are|:)(?:{W}){{0,2}}? #",
+        rf"@(?:{W}){{0,4}}? (?:runs?|starts?|works?|executes?|benefits?|gains?|profits?|requires?|needs?|uses?|scales?|"
+        rf"performs?|likes?|lives?|belongs?|copes?)(?:{W}){{0,8}}? #",
+        rf"\b(?:can|may) be (?:run|started|hosted|executed|scheduled|deployed)(?:{W}){{0,4}}? #",
+        rf"\bscales?(?:{W}){{0,7}}? (?:with|by|through|via|using) #",
+    )
+]
+KEEP_ON = re.compile(
+    rf"\b(?:never|do not|don't|not to|must not|should not|avoid)(?:{W}){{0,1}}? (?:disabl\w+|turn\w*(?: off)?|switch\w*(?: off)?|"
+    rf"deactivat\w+|remov\w+|give up|untick|uncheck)(?:{W}){{0,1}}? #|#(?:{W}){{0,2}}? (?:must|should) not be (?:disabled|"
+    r"turned off|switched off|removed)",
+    re.IGNORECASE,
+)
+AGAINST = re.compile(
+    r"\b(?:no|not|without|instead of|rather than|other than|than|except|unlike|over|drop|clear|leave out)"
+    r"(?: [\w-]+){0,3} #|# (?:off|out|away)\b|"
+    r"#(?: \w+){0,3} (?:off|out|away|disabled|vanish\w*|is over)\b",
+    re.IGNORECASE,
+)
+TROUBLE = re.compile(
+    r"\b(?:errors?|fail\w*|reproduc\w*|los(?:es?|t|ing)|violat\w*|break\w*|crash\w*|outages?|trap|pointless|useless|"
+    r"opposite|clear|classic)\b",
+    re.IGNORECASE,
+)
+
+
+def recommends(text: str, subject: str, *, is_named: bool) -> bool:
+    """Return whether a sentence recommends a subject for real-time mode; `is_named`: the sentence before names the mode."""
+    whole = _marked(plain(text), re.compile(subject, re.IGNORECASE))
+    if re.search(r"\"[^\"]*[@#][^\"]*\s[^\"]*\"", whole) or re.search(r"\b(?:we|I|they) (?:use|run)\b", whole, re.IGNORECASE):
+        return False
+    is_other = OTHER_TOPIC.search(whole) or FOREIGN.search(whole)
+    for unit in units(whole):
+        if unit == whole and "@" in whole or "#" not in unit:
+            continue
+        if not is_present(unit) or OTHER_TOPIC.search(unit) or FOREIGN.search(unit):
+            continue
+        if "@" not in unit and (is_other or not ("@" in whole or is_named)):
+            continue
+        if KEEP_ON.search(unit):
+            return True
+        text_left = HARMLESS.sub("", unit if "@" in unit else whole)
+        clean = re.sub(r"\b(?:rather than|instead of) (?!#)[^#,@]{0,60},", "", text_left)
+        if NEGATION.search(HARMLESS.sub("", whole)) or AGAINST.search(unit) or ELSE.search(clean) or TROUBLE.search(clean):
+            continue
+        if any(pattern.search(unit) for pattern in IS_ADVICE):
+            return True
+    return False
