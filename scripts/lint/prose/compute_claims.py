@@ -162,7 +162,10 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
 def _recommended(page: Page, subject: str) -> Iterator[Sentence]:
     """Yield each sentence that recommends a subject, which is a pattern."""
     yield from (sentence for sentence, _ in page.advice(subject))
-    if not page.is_denied(subject):
-        for sentence in page.relations(subject):
-            if recommends(sentence.full_text, subject, is_named=sentence.is_mode_just_named):
-                yield sentence
+    found = [
+        sentence
+        for sentence in page.relations(subject)
+        if recommends(sentence.full_text, subject, is_named=sentence.is_mode_just_named)
+    ]
+    if found and not page.is_denied(subject, apart_from=found):
+        yield from found

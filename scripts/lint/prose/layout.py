@@ -23,7 +23,7 @@ TITLES_WRONG = re.compile(
     r"\b(?:wrong|bad|mistakes?|pitfalls?|anti-?patterns?|errors?|fail(?:s|ures?|ing)?|refus(?:ed|"
     r"als?|es)|reject(?:ed|s|ions?)?|incorrect|"
     r"don'?ts?|do not|avoid|never|not supported|unsupported|invalid|broken|what goes wrong|myths?|"
-    r"troubleshooting|before(?! you\b| \w+ing\b| the first)|gotchas?|limitations?)\b",
+    r"troubleshooting|before(?! (?:you|an?|each|every|your|any|\w+ing|the first)\b)|gotchas?|limitations?)\b",
     re.IGNORECASE,
 )
 HARMLESS_TITLE = re.compile(r"\b(?:troubleshooting|limitations?)\b", re.IGNORECASE)

@@ -67,7 +67,7 @@ def claim_latency(page: Page) -> Iterator[Problem]:
         if _is_threshold(plain(sentence.full_text)) and sentence.is_about:
             yield Problem(sentence.line, message.format("800 ms"), fix)
     for sentence in page.relations(NUMBER.pattern):
-        if restricts_latency(sentence.full_text, is_named=sentence.is_about):
+        if restricts_latency(sentence.full_text, is_named=sentence.is_context_about):
             number = NUMBER.search(sentence.text)
             yield Problem(sentence.line, message.format(number[0] if number else "a number"), fix)
 

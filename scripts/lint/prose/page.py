@@ -5,7 +5,7 @@ The context says whether a sentence is about real-time mode, and whether the pag
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from scripts.lint.prose.certainty import is_certain, is_foreign, is_own
@@ -51,6 +51,11 @@ class Sentence:
     def is_own(self) -> bool:
         """Whether the page says the sentence itself."""
         return not self.is_rejected and is_own(self.text)
+
+    @property
+    def is_context_about(self) -> bool:
+        """Whether the nearest part of the context that names a mode names real-time mode."""
+        return is_about(reversed(self.context))
 
     @property
     def is_mode_just_named(self) -> bool:
@@ -116,10 +121,11 @@ class Page:
                     if clause.is_advice and sentence.is_clause_about(clause):
                         yield sentence, clause
 
-    def is_denied(self, subject: str) -> bool:
+    def is_denied(self, subject: str, apart_from: Sequence[Sentence] = ()) -> bool:
         """Return whether any sentence of the page denies the subject; then the page knows better than its examples."""
         return any(
             clause.negations % 2 and not clause.is_advice
             for sentence in self.sentences
+            if sentence not in apart_from
             for clause in clauses(sentence.full_text, subject)
         )

@@ -20,36 +20,36 @@ MODE = re.compile(
 UNIT = re.compile(
     r"[;\u2013\u2014]|:(?=\s)|\.\s|\b(?:but|whereas|while|although|though|however)\b", re.IGNORECASE
 )
-W = r"(?:\s+[\w.'/-]+)"
+W = r"(?:\s+(?:@|[\w.'/-]+))"
 """One word with the space before it."""
 HARMLESS = re.compile(
     r"\b(?:(?:do|does|need|must|did|is|are|was) not (?:have to|need to|necessary|needed|required)|don't (?:have|need) to|"
-    r"no (?:need|reason) to|need not|not (?:only|just|necessary|needed|required)|unnecessary|no upgrades?)\b",
+    r"no (?:need|reason) to|need not|not (?:only|just|necessary|needed|required)|unnecessary|no upgrades?|pays? off)\b",
     re.IGNORECASE,
 )
 """Negations that say that something is superfluous."""
 ELSE = re.compile(
     r"\b(?:others?|rest|everything|people|explor\w+|another|elsewhere|ad-?hoc|hourly|daily|merges?|apart|besides?|"
-    r"except|than|instead|own|neither|nobody|no one|unless|although|despite)\b",
+    r"except|than|instead|own|neither|unless|although|despite|before|until|as soon as)\b",
     re.IGNORECASE,
 )
 """Signs that a recommendation concerns something else than real-time mode."""
 FOREIGN = re.compile(r"\b(?:consumers?|producers?|brokers?|databases?|gateways?|exchanges?|flink|kubernetes)\b", re.IGNORECASE)
 
+PRODUCT = re.compile(r"\b(?:librar(?:y|ies)|products?|games?|packages?|sdk|websites?|frontends?|backends?)\b", re.IGNORECASE)
+"""Things that may have a real-time mode of their own."""
 
-def units(text: str) -> Iterator[str]:
-    """Yield the parts of a sentence that can be true or false alone, and the whole sentence if it has several."""
-    parts = [part for part in UNIT.split(text) if part.strip()]
-    yield from parts
-    if len(parts) > 1:
-        yield text
+
+def units(text: str) -> list[str]:
+    """Return the parts of a sentence that can be true or false alone."""
+    return [part for part in UNIT.split(text) if part.strip()]
 
 
 def _marked(text: str, other: re.Pattern[str]) -> str:
     """Return a text with `@` for real-time mode and `#` for the other side."""
     text = text.replace("@", " ").replace("#", " ")
     text = other.sub(lambda match: " # " if match[0] else "", text)
-    return " ".join(MODE.sub(" @ ", text).split())
+    return re.sub(r" (?=[,.;:)])", "", " ".join(MODE.sub(" @ ", text).split()))
 
 
 def _is_denied(text: str, match: re.Match[str]) -> bool:
@@ -88,7 +88,7 @@ BANNED = re.compile(
 )
 WORKLOAD = re.compile(r"\b(?:workloads?|quer(?:y|ies)|streams?|use cases?|teams?|jobs?|applications?|micro-?batch)\b", re.IGNORECASE)
 OBSERVED = re.compile(
-    r"\b(?:measured|observed|p\d\d|median|alarms?|alerts?|page somebody|timeouts?|results?|benchmarks?|there is no|"
+    r":\s*no\W*$|\b(?:measured|observed|p\d\d|median|alarms?|alerts?|page somebody|timeouts?|results?|benchmarks?|there is no|"
     r"no (?:bound|limit|source)|took|takes|answers?|receives?|stays? (?:below|under|within))\b",
     re.IGNORECASE,
 )
@@ -97,7 +97,7 @@ OBSERVED = re.compile(
 def restricts_latency(text: str, *, is_named: bool) -> bool:
     """Return whether a sentence allows real-time mode only below a latency; `is_named`: the context names the mode."""
     text = _marked(plain(text), NUMBER)
-    if "#" not in text or OBSERVED.search(text):
+    if "#" not in text or OBSERVED.search(text) or PRODUCT.search(text):
         return False
     for unit in units(text):
         is_named_here = "@" in unit or (is_named and WORKLOAD.search(unit))
@@ -204,6 +204,7 @@ IS_SUFFICIENT = [
         rf"#,?(?:{W}){{0,3}}? {HAS}(?:{W}){{0,3}}? @(?:{W}){{0,4}}? (?:available|there|works|runs|supported|exists|included)\b",
         rf"#(?: already)? (?:ships?|includes?|supports?|offers?|contains?|brings?|knows?|comes with|runs?|has)(?:{W}){{0,3}}? @",
         rf"\b{KEEPS}\b[^@#]{{0,40}}#[^@#]{{0,60}}\b(?:since|as|because|first|already|where)\b[^@#]{{0,40}}@",
+        r"#[^@#]{0,50}\b(?:that|this|it|which) (?:is|was) the (?:first|oldest|earliest|lowest)\b[^@#]{0,30}@",
         rf"#(?:{W}){{0,3}}? (?:first|oldest|earliest|lowest)(?:{W}){{0,5}}? @",
         rf"\b(?:first|oldest|earliest|lowest|minimum|smallest)(?:{W}){{0,6}}? @(?:{W}){{0,2}}?,? (?:is|:|=|are)(?:{W}){{0,2}}? #",
         rf"@(?:{W}){{0,5}}? (?:since|from|as of|first|starting|debut\w*|introduced|ships|shipped|arrived|landed|appeared|"
@@ -217,7 +218,7 @@ IS_SUFFICIENT = [
 def suffices(text: str, version: str) -> bool:
     """Return whether a sentence calls a version of the runtime sufficient for real-time mode."""
     whole = _marked(plain(text), re.compile(re.escape(version) + r"(?:\s*LTS\b)?"))
-    for unit in units(whole):
+    for unit in (*units(whole), whole):
         if HARMLESS.sub("", unit) and NEGATION.search(HARMLESS.sub("", unit)):
             continue
         if OTHER_TOPIC.search(unit) or FOREIGN.search(unit) or not is_present(re.sub(r"first version", "", unit)):
@@ -262,14 +263,14 @@ KEEP_ON = re.compile(
     re.IGNORECASE,
 )
 AGAINST = re.compile(
-    r"\b(?:no|not|without|instead of|rather than|other than|than|except|unlike|over|drop|clear|leave out)"
-    r"(?: [\w-]+){0,3} #|# (?:off|out|away)\b|"
+    r"\b(?:no|not|without|instead of|rather than|other than|than|except|unlike|drop|clear|leave out)"
+    r"(?: [\w-]+){0,3} [#@]|over(?: [\w-]+){0,3} #|# (?:off|out|away)\b|"
     r"#(?: \w+){0,3} (?:off|out|away|disabled|vanish\w*|is over)\b",
     re.IGNORECASE,
 )
 TROUBLE = re.compile(
     r"\b(?:errors?|fail\w*|reproduc\w*|los(?:es?|t|ing)|violat\w*|break\w*|crash\w*|outages?|trap|pointless|useless|"
-    r"opposite|clear|classic)\b",
+    r"opposite|clear)\b",
     re.IGNORECASE,
 )
 
@@ -279,20 +280,26 @@ def recommends(text: str, subject: str, *, is_named: bool) -> bool:
     whole = _marked(plain(text), re.compile(subject, re.IGNORECASE))
     if re.search(r"\"[^\"]*[@#][^\"]*\s[^\"]*\"", whole) or re.search(r"\b(?:we|I|they) (?:use|run)\b", whole, re.IGNORECASE):
         return False
+    if "serverless" in subject and re.search(r"\bclassic\b", whole, re.IGNORECASE):
+        return False
     is_other = OTHER_TOPIC.search(whole) or FOREIGN.search(whole)
     for unit in units(whole):
-        if unit == whole and "@" in whole or "#" not in unit:
-            continue
-        if not is_present(unit) or OTHER_TOPIC.search(unit) or FOREIGN.search(unit):
+        if "#" not in unit or OTHER_TOPIC.search(unit) or FOREIGN.search(unit):
             continue
         if "@" not in unit and (is_other or not ("@" in whole or is_named)):
             continue
         if KEEP_ON.search(unit):
             return True
         text_left = HARMLESS.sub("", unit if "@" in unit else whole)
-        clean = re.sub(r"\b(?:rather than|instead of) (?!#)[^#,@]{0,60},", "", text_left)
-        if NEGATION.search(HARMLESS.sub("", whole)) or AGAINST.search(unit) or ELSE.search(clean) or TROUBLE.search(clean):
+        clean = re.sub(r"\b(?:rather than|instead of) (?!#)[^#,@]{0,60},", "", text_left, flags=re.IGNORECASE)
+        if NEGATION.search(HARMLESS.sub("", whole)) or AGAINST.search(HARMLESS.sub("", unit)) or ELSE.search(clean) or TROUBLE.search(clean):
             continue
-        if any(pattern.search(unit) for pattern in IS_ADVICE):
+        if any(match and is_present(_clause(unit, match)) for match in (each.search(unit) for each in IS_ADVICE)):
             return True
     return False
+
+
+def _clause(unit: str, match: re.Match[str]) -> str:
+    """Return a relation with everything before it, and the words after it up to the next comma."""
+    end = unit.find(",", match.end())
+    return unit[: end if end >= 0 else None]

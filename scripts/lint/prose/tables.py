@@ -24,7 +24,7 @@ from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.page import Sentence
 from scripts.lint.prose.polarity import ADVICE, NEGATION, plain
 from scripts.lint.prose.rejection import is_announced_wrong, is_refuted
-from scripts.lint.prose.topics import TOPIC, names_topic
+from scripts.lint.prose.topics import OTHER_TOPIC, TOPIC, names_topic
 from scripts.text import markdown
 
 COLUMN_WRONG = re.compile(
@@ -110,6 +110,8 @@ class _Reader:
         """Yield the statements of a row whose first cell is the subject of the other cells."""
         is_denied = any(NEGATION.search(cells[at]) for at in columns if at and len(cells[at].split()) <= MAX_SHORT)
         for at in columns[0 if len(columns) == 1 or self.wrong else 1 :]:
+            if at and OTHER_TOPIC.search(label) and TOPIC.search(cells[at]):
+                yield f"{label}: {cells[at]}", ""
             if at and label and (VERDICT.match(cells[at]) or not ADVICE.search(label)):
                 statement = f"{self._label(label, at)}: {cells[at]}"
                 if not is_denied or NEGATION.search(statement):
