@@ -52,6 +52,13 @@ UNCERTAIN = re.compile(
 )
 RESERVED = re.compile(rf"\b(?:{HEARSAY}|{DOUBT})\b|\?", re.IGNORECASE)
 CHANGED = re.compile(rf"\b(?:{CHANGE})\b", re.IGNORECASE)
+SOFT = re.compile(
+    r"\bsay,? (?=\d)|\b(?:with |there are )?(?:no|without) exceptions?\b|\bno \w+ is planned\b|\bchanging (?=number|load|"
+    r"traffic)|\bfirst (?=version)|\breplace [^.;]{1,40} (?:by|with) (?=an? auto|the auto|serverless|photon|\W*\.?trigger\("
+    r"(?:continuous|processing))|\b(?:percent|%) off\b",
+    re.IGNORECASE,
+)
+"""Words that look like hearsay, doubt, change or negation, and are none."""
 REQUIRES = re.compile(
     r"\b(?:requir\w*|prerequisites?|needs?|must|should|recommend\w*|support(?:s|ed)|best practices?|minimum|enabled?|"
     r"turn on|switch on|use|works (?:on|with)|runs on|checklist|set ?up|settings?|configuration)\b",

@@ -174,7 +174,7 @@ MICRO_BATCH = re.compile(r"\b(?:processingTime|availableNow)\b", re.IGNORECASE)
 ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
 BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
 ENABLES = re.compile(
-    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables|starts|activates|turns on|gives|is|means|puts|"
+    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables|starts|activates|turns on|gives|puts|"
     r"switches|runs in|becomes)\b",
     re.IGNORECASE,
 )

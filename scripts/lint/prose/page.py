@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scripts.lint.prose.certainty import is_certain, is_foreign, is_own
+from scripts.lint.prose.certainty import SOFT, is_certain, is_foreign, is_own
 from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
 from scripts.lint.prose.topics import is_about, names_topic, nearest_topic
 
@@ -50,7 +50,7 @@ class Sentence:
     @property
     def is_own(self) -> bool:
         """Whether the page says the sentence itself."""
-        return not self.is_rejected and is_own(self.text)
+        return not self.is_rejected and is_own(SOFT.sub("", self.text))
 
     @property
     def is_context_about(self) -> bool:

@@ -8,7 +8,7 @@ In the texts that the patterns see, `@` stands for real-time mode and `#` for th
 import re
 from collections.abc import Iterator
 
-from scripts.lint.prose.certainty import is_present
+from scripts.lint.prose.certainty import SOFT, is_present
 from scripts.lint.prose.polarity import NEGATION, plain
 from scripts.lint.prose.topics import OTHER_TOPIC, TOPIC
 
@@ -39,7 +39,6 @@ FOREIGN = re.compile(r"\b(?:consumers?|producers?|brokers?|databases?|gateways?|
 PRODUCT = re.compile(r"\b(?:librar(?:y|ies)|products?|games?|packages?|sdk|websites?|frontends?|backends?)\b", re.IGNORECASE)
 """Things that may have a real-time mode of their own."""
 
-
 def units(text: str) -> list[str]:
     """Return the parts of a sentence that can be true or false alone."""
     return [part for part in UNIT.split(text) if part.strip()]
@@ -48,8 +47,10 @@ def units(text: str) -> list[str]:
 def _marked(text: str, other: re.Pattern[str]) -> str:
     """Return a text with `@` for real-time mode and `#` for the other side."""
     text = text.replace("@", " ").replace("#", " ")
+    text = SOFT.sub("", text)
     text = other.sub(lambda match: " # " if match[0] else "", text)
-    return re.sub(r" (?=[,.;:)])", "", " ".join(MODE.sub(" @ ", text).split()))
+    text = re.sub(r"\"\s*([#@]|\w+)\s*\"", r"\1", MODE.sub(" @ ", text)).replace("=", " ")
+    return re.sub(r" (?=[,.;:)])", "", " ".join(text.split()))
 
 
 def _is_denied(text: str, match: re.Match[str]) -> bool:
@@ -82,8 +83,14 @@ MUST = (
 )
 BANNED = re.compile(
     r"@[^@]{0,60}\b(?:must not|may not|can ?not|not (?:be )?(?:allowed|permitted|used)|forbidden|prohibited|"
-    r"ruled out|off limits|out of the question|disallowed|banned|closed)\b|\b(?:do not|don't|never|must not|may not|"
+    r"ruled out|off limits|out of the question|disallowed|banned|closed|not (?:meant|intended|for)|waste)\b|\b(?:do not|don't|never|must not|may not|"
     r"cannot) (?:use|choose|pick|take|run|enable)[^@]{0,30}@",
+    re.IGNORECASE,
+)
+LINE = re.compile(r"\b(?:line|boundary|border|limit|threshold|cut-?off) (?:is |lies |runs )?(?:at|of|is) #", re.IGNORECASE)
+ASSIGNS = re.compile(
+    r"\b(?:means|for|use|tick|choose|pick|take|reserved|meant|sense|worth|appl\w+|stay\w*|go(?:es)?|belongs?|only|"
+    r"otherwise|everything|anything|rest)\b|[:|]",
     re.IGNORECASE,
 )
 WORKLOAD = re.compile(r"\b(?:workloads?|quer(?:y|ies)|streams?|use cases?|teams?|jobs?|applications?|micro-?batch)\b", re.IGNORECASE)
@@ -109,7 +116,20 @@ def restricts_latency(text: str, *, is_named: bool) -> bool:
                 return True
         if "#" in unit and re.search(OVER, unit, re.IGNORECASE) and _excludes(unit):
             return True
-    return False
+    return _draws_line(text)
+
+
+def _draws_line(text: str) -> bool:
+    """Return whether a sentence with one number assigns latencies to real-time mode and to micro-batch mode."""
+    return bool(
+        text.count("#") == 1
+        and "@" in text
+        and re.search(r"\bmicro-?batch\b", text, re.IGNORECASE)
+        and (re.search(UNDER, text, re.IGNORECASE) or re.search(OVER, text, re.IGNORECASE) or LINE.search(text))
+        and ASSIGNS.search(text)
+        and is_present(text)
+        and not re.search(r"\b(?:cannot|too|also|as well|even|both)\b", text, re.IGNORECASE)
+    )
 
 
 def _excludes(unit: str) -> bool:
@@ -148,6 +168,37 @@ IS_CONTINUOUS = [
         r"@(?: \w+){0,3}? (?:rebrand\w*|brand name|marketing name|alias|nickname|label|fancy name|other word)(?: \w+){0,2}? #",
     )
 ]
+KINSHIP = re.compile(
+    r"\b(?:same|synonym\w*|is|means|name\w*|label|feature|based|built|builds|sits|rests|inherit\w*|limit\w*|restrict\w*|only|"
+    r"just|merely|map|stateless|like|relies|powered|uses|runs|kin|variant|version|brand\w*|puts|gives|enables|starts|makes|"
+    r"see|get|switch\w*|have)\b|[:=|]",
+    re.IGNORECASE,
+)
+STRANGE = re.compile(
+    r"\b(?:no|not|never|without|unlike|differ\w*|than|both|compar\w*|versus|vs|contrast|beyond|instead|migrat\w*|replac\w*|"
+    r"successor|predecessor|neither|nor|nothing|cannot|calls?|review\w*|existed|exists|handled|resembl\w*|remind\w*|"
+    r"nobody|however|but|while|whereas|although|take[sn]? (?:@|#)|too|also|or|beside|next|between|mix\w*|"
+    r"wrong|stop|avoid|choose|alternatives?|modes|triggers|other|older|experimental|since 2|job|schedule)\b|n't\b",
+    re.IGNORECASE,
+)
+
+
+def _is_kin(unit: str) -> bool:
+    """Return whether a sentence affirms a relation between both sides, and no sign separates them."""
+    first, last = unit.find("@"), unit.find("#")
+    if min(first, last) < 0 or abs(first - last) > MAX_DISTANCE or unit.count("#") > 1 + unit.count("#, ") :
+        return False
+    end = max(first, last) + 1
+    tail = unit[end : end + 60]
+    return bool(
+        KINSHIP.search(unit[:end] + tail)
+        and not STRANGE.search(unit[:end])
+        and not re.search(r"\b(?:not|never|but|while|whereas|instead|both|goes|differ\w*|aggregations|it|latter|former)\b|n't\b", tail)
+        and is_present(unit)
+    )
+
+
+MAX_DISTANCE = 70
 IS_SET = re.compile(
     r"\b(?:get|enable|start|use|activate|want|run|for)(?: \w+){0,3}? @,?(?: \w+){0,2}? (?:pass|set|write|choose|add|give|specify) #",
     re.IGNORECASE,
@@ -162,7 +213,7 @@ def equates_continuous(text: str) -> bool:
     matches = [match for pattern in IS_CONTINUOUS if (match := pattern.search(unit))]
     if not NAMES_MODE.search(text) and (match := IS_SET.search(unit)):
         matches.append(match)
-    return any(not _is_denied(unit, match) and is_present(match[0]) for match in matches)
+    return any(not _is_denied(unit, match) and is_present(match[0]) for match in matches) or _is_kin(unit)
 
 
 # Micro-batch: its trigger as the means that starts real-time mode.
@@ -179,6 +230,7 @@ IS_MICRO = [
         rf"\b(?:runs?|starts?|use|get|enable|activate|turn on|operate|launch|execute)(?:{W}){{0,3}}? @(?:{W}){{0,4}}? {MEANS}",
         rf"@ (?:is|gets|can be|must be) \w+ed(?: on)?(?:{W}){{0,2}}? {MEANS}",
         rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|runs|yields)(?:{W}){{0,3}}? @",
+        rf"#(?:{W}){{0,6}}?,? (?:is|are|means|have|has|gets?|in)(?: (?:the|a|simply|just|basically|your|our)){{0,2}} @(?! and| with)",
         rf"#:?(?:{W}){{0,3}}? (?:puts|switches|brings|moves)(?:{W}){{1,4}}? (?:in|to|into) @",
     )
 ]
@@ -186,7 +238,9 @@ IS_MICRO = [
 
 def starts_by_micro_batch(text: str) -> bool:
     """Return whether a sentence presents a trigger of micro-batch mode as the means that starts real-time mode."""
-    unit = _marked(plain(text), MICRO)
+    unit = _marked(re.sub(r"\breal[- ]time (?:quer\w+|jobs?|clusters?|pipelines?|flows?)", "it", plain(text)), MICRO)
+    if re.search(r"\b(?:compar\w*|versus|vs|baseline|fall ?back|slow\w*|than|then|before|after|until|first|code of)\b", unit):
+        return False
     matches = (match for pattern in IS_MICRO if (match := pattern.search(unit)))
     return any(not _is_denied(unit, match) and is_present(match[0]) for match in matches)
 
@@ -198,6 +252,16 @@ HAS = (
     r"as|for)"
 )
 KEEPS = r"(?:stay|stays|remain|remains|keep|keeps|enough|sufficient|upgrade|unnecessary|fine|wait)"
+ENOUGH = re.compile(
+    r"\b(?:works?|enough|at least|since|from|up(?:wards?)?|already|available|needs?|requires?|required|minimum|ok|okay|fine|"
+    r"suffices?|sufficient|can|where|or (?:newer|later|above|higher)|supports?|supported|ready|safe)\b",
+    re.IGNORECASE,
+)
+FEATURE = re.compile(
+    r"\b(?:rocksdb|delta|liquid|changelog|unity|loader|photon|state store|library|udfs?|table|reads|also|as well|too|then|"
+    r"moves?|rest|training|course)\b",
+    re.IGNORECASE,
+)
 IS_SUFFICIENT = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -225,9 +289,15 @@ def suffices(text: str, version: str) -> bool:
             continue
         if re.search(r"\b(?:without|before|until|older than|below|above|nor|than|must|needs?|until)\b", unit, re.IGNORECASE):
             continue
-        if any(pattern.search(unit) for pattern in IS_SUFFICIENT):
+        if any(pattern.search(unit) for pattern in IS_SUFFICIENT) or _is_affirmed(unit):
             return True
     return False
+
+
+def _is_affirmed(unit: str) -> bool:
+    """Return whether a version and real-time mode stand close together, with a word that makes the version sufficient."""
+    is_close = re.search(rf"#,?(?:{W},?){{0,12}}? @|@,?(?:{W}[,:]?){{0,18}}? #", unit)
+    return bool(is_close and ENOUGH.search(unit) and not FEATURE.search(unit))
 
 
 # Compute: a recommendation, a permission, or a benefit.
@@ -256,6 +326,20 @@ IS_ADVICE = [
         rf"\bscales?(?:{W}){{0,7}}? (?:with|by|through|via|using) #",
     )
 ]
+MILD = re.compile(
+    r"\b(?:runs?|lives?|home|hosts?|hosted|connect|attach|works?|enough|does|do|wants?|ticked|sets?|gives?|more|faster|cheaper|"
+    r"cheap|saves?|nothing|helps?|on|yes|always|good|great|gets?|use|uses|using|enjoys?|loves?|suits?|suited|just as well|"
+    r"needs?|requires?|supports?|supported|available|possible|can|should|must|will|enabled|for|ready|quick\w*|easy|easily|"
+    r"starts?|profits?|benefits?|recommend\w*|best|happy|happily|fine|okay|with)\b",
+    re.IGNORECASE,
+)
+CLOSE = re.compile(rf"#,?(?:{W},?){{0,9}}? @|@,?(?:{W},?){{0,9}}? #")
+STRANGER = re.compile(
+    r"\b(?:pods?|pools?|forms?|polic(?:y|ies)|tests?|dashboards?|functions?|models?|tables?|topics?|rate|dbus?|stranger|behind|"
+    r"follow\w*|copies|writes?|plain|standard|once|if|only|both|compar\w*|bench\w*|took|second group|purpose|whoever|somebody|"
+    r"made for|scoring|on-demand only|fixed size|untick|check(?:s|ed)?|search\w*|find|mode is|keeps its)\b",
+    re.IGNORECASE,
+)
 KEEP_ON = re.compile(
     rf"\b(?:never|do not|don't|not to|must not|should not|avoid)(?:{W}){{0,1}}? (?:disabl\w+|turn\w*(?: off)?|switch\w*(?: off)?|"
     rf"deactivat\w+|remov\w+|give up|untick|uncheck)(?:{W}){{0,1}}? #|#(?:{W}){{0,2}}? (?:must|should) not be (?:disabled|"
@@ -263,8 +347,8 @@ KEEP_ON = re.compile(
     re.IGNORECASE,
 )
 AGAINST = re.compile(
-    r"\b(?:no|not|without|instead of|rather than|other than|than|except|unlike|drop|clear|leave out)"
-    r"(?: [\w-]+){0,3} [#@]|over(?: [\w-]+){0,3} #|# (?:off|out|away)\b|"
+    r"\b(?:no|not|without|instead of|rather than|other than|than|except|unlike|unlike)"
+    r"(?: [\w-]+){0,3} [#@]|\b(?:drop|clear|leave out|over)(?: [\w-]+){0,3} #|# (?:off|out|away)\b|"
     r"#(?: \w+){0,3} (?:off|out|away|disabled|vanish\w*|is over)\b",
     re.IGNORECASE,
 )
@@ -294,6 +378,10 @@ def recommends(text: str, subject: str, *, is_named: bool) -> bool:
         clean = re.sub(r"\b(?:rather than|instead of) (?!#)[^#,@]{0,60},", "", text_left, flags=re.IGNORECASE)
         if NEGATION.search(HARMLESS.sub("", whole)) or AGAINST.search(HARMLESS.sub("", unit)) or ELSE.search(clean) or TROUBLE.search(clean):
             continue
+        if STRANGER.search(whole) and not IS_ADVICE[1].search(unit) and not IS_ADVICE[4].search(unit):
+            continue
+        if CLOSE.search(unit) and MILD.search(unit) and is_present(unit):
+            return True
         if any(match and is_present(_clause(unit, match)) for match in (each.search(unit) for each in IS_ADVICE)):
             return True
     return False
