@@ -54,7 +54,7 @@ RESERVED = re.compile(rf"\b(?:{HEARSAY}|{DOUBT})\b|\?", re.IGNORECASE)
 CHANGED = re.compile(rf"\b(?:{CHANGE})\b", re.IGNORECASE)
 SOFT = re.compile(
     r"\bsay,? (?=\d)|\b(?:with |there are )?(?:no|without) exceptions?\b|\bno \w+ is planned\b|\bchanging (?=number|load|"
-    r"traffic)|\bfirst (?=version)|\breplace [^.;]{1,40} (?:by|with) (?=an? auto|the auto|serverless|photon|\W*\.?trigger\("
+    r"traffic)|\breplace [^.;]{1,40} (?:by|with) (?=an? auto|the auto|serverless|photon|\W*\.?trigger\("
     r"(?:continuous|processing))|\b(?:percent|%) off\b",
     re.IGNORECASE,
 )

@@ -36,6 +36,8 @@ ELSE = re.compile(
 """Signs that a recommendation concerns something else than real-time mode."""
 FOREIGN = re.compile(r"\b(?:consumers?|producers?|brokers?|databases?|gateways?|exchanges?|flink|kubernetes)\b", re.IGNORECASE)
 
+NO = re.compile(r":\s*no\W*$", re.IGNORECASE)
+"""The end of a question with its answer."""
 PRODUCT = re.compile(r"\b(?:librar(?:y|ies)|products?|games?|packages?|sdk|websites?|frontends?|backends?)\b", re.IGNORECASE)
 """Things that may have a real-time mode of their own."""
 
@@ -177,7 +179,7 @@ KINSHIP = re.compile(
 STRANGE = re.compile(
     r"\b(?:no|not|never|without|unlike|differ\w*|than|both|compar\w*|versus|vs|contrast|beyond|instead|migrat\w*|replac\w*|"
     r"successor|predecessor|neither|nor|nothing|cannot|calls?|review\w*|existed|exists|handled|resembl\w*|remind\w*|"
-    r"nobody|however|but|while|whereas|although|take[sn]? (?:@|#)|too|also|or|beside|next|between|mix\w*|"
+    r"nobody|however|but|while|whereas|although|takes?|taken|where|when|done|too|also|or|beside|next|between|mix\w*|"
     r"wrong|stop|avoid|choose|alternatives?|modes|triggers|other|older|experimental|since 2|job|schedule)\b|n't\b",
     re.IGNORECASE,
 )
@@ -187,6 +189,8 @@ def _is_kin(unit: str) -> bool:
     """Return whether a sentence affirms a relation between both sides, and no sign separates them."""
     first, last = unit.find("@"), unit.find("#")
     if min(first, last) < 0 or abs(first - last) > MAX_DISTANCE or unit.count("#") > 1 + unit.count("#, ") :
+        return False
+    if not FOLLOWS.match(unit, last + 1):
         return False
     end = max(first, last) + 1
     tail = unit[end : end + 60]
@@ -198,6 +202,7 @@ def _is_kin(unit: str) -> bool:
     )
 
 
+FOLLOWS = re.compile(r"\W*(?:$|[,.;:)]|(?:and|which|that|under|with|in|from|by|internally|for|then|so|is|gives|puts|enables|starts|are)\b)")
 MAX_DISTANCE = 70
 IS_SET = re.compile(
     r"\b(?:get|enable|start|use|activate|want|run|for)(?: \w+){0,3}? @,?(?: \w+){0,2}? (?:pass|set|write|choose|add|give|specify) #",
@@ -210,6 +215,8 @@ def equates_continuous(text: str) -> bool:
     """Return whether a sentence says that real-time mode is continuous processing, or limited in the same way."""
     text = plain(text)
     unit = _marked(text, CONTINUOUS)
+    if NO.search(unit):
+        return False
     matches = [match for pattern in IS_CONTINUOUS if (match := pattern.search(unit))]
     if not NAMES_MODE.search(text) and (match := IS_SET.search(unit)):
         matches.append(match)
@@ -230,7 +237,7 @@ IS_MICRO = [
         rf"\b(?:runs?|starts?|use|get|enable|activate|turn on|operate|launch|execute)(?:{W}){{0,3}}? @(?:{W}){{0,4}}? {MEANS}",
         rf"@ (?:is|gets|can be|must be) \w+ed(?: on)?(?:{W}){{0,2}}? {MEANS}",
         rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|runs|yields)(?:{W}){{0,3}}? @",
-        rf"#(?:{W}){{0,6}}?,? (?:is|are|means|have|has|gets?|in)(?: (?:the|a|simply|just|basically|your|our)){{0,2}} @(?! and| with)",
+        rf"#,?(?:{W}){{0,6}}? (?:is|are|means|have|has|gets?|in)(?: (?:the|a|in|simply|just|basically|your|our)){{0,3}} @(?! and (?:micro|#)| with)",
         rf"#:?(?:{W}){{0,3}}? (?:puts|switches|brings|moves)(?:{W}){{1,4}}? (?:in|to|into) @",
     )
 ]
@@ -239,10 +246,16 @@ IS_MICRO = [
 def starts_by_micro_batch(text: str) -> bool:
     """Return whether a sentence presents a trigger of micro-batch mode as the means that starts real-time mode."""
     unit = _marked(re.sub(r"\breal[- ]time (?:quer\w+|jobs?|clusters?|pipelines?|flows?)", "it", plain(text)), MICRO)
-    if re.search(r"\b(?:compar\w*|versus|vs|baseline|fall ?back|slow\w*|than|then|before|after|until|first|code of)\b", unit):
-        return False
     matches = (match for pattern in IS_MICRO if (match := pattern.search(unit)))
-    return any(not _is_denied(unit, match) and is_present(match[0]) for match in matches)
+    return any(
+        not (_is_denied(unit, match) or CONTRAST.search(unit[: match.end()])) and is_present(match[0]) for match in matches
+    )
+
+
+CONTRAST = re.compile(
+    r"\b(?:compar\w*|versus|vs|baseline|fall ?back|slow\w*|than|then|before|after|until|first|code of|leave|if|not|no)\b",
+    re.IGNORECASE,
+)
 
 
 # Runtime: a version that is certainly sufficient for real-time mode.
@@ -258,7 +271,7 @@ ENOUGH = re.compile(
     re.IGNORECASE,
 )
 FEATURE = re.compile(
-    r"\b(?:rocksdb|delta|liquid|changelog|unity|loader|photon|state store|library|udfs?|table|reads|also|as well|too|then|"
+    r"\b(?:connectors?|drivers?|jars?|feeds|newer|as long as|rocksdb|delta|liquid|changelog|unity|loader|photon|state store|library|udfs?|table|reads|also|as well|too|then|"
     r"moves?|rest|training|course)\b",
     re.IGNORECASE,
 )
@@ -281,13 +294,15 @@ IS_SUFFICIENT = [
 
 def suffices(text: str, version: str) -> bool:
     """Return whether a sentence calls a version of the runtime sufficient for real-time mode."""
+    if NO.search(text):
+        return False
     whole = _marked(plain(text), re.compile(re.escape(version) + r"(?:\s*LTS\b)?"))
     for unit in (*units(whole), whole):
         if HARMLESS.sub("", unit) and NEGATION.search(HARMLESS.sub("", unit)):
             continue
         if OTHER_TOPIC.search(unit) or FOREIGN.search(unit) or not is_present(re.sub(r"first version", "", unit)):
             continue
-        if re.search(r"\b(?:without|before|until|older than|below|above|nor|than|must|needs?|until)\b", unit, re.IGNORECASE):
+        if re.search(r"\b(?:(?:without|before|until|older than|below|above|nor|than|must|as long as)\b|no @)", unit, re.IGNORECASE):
             continue
         if any(pattern.search(unit) for pattern in IS_SUFFICIENT) or _is_affirmed(unit):
             return True
@@ -305,7 +320,7 @@ def _is_affirmed(unit: str) -> bool:
 BASE = (
     r"(?:enable|activate|turn on|switch on|tick|check|choose|pick|select|take|prefer|opt for|go (?:for|with)|use|order|request|"
     r"book|keep|leave|let|have|add|set|put|place|run|running|start|schedule|launch|deploy|host|execute|submit|open|"
-    r"attach|recommend|turn|switch|create|rely on|move)"
+    r"attach|recommend|turn|switch|create|rely on|move|connect|assign|give|hand)"
 )
 START = r"(?:^|[,:;(]|\b(?:to|should|must|can|may|please|and|then|simply|just|always|also|by|you|might as well|we recommend))\s*"
 GOOD = (
@@ -323,6 +338,7 @@ IS_ADVICE = [
         rf"@(?:{W}){{0,4}}? (?:runs?|starts?|works?|executes?|benefits?|gains?|profits?|requires?|needs?|uses?|scales?|"
         rf"performs?|likes?|lives?|belongs?|copes?)(?:{W}){{0,8}}? #",
         rf"\b(?:can|may) be (?:run|started|hosted|executed|scheduled|deployed)(?:{W}){{0,4}}? #",
+        rf"{START}(?:set|give|let|use|choose|pick|run)\b[^#@;:]{{0,60}} (?:with|by|via|using|on) #",
         rf"\bscales?(?:{W}){{0,7}}? (?:with|by|through|via|using) #",
     )
 ]
@@ -333,10 +349,12 @@ MILD = re.compile(
     r"starts?|profits?|benefits?|recommend\w*|best|happy|happily|fine|okay|with)\b",
     re.IGNORECASE,
 )
-CLOSE = re.compile(rf"#,?(?:{W},?){{0,9}}? @|@,?(?:{W},?){{0,9}}? #")
+PRONOUN = re.compile(r"\W*(?:it|they|this|that|these|those)\b", re.IGNORECASE)
+CAUSE = r"(?:, (?:so that|so|since|because|as))?"
+CLOSE = re.compile(rf"#(?:{W}){{0,9}}?{CAUSE}(?:{W}){{0,3}}? @|@(?:{W}){{0,9}}?{CAUSE}(?:{W}){{0,3}}? #")
 STRANGER = re.compile(
-    r"\b(?:pods?|pools?|forms?|polic(?:y|ies)|tests?|dashboards?|functions?|models?|tables?|topics?|rate|dbus?|stranger|behind|"
-    r"follow\w*|copies|writes?|plain|standard|once|if|only|both|compar\w*|bench\w*|took|second group|purpose|whoever|somebody|"
+    r"\b(?:pods?|pools?|form (?:has|offers)|polic(?:y|ies)|tests?|dashboards?|functions?|models?|tables?|topics?|rate|dbus?|stranger|behind|"
+    r"follow\w*|copies|writes?|plain|standard|once|if|only|both|compar\w*|bench\w*|took|second group|purpose|whoever enabled|ask|give up|costs? (?:us|me)|somebody|"
     r"made for|scoring|on-demand only|fixed size|untick|check(?:s|ed)?|search\w*|find|mode is|keeps its)\b",
     re.IGNORECASE,
 )
@@ -378,7 +396,7 @@ def recommends(text: str, subject: str, *, is_named: bool) -> bool:
         clean = re.sub(r"\b(?:rather than|instead of) (?!#)[^#,@]{0,60},", "", text_left, flags=re.IGNORECASE)
         if NEGATION.search(HARMLESS.sub("", whole)) or AGAINST.search(HARMLESS.sub("", unit)) or ELSE.search(clean) or TROUBLE.search(clean):
             continue
-        if STRANGER.search(whole) and not IS_ADVICE[1].search(unit) and not IS_ADVICE[4].search(unit):
+        if (STRANGER.search(unit if "@" in unit else whole) and not IS_ADVICE[1].search(unit)) or (PRONOUN.match(unit) and not is_named):
             continue
         if CLOSE.search(unit) and MILD.search(unit) and is_present(unit):
             return True
