@@ -237,7 +237,7 @@ IS_MICRO = [
         rf"\b(?:runs?|starts?|use|get|enable|activate|turn on|operate|launch|execute)(?:{W}){{0,3}}? @(?:{W}){{0,4}}? {MEANS}",
         rf"@ (?:is|gets|can be|must be) \w+ed(?: on)?(?:{W}){{0,2}}? {MEANS}",
         rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|runs|yields)(?:{W}){{0,3}}? @",
-        rf"#,?(?:{W}){{0,6}}? (?:is|are|means|have|has|gets?|in)(?: (?:the|a|in|simply|just|basically|your|our)){{0,3}} @(?! and (?:micro|#)| with)",
+        rf"#,?(?:{W}){{0,6}}? (?:is|are|means|have|has|gets?|(?<!as )in)(?: (?:the|a|in|simply|just|basically|your|our)){{0,3}} @(?! and (?:micro|#)| with)",
         rf"#:?(?:{W}){{0,3}}? (?:puts|switches|brings|moves)(?:{W}){{1,4}}? (?:in|to|into) @",
     )
 ]
