@@ -13,7 +13,7 @@ from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 COMPUTE_CLAIMS = Rules()
 PHOTON = r"(?<!non-)(?<!non )\bphoton\b(?!-free| events?| counts?| counting)"
 AUTOSCALING = r"(?<!lakebase )\bauto-?scal(?:ing|e)\b"
-SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity)\b|\bpreemptible\b|^spot(?=:)"
+SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity|markets?|pric\w+|machines?|executors?|servers?)\b|\bon spot\b|\bpreemptible\b|^spot(?=:)"
 SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
 PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|warehouses?)\b", re.IGNORECASE)
 VERSION = re.compile(
@@ -80,7 +80,7 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
     for sentence in page.relations(VERSION.pattern):
         low = ((version, match[0]) for version, match in _versions(sentence.text) if version < MIN_RUNTIME)
         for version, written in low:
-            if suffices(sentence.full_text, written):
+            if suffices(sentence.full_text, written, is_named=sentence.is_context_about):
                 message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
                 yield Problem(sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS")
     for sentence in page.claims(VERSION.pattern):
@@ -102,7 +102,7 @@ def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
     if not sentence.is_about:
         return
     label, colon, _ = text.partition(":")
-    if colon and len(label.split()) <= 6 and not (names_topic(label) or OF_A_RUNTIME.search(label)):
+    if colon and len(label.split()) <= 6 and not (names_topic(label) or OF_A_RUNTIME.search(label) or VERSION.search(label)):
         return
     for version, match in _versions(text):
         requirement = REQUIREMENT.search(text)

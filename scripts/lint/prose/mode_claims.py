@@ -16,7 +16,7 @@ DENIED = re.compile(
     r"reject(?:s|ed)?|false|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|errors?|nor|neither|"
     r"stop|"
     r"differs?|different|versus|vs\.?|compared?|baseline|benchmark|control|as in|takes the place|predecessor|successor|"
-    r"lacks?|none|prevent|conflicts?|unless|n/a|micro-?batch|default trigger)\b|n't\b|:\s*(?:no|off|false)\b",
+    r"lacks?|none|prevent|conflicts?|candidates?|unless|n/a|micro-?batch|default trigger)\b|n't\b|:\s*(?:no|off|false)\b",
     re.IGNORECASE,
 )
 BOUND = (
@@ -166,7 +166,7 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
         if "realTime=" not in sentence.text and _is_micro_batch(plain(sentence.text)):
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
     for sentence in page.relations(MICRO_BATCH.pattern):
-        if starts_by_micro_batch(sentence.text):
+        if starts_by_micro_batch(sentence.text, sentence.question):
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
 
 

@@ -4,9 +4,11 @@ Represent the prose of a page as sentences with their context.
 The context says whether a sentence is about real-time mode, and whether the page shows it in order to reject it.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scripts.lint.prose.certainty import SOFT, is_certain, is_foreign, is_own
 from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
@@ -51,6 +53,19 @@ class Sentence:
     def is_own(self) -> bool:
         """Whether the page says the sentence itself."""
         return not self.is_rejected and is_own(SOFT.sub("", self.text))
+
+    @property
+    def question(self) -> str:
+        """The nearest question above the sentence."""
+        return next((text for text in reversed(self.context) if text.rstrip(" *_").endswith("?")), "")
+
+    @property
+    def without_question(self) -> Sentence:
+        """The sentence without a question in bold before it, which becomes context."""
+        question, mark, answer = self.text.partition("?** ")
+        if not mark or len(self.starts) > 1:
+            return self
+        return replace(self, text=answer, context=(*self.context, question + "?"))
 
     @property
     def is_context_about(self) -> bool:
@@ -109,9 +124,8 @@ class Page:
         """Yield each sentence about a subject that the page says itself, although parts may tell of the past."""
         if self.is_about_spark:
             is_subject = re.compile(subject, re.IGNORECASE)
-            yield from (
-                each for each in self.sentences if is_subject.search(each.text) and each.is_own
-            )
+            answers = (each.without_question for each in self.sentences if is_subject.search(each.text))
+            yield from (each for each in answers if each.is_own)
 
     def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""

@@ -30,7 +30,7 @@ NO = re.compile(
 )
 YES = re.compile(
     ANSWER + r"(?:yes\b|yep\b|yeah\b|sure\b|correct\b|absolutely|definitely|always\b|of course|"
-    r"indeed|exactly|right\b|(?:it|they|you|that) (?:does|do|is|are|can|should|must|will)\b)",
+    r"indeed|exactly|right\b|(?:it|they|you|that) (?:does|do|is|are|can|should|must|will)\b(?=\W*(?:$|[,.;!:)])))",
     re.IGNORECASE,
 )
 

@@ -14,7 +14,7 @@ from scripts.lint.prose.topics import OTHER_TOPIC, TOPIC
 
 MODE = re.compile(
     rf"\.?\btrigger\(\s*realTime[^()]{{0,60}}\)|\brealTime\s*=\s*[\"'][^\"']{{0,30}}[\"']|"
-    rf"\breal[- ]time (?:engine|stages?|operators?|tasks?)\b|{TOPIC.pattern}",
+    rf"\breal[- ]time (?:engine|stages?|operators?|tasks?|streams?)\b|{TOPIC.pattern}",
     re.IGNORECASE,
 )
 UNIT = re.compile(
@@ -41,9 +41,16 @@ NO = re.compile(r":\s*no\W*$", re.IGNORECASE)
 PRODUCT = re.compile(r"\b(?:librar(?:y|ies)|products?|games?|packages?|sdk|websites?|frontends?|backends?)\b", re.IGNORECASE)
 """Things that may have a real-time mode of their own."""
 
+MAX_LABEL = 5
+
+
 def units(text: str) -> list[str]:
     """Return the parts of a sentence that can be true or false alone."""
-    return [part for part in UNIT.split(text) if part.strip()]
+    label, colon, rest = text.partition(": ")
+    if colon and len(label.split()) <= MAX_LABEL:
+        first, *others = units(rest)
+        return [f"{label}: {first}", *others] if first else [text]
+    return [part for part in UNIT.split(text) if part.strip()] or [""]
 
 
 def _marked(text: str, other: re.Pattern[str]) -> str:
@@ -80,19 +87,20 @@ RESTRICTED = (
     r"entitled|admit\w*|admission|permitted|accepted|intended|meant)\b"
 )
 MUST = (
-    r"\b(?:mandatory|compulsory|obligatory|required|prescribed|must|has to|have to|stays?|only choice|only option|"
+    r"\b(?:mandatory|compulsory|obligatory|required|prescribed|must|has to|have to|shall|stays?|belongs?|goes|only choice|only option|"
     r"rule)\b"
 )
 BANNED = re.compile(
+    r"\brules? (?:it|@) out\b|"
     r"@[^@]{0,60}\b(?:must not|may not|can ?not|not (?:be )?(?:allowed|permitted|used)|forbidden|prohibited|"
-    r"ruled out|off limits|out of the question|disallowed|banned|closed|not (?:meant|intended|for)|waste)\b|\b(?:do not|don't|never|must not|may not|"
+    r"ruled out|off limits|out of the question|disallowed|banned|closed|rules (?:it|@) out|not (?:meant|intended|for)|waste)\b|\b(?:do not|don't|never|must not|may not|"
     r"cannot) (?:use|choose|pick|take|run|enable)[^@]{0,30}@",
     re.IGNORECASE,
 )
 LINE = re.compile(r"\b(?:line|boundary|border|limit|threshold|cut-?off) (?:is |lies |runs )?(?:at|of|is) #", re.IGNORECASE)
 ASSIGNS = re.compile(
-    r"\b(?:means|for|use|tick|choose|pick|take|reserved|meant|sense|worth|appl\w+|stay\w*|go(?:es)?|belongs?|only|"
-    r"otherwise|everything|anything|rest)\b|[:|]",
+    r"\b(?:means|belongs?|shall|otherwise|everything|anything|everybody|all others?|the rest|tick|choose|pick|reserved|goes to|"
+    r"any (?:larger|other)|slower|looser)\b",
     re.IGNORECASE,
 )
 WORKLOAD = re.compile(r"\b(?:workloads?|quer(?:y|ies)|streams?|use cases?|teams?|jobs?|applications?|micro-?batch)\b", re.IGNORECASE)
@@ -101,6 +109,9 @@ OBSERVED = re.compile(
     r"no (?:bound|limit|source)|took|takes|answers?|receives?|stays? (?:below|under|within))\b",
     re.IGNORECASE,
 )
+
+
+FOR_UNDER = rf"@(?:{W}){{0,3}}?(?: is| are|:)(?:{W}){{0,3}}? for(?:{W}){{0,5}}? {UNDER}"
 
 
 def restricts_latency(text: str, *, is_named: bool) -> bool:
@@ -112,13 +123,13 @@ def restricts_latency(text: str, *, is_named: bool) -> bool:
         is_named_here = "@" in unit or (is_named and WORKLOAD.search(unit))
         if not is_named_here or not is_present(unit):
             continue
-        for order in (rf"{RESTRICTED}[^,#]{{0,80}}?{UNDER}", rf"{UNDER}[^,#]{{0,60}}?{RESTRICTED}"):
+        for order in (rf"{RESTRICTED}[^,#]{{0,80}}?{UNDER}", rf"{UNDER}[^,#]{{0,60}}?{RESTRICTED}", FOR_UNDER):
             match = re.search(order, unit, re.IGNORECASE)
             if match and not re.search(r"\b(?:not|never|no|hardly)(?: \w+){0,2} *$", unit[: match.start()], re.IGNORECASE):
                 return True
         if "#" in unit and re.search(OVER, unit, re.IGNORECASE) and _excludes(unit):
             return True
-    return _draws_line(text)
+    return _draws_line(text) or bool("@" in text and LINE.search(text) and is_present(text))
 
 
 def _draws_line(text: str) -> bool:
@@ -231,6 +242,8 @@ MICRO = re.compile(
     re.IGNORECASE,
 )
 MEANS = r"(?:with|by|using|via|through|in|on)(?: (?:the|a|an|setting|passing|writing|using|trigger|setting|option)){0,3} #"
+ASKS_HOW = re.compile(r"\b(?:how|what|which)\b.*\b(?:enable|switch|start|turn|use|get|run|activate|set|trigger|need)", re.IGNORECASE)
+ANSWERS = re.compile(r"^\W*#|^[^#]{0,20}\b(?:set|use|write|with|put|pass|add|choose|by)\b[^#]{0,50}#|^[^#]{0,40}: #", re.IGNORECASE)
 IS_MICRO = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -238,13 +251,18 @@ IS_MICRO = [
         rf"@ (?:is|gets|can be|must be) \w+ed(?: on)?(?:{W}){{0,2}}? {MEANS}",
         rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|runs|yields)(?:{W}){{0,3}}? @",
         rf"#,?(?:{W}){{0,6}}? (?:is|are|means|have|has|gets?|(?<!as )in)(?: (?:the|a|in|simply|just|basically|your|our)){{0,3}} @(?! and (?:micro|#)| with)",
+        r"#[^@#;.]{0,60}\b(?:works|runs|operates|is|stays|goes)(?: (?:now|already))? (?:in|into) @",
         rf"#:?(?:{W}){{0,3}}? (?:puts|switches|brings|moves)(?:{W}){{1,4}}? (?:in|to|into) @",
     )
 ]
 
 
-def starts_by_micro_batch(text: str) -> bool:
+def starts_by_micro_batch(text: str, question: str = "") -> bool:
     """Return whether a sentence presents a trigger of micro-batch mode as the means that starts real-time mode."""
+    if MODE.search(question) and ASKS_HOW.search(question):
+        answer = _marked(plain(text), MICRO)
+        if ANSWERS.search(answer) and not (STRANGE.search(answer) or MODE.search(text)):
+            return True
     unit = _marked(re.sub(r"\breal[- ]time (?:quer\w+|jobs?|clusters?|pipelines?|flows?)", "it", plain(text)), MICRO)
     matches = (match for pattern in IS_MICRO if (match := pattern.search(unit)))
     return any(
@@ -286,14 +304,15 @@ IS_SUFFICIENT = [
         rf"\b(?:first|oldest|earliest|lowest|minimum|smallest)(?:{W}){{0,6}}? @(?:{W}){{0,2}}?,? (?:is|:|=|are)(?:{W}){{0,2}}? #",
         rf"@(?:{W}){{0,5}}? (?:since|from|as of|first|starting|debut\w*|introduced|ships|shipped|arrived|landed|appeared|"
         rf"exists?|available|works|supported)(?:{W}){{0,3}}? #",
+        rf"\b(?:includ|introduc|add|ship|bring|brought|releas)\w*(?:{W}){{0,2}}? @(?:{W}){{0,3}}? (?:in|with)(?:{W}){{0,2}}? #",
         rf"\b(?:get|have|use|run|start|enable|try)(?:{W}){{0,2}}? @ (?:with|on|in|from)(?:{W}){{0,3}}? #,?(?:{W})?"
         r" (?:on\w*|up\w*|or|and|already|LTS)\b",
     )
 ]
 
 
-def suffices(text: str, version: str) -> bool:
-    """Return whether a sentence calls a version of the runtime sufficient for real-time mode."""
+def suffices(text: str, version: str, *, is_named: bool) -> bool:
+    """Return whether a sentence calls a version sufficient for real-time mode; `is_named`: the context names the mode."""
     if NO.search(text):
         return False
     whole = _marked(plain(text), re.compile(re.escape(version) + r"(?:\s*LTS\b)?"))
@@ -304,7 +323,8 @@ def suffices(text: str, version: str) -> bool:
             continue
         if re.search(r"\b(?:(?:without|before|until|older than|below|above|nor|than|must|as long as)\b|no @)", unit, re.IGNORECASE):
             continue
-        if any(pattern.search(unit) for pattern in IS_SUFFICIENT) or _is_affirmed(unit):
+        is_answer = is_named and "@" not in whole and re.match(r"\W*(?:\w+ )?# (?:will do|is enough|suffices|is fine)", unit)
+        if is_answer or any(pattern.search(unit) for pattern in IS_SUFFICIENT) or _is_affirmed(unit):
             return True
     return False
 
@@ -339,6 +359,9 @@ IS_ADVICE = [
         rf"performs?|likes?|lives?|belongs?|copes?)(?:{W}){{0,8}}? #",
         rf"\b(?:can|may) be (?:run|started|hosted|executed|scheduled|deployed)(?:{W}){{0,4}}? #",
         rf"{START}(?:set|give|let|use|choose|pick|run)\b[^#@;:]{{0,60}} (?:with|by|via|using|on) #",
+        r"# [^#@.;]{0,60}, and(?: the| a)? @(?: \w+)? (?:continues|gets|gains|benefits|finds|profits)\b",
+        r"#(?:, and)? follows? the (?:load|traffic) of the @",
+        r"\b(?:needs?|requires?|wants?)\b[^.;:#@]{0,80} #",
         rf"\bscales?(?:{W}){{0,7}}? (?:with|by|through|via|using) #",
     )
 ]
@@ -351,11 +374,12 @@ MILD = re.compile(
 )
 PRONOUN = re.compile(r"\W*(?:it|they|this|that|these|those)\b", re.IGNORECASE)
 CAUSE = r"(?:, (?:so that|so|since|because|as))?"
-CLOSE = re.compile(rf"#(?:{W}){{0,9}}?{CAUSE}(?:{W}){{0,3}}? @|@(?:{W}){{0,9}}?{CAUSE}(?:{W}){{0,3}}? #")
+CLOSE = re.compile(rf"#(?:{W}){{0,9}}?{CAUSE}(?:{W}){{0,6}}? @|@:?(?:{W}:?){{0,9}}?{CAUSE}(?:{W}){{0,6}}? #")
+ALSO = re.compile(r"\b(?:also|as well as|including|even)\b[^.;#]{0,40}@|\bboth [^,#]{0,30} and @", re.IGNORECASE)
 STRANGER = re.compile(
     r"\b(?:pods?|pools?|form (?:has|offers)|polic(?:y|ies)|tests?|dashboards?|functions?|models?|tables?|topics?|rate|dbus?|stranger|behind|"
-    r"follow\w*|copies|writes?|plain|standard|once|if|only|both|compar\w*|bench\w*|took|second group|purpose|whoever enabled|ask|give up|costs? (?:us|me)|somebody|"
-    r"made for|scoring|on-demand only|fixed size|untick|check(?:s|ed)?|search\w*|find|mode is|keeps its)\b",
+    r"that follow\w*|copies|writes?|plain|standard|once|if|only|both|compar\w*|bench\w*|took|second group|purpose|whoever enabled|ask|give up|costs? (?:us|me)|somebody|"
+    r"made for|scoring|on-demand only|fixed size|untick|exercises?|experiments?|try|see what|results?|to query|history|check(?:s|ed)?|search\w*|find|mode is|keeps its)\b",
     re.IGNORECASE,
 )
 KEEP_ON = re.compile(
@@ -366,7 +390,7 @@ KEEP_ON = re.compile(
 )
 AGAINST = re.compile(
     r"\b(?:no|not|without|instead of|rather than|other than|than|except|unlike|unlike)"
-    r"(?: [\w-]+){0,3} [#@]|\b(?:drop|clear|leave out|over)(?: [\w-]+){0,3} #|# (?:off|out|away)\b|"
+    r"(?: [\w-]+){0,3} [#@]|\b(?:drop|clear|leave out|over)(?: [\w-]+){0,3} #|# (?:off|out|away)\b|#(?: [\w-]+){0,2} (?:empty|blank|alone|unticked|cleared)\b|"
     r"#(?: \w+){0,3} (?:off|out|away|disabled|vanish\w*|is over)\b",
     re.IGNORECASE,
 )
@@ -378,15 +402,18 @@ TROUBLE = re.compile(
 
 
 def recommends(text: str, subject: str, *, is_named: bool) -> bool:
-    """Return whether a sentence recommends a subject for real-time mode; `is_named`: the sentence before names the mode."""
+    """Return whether a sentence recommends a subject for real-time mode; `is_named`: a sentence before names the mode."""
     whole = _marked(plain(text), re.compile(subject, re.IGNORECASE))
     if re.search(r"\"[^\"]*[@#][^\"]*\s[^\"]*\"", whole) or re.search(r"\b(?:we|I|they) (?:use|run)\b", whole, re.IGNORECASE):
         return False
     if "serverless" in subject and re.search(r"\bclassic\b", whole, re.IGNORECASE):
         return False
+    if re.search(r"\b(?:consumers?|producers?|brokers?|gateways?)\b", whole, re.IGNORECASE):
+        return False
     is_other = OTHER_TOPIC.search(whole) or FOREIGN.search(whole)
     for unit in units(whole):
-        if "#" not in unit or OTHER_TOPIC.search(unit) or FOREIGN.search(unit):
+        is_also = ALSO.search(unit)
+        if "#" not in unit or (OTHER_TOPIC.search(unit) and not is_also) or FOREIGN.search(unit):
             continue
         if "@" not in unit and (is_other or not ("@" in whole or is_named)):
             continue
@@ -396,7 +423,7 @@ def recommends(text: str, subject: str, *, is_named: bool) -> bool:
         clean = re.sub(r"\b(?:rather than|instead of) (?!#)[^#,@]{0,60},", "", text_left, flags=re.IGNORECASE)
         if NEGATION.search(HARMLESS.sub("", whole)) or AGAINST.search(HARMLESS.sub("", unit)) or ELSE.search(clean) or TROUBLE.search(clean):
             continue
-        if (STRANGER.search(unit if "@" in unit else whole) and not IS_ADVICE[1].search(unit)) or (PRONOUN.match(unit) and not is_named):
+        if (STRANGER.search(unit if "@" in unit else whole) and not (is_also or IS_ADVICE[1].search(unit))) or (PRONOUN.match(unit) and not is_named):
             continue
         if CLOSE.search(unit) and MILD.search(unit) and is_present(unit):
             return True
