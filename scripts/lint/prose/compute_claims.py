@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import clauses, plain
-from scripts.lint.prose.relations import recommends, suffices
+from scripts.lint.prose.relations.compute import recommends
+from scripts.lint.prose.relations.runtime import suffices
 from scripts.lint.prose.topics import names_topic
 from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
@@ -82,7 +83,9 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         for version, written in low:
             if suffices(sentence.full_text, written, is_named=sentence.is_context_about):
                 message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
-                yield Problem(sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS")
+                yield Problem(
+                    sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
+                )
     for sentence in page.claims(VERSION.pattern):
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
@@ -102,7 +105,11 @@ def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
     if not sentence.is_about:
         return
     label, colon, _ = text.partition(":")
-    if colon and len(label.split()) <= 6 and not (names_topic(label) or OF_A_RUNTIME.search(label) or VERSION.search(label)):
+    if (
+        colon
+        and len(label.split()) <= 6
+        and not (names_topic(label) or OF_A_RUNTIME.search(label) or VERSION.search(label))
+    ):
         return
     for version, match in _versions(text):
         requirement = REQUIREMENT.search(text)

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import plain
-from scripts.lint.prose.relations import NUMBER, equates_continuous, restricts_latency, starts_by_micro_batch
+from scripts.lint.prose.relations.continuous import equates_continuous
+from scripts.lint.prose.relations.latency import NUMBER, restricts_latency
+from scripts.lint.prose.relations.micro_batch import starts_by_micro_batch
 from scripts.lint.rules.rule import BOTH, Problem, Rules
 
 MODE_CLAIMS = Rules()
