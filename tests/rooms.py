@@ -60,7 +60,8 @@ SCRIPTS = {
     "scripts/lint/prose/certainty": "lint/prose/topics",
     "scripts/lint/prose/polarity": "lint/prose/topics",
     "scripts/lint/prose/relations": "lint/prose/certainty lint/prose/polarity lint/prose/topics",
-    "scripts/lint/prose": "lint/prose/certainty lint/prose/polarity lint/prose/relations lint/prose/topics lint/rules text",
+    "scripts/lint/prose": "lint/prose/certainty lint/prose/polarity lint/prose/relations lint/prose/topics "
+    "lint/rules text",
     "scripts/lint/python": "lint/prose lint/rules lint/spark",
     "scripts/lint/jvm": "",
     "scripts/lint/files": "lint/jvm lint/prose lint/python lint/rules lint/spark text",

@@ -53,7 +53,8 @@ UNCERTAIN = re.compile(
 RESERVED = re.compile(rf"\b(?:{HEARSAY}|{DOUBT})\b|\?", re.IGNORECASE)
 CHANGED = re.compile(rf"\b(?:{CHANGE})\b", re.IGNORECASE)
 SOFT = re.compile(
-    r"\bsay,? (?=\d)|\bthe number (?=is|of|sets)|\bsince then\b|\b(?:with |there are )?(?:no|without) exceptions?\b|\bno \w+ is planned\b|\bchanging (?=number|load|"
+    r"\bsay,? (?=\d)|\bthe number (?=is|of|sets)|\bsince then\b|\b(?:with |there are )?(?:no|"
+    r"without) exceptions?\b|\bno \w+ is planned\b|\bchanging (?=number|load|"
     r"traffic)|\breplace [^.;]{1,40} (?:by|with) (?=an? auto|the auto|serverless|photon|\W*\.?trigger\("
     r"(?:continuous|processing))|\b(?:percent|%) off\b",
     re.IGNORECASE,

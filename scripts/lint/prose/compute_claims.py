@@ -14,7 +14,10 @@ from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 COMPUTE_CLAIMS = Rules()
 PHOTON = r"(?<!non-)(?<!non )\bphoton\b(?!-free| events?| counts?| counting)"
 AUTOSCALING = r"(?<!lakebase )\bauto-?scal(?:ing|e)\b"
-SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity|markets?|pric\w+|machines?|executors?|servers?)\b|\bon spot\b|\bpreemptible\b|^spot(?=:)"
+SPOT = (
+    r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity|markets?|pric\w+|machines?|executors?|"
+    r"servers?)\b|\bon spot\b|\bpreemptible\b|^spot(?=:)"
+)
 SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
 PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|warehouses?)\b", re.IGNORECASE)
 VERSION = re.compile(

@@ -18,7 +18,8 @@ DENIED = re.compile(
     r"reject(?:s|ed)?|false|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|errors?|nor|neither|"
     r"stop|"
     r"differs?|different|versus|vs\.?|compared?|baseline|benchmark|control|as in|takes the place|predecessor|successor|"
-    r"lacks?|none|prevent|conflicts?|candidates?|unless|n/a|micro-?batch|default trigger)\b|n't\b|:\s*(?:no|off|false)\b",
+    r"lacks?|none|prevent|conflicts?|candidates?|unless|n/a|micro-?batch|default trigger)\b|n't\b|"
+    r":\s*(?:no|off|false)\b",
     re.IGNORECASE,
 )
 BOUND = (

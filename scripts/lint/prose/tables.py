@@ -29,7 +29,8 @@ from scripts.text import markdown
 
 COLUMN_WRONG = re.compile(
     r"\b(?:bad|don'?t|errors?|before|instead of|avoid|rejected|refused|not|fails?|symptoms?|anti-?patterns?|causes?|"
-    r"issues?|problems?|found|currently|today|now|message|previous|reason|why|observed|from(?! runtime| version| release| DBR)|checks? for)\b",
+    r"issues?|problems?|found|currently|today|now|message|previous|reason|why|observed|"
+    r"from(?! runtime| version| release| DBR)|checks? for)\b",
     re.IGNORECASE,
 )
 COLUMN_FIX = re.compile(

@@ -19,7 +19,8 @@ OTHER_TOPIC = re.compile(
 )
 SPARK = re.compile(
     r"spark|databricks|\bDBR\b|lakeflow|structured.streaming|\bstreaming\b|micro-?batch|writeStream|readStream|"
-    r"processingTime|availableNow|\btrigger\(|\brealTime\s*=\s*[\"']|\breal-time (?:triggers?|quer(?:y|ies))\b|\bcheckpoint|"
+    r"processingTime|availableNow|\btrigger\(|\brealTime\s*=\s*[\"']|\breal-time (?:triggers?|"
+    r"quer(?:y|ies))\b|\bcheckpoint|"
     r"\bdropDuplicates\b|\boutput mode|\bshuffle partitions|\bstateful\b",
     re.IGNORECASE,
 )

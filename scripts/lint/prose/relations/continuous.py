@@ -9,7 +9,8 @@ from scripts.lint.prose.relations.signs import NO, W, is_denied, marked
 CONTINUOUS = re.compile(
     r"\.?\btrigger\(\s*continuous\b[^()]{0,40}\)|\bTrigger\.Continuous(?:\([^()]{0,40}\))?|"
     r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']|"
-    r"\b(?:the )?(?:old |former |experimental |good old )?continuous (?:stream )?(?:processing|mode|triggers?|execution|"
+    r"\b(?:the )?(?:old |former |experimental |good old )?continuous (?:stream )?(?:processing|mode|"
+    r"triggers?|execution|"
     r"engine)(?: (?:mode|engine))?\b",
     re.IGNORECASE,
 )
@@ -24,25 +25,44 @@ IS_CONTINUOUS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?:@ and(?: the)? #|# and(?: the)? @)(?:{W}){{1,6}}? {ALIKE}\b",
-        rf"@(?:{W}){{0,6}}? (?:inherits?|shares?|has|have|keeps?|takes over|comes with|suffers from|is subject to)(?:{W}){{0,4}}?"
-        rf" {LIMITS} (?:of|as|from|with|like)(?: the)? #",
-        rf"@(?:{W}){{0,3}}? {ACCEPTS} {FEW}\b[^@#]{{0,100}}?(?:like|as|same as|since it is|because it is)(?: in| with)? #",
+        (
+            rf"@(?:{W}){{0,6}}? (?:inherits?|shares?|has|have|keeps?|takes over|comes with|suffers from|"
+            rf"is subject to)(?:{W}){{0,4}}?"
+            rf" {LIMITS} (?:of|as|from|with|like)(?: the)? #"
+        ),
+        (
+            rf"@(?:{W}){{0,3}}? {ACCEPTS} {FEW}\b[^@#]{{0,100}}?(?:like|as|same as|since it is|"
+            rf"because it is)(?: in| with)? #"
+        ),
         rf"(?:like|as|same as)(?: in| with)? #,? @(?:{W}){{0,3}}? {ACCEPTS} {FEW}\b",
-        rf"@(?:{W}){{0,3}}? (?:runs|works|operates|behaves|executes|is (?:implemented|built|based|realized|running))(?:{W}){{0,3}}?"
-        r" (?:as|like|on|of|by|with|through|via|in) #",
-        r"@,? (?:is|means|equals)(?: \w+){0,2}? (?:nothing (?:but|other than|more than|else than)|no more than|merely|still|"
-        r"in fact|actually|really|just|simply|essentially) #(?= (?:under|with|by|in|and|from|that|which|since)\b|\W*$|\s*[,.;:(])",
-        r"@(?: \w+){0,3}? (?:rebrand\w*|brand name|marketing name|alias|nickname|label|fancy name|other word)(?: \w+){0,2}? #",
+        (
+            rf"@(?:{W}){{0,3}}? (?:runs|works|operates|behaves|executes|is (?:implemented|built|based|"
+            rf"realized|running))(?:{W}){{0,3}}?"
+            r" (?:as|like|on|of|by|with|through|via|in) #"
+        ),
+        (
+            r"@,? (?:is|means|equals)(?: \w+){0,2}? (?:nothing (?:but|other than|more than|else than)|"
+            r"no more than|merely|still|"
+            r"in fact|actually|really|just|simply|essentially) #(?= (?:under|with|by|in|and|from|that|which|"
+            r"since)\b|\W*$|\s*[,.;:(])"
+        ),
+        (
+            r"@(?: \w+){0,3}? (?:rebrand\w*|brand name|marketing name|alias|nickname|label|fancy name|"
+            r"other word)(?: \w+){0,2}? #"
+        ),
     )
 ]
 KINSHIP = re.compile(
-    r"\b(?:same|synonym\w*|is|means|name\w*|label|feature|based|built|builds|sits|rests|inherit\w*|limit\w*|restrict\w*|only|"
-    r"just|merely|map|stateless|like|relies|powered|uses|runs|kin|variant|version|brand\w*|puts|gives|enables|starts|makes|"
+    r"\b(?:same|synonym\w*|is|means|name\w*|label|feature|based|built|builds|sits|rests|inherit\w*|"
+    r"limit\w*|restrict\w*|only|"
+    r"just|merely|map|stateless|like|relies|powered|uses|runs|kin|variant|version|brand\w*|puts|"
+    r"gives|enables|starts|makes|"
     r"see|get|switch\w*|have)\b|[:=|]",
     re.IGNORECASE,
 )
 STRANGE = re.compile(
-    r"\b(?:no|not|never|without|unlike|differ\w*|than|both|compar\w*|versus|vs|contrast|beyond|instead|migrat\w*|replac\w*|"
+    r"\b(?:no|not|never|without|unlike|differ\w*|than|both|compar\w*|versus|vs|contrast|beyond|"
+    r"instead|migrat\w*|replac\w*|"
     r"successor|predecessor|neither|nor|nothing|cannot|calls?|review\w*|existed|exists|handled|resembl\w*|remind\w*|"
     r"nobody|however|but|while|whereas|although|takes?|taken|where|when|done|too|also|or|beside|next|between|mix\w*|"
     r"wrong|stop|avoid|choose|alternatives?|modes|triggers|other|older|experimental|since 2|job|schedule)\b|n't\b",
@@ -50,34 +70,32 @@ STRANGE = re.compile(
 )
 
 
-def _is_kin(unit: str) -> bool:
-    """Return whether a sentence affirms a relation between both sides, and no sign separates them."""
-    first, last = unit.find("@"), unit.find("#")
-    if min(first, last) < 0 or abs(first - last) > MAX_DISTANCE or unit.count("#") > 1 + unit.count("#, "):
-        return False
-    if not FOLLOWS.match(unit, last + 1):
-        return False
-    end = max(first, last) + 1
-    tail = unit[end : end + 60]
-    return bool(
-        KINSHIP.search(unit[:end] + tail)
-        and not STRANGE.search(unit[:end])
-        and not re.search(
-            r"\b(?:not|never|but|while|whereas|instead|both|goes|differ\w*|aggregations|it|latter|former)\b|n't\b", tail
-        )
-        and is_present(unit)
-    )
-
-
 FOLLOWS = re.compile(
-    r"\W*(?:$|[,.;:)]|(?:and|which|that|under|with|in|from|by|internally|for|then|so|is|gives|puts|enables|starts|are)\b)"
+    r"\W*(?:$|[,.;:)]|(?:and|which|that|under|with|in|from|by|internally|for|then|so|is|gives|puts|"
+    r"enables|starts|are)\b)"
 )
 MAX_DISTANCE = 70
 IS_SET = re.compile(
-    r"\b(?:get|enable|start|use|activate|want|run|for)(?: \w+){0,3}? @,?(?: \w+){0,2}? (?:pass|set|write|choose|add|give|specify) #",
+    r"\b(?:get|enable|start|use|activate|want|run|for)(?: \w+){0,3}? @,?(?: \w+){0,2}? (?:pass|set|"
+    r"write|choose|add|give|specify) #",
     re.IGNORECASE,
 )
 NAMES_MODE = re.compile(r"\bcontinuous (?:processing|mode|execution|engine)", re.IGNORECASE)
+SEPARATES = re.compile(
+    r"\b(?:not|never|but|while|whereas|instead|both|goes|differ\w*|aggregations|it|latter|former)\b|n't\b",
+    re.IGNORECASE,
+)
+MAX_TAIL = 60
+
+
+def _is_kin(unit: str) -> bool:
+    """Return whether a sentence affirms a relation between both sides, and no sign separates them."""
+    first, last = sorted((unit.find("@"), unit.find("#")))
+    if first < 0 or last - first > MAX_DISTANCE or not FOLLOWS.match(unit, unit.find("#") + 1):
+        return False
+    until, tail = unit[: last + 1], unit[last + 1 : last + 1 + MAX_TAIL]
+    is_kin = KINSHIP.search(until + tail) and is_present(unit)
+    return bool(is_kin and not STRANGE.search(until) and not SEPARATES.search(tail))
 
 
 def equates_continuous(text: str) -> bool:

@@ -23,13 +23,15 @@ RESTRICTED = (
     r"entitled|admit\w*|admission|permitted|accepted|intended|meant)\b"
 )
 MUST = (
-    r"\b(?:mandatory|compulsory|obligatory|required|prescribed|must|has to|have to|shall|stays?|belongs?|goes|only choice|only option|"
+    r"\b(?:mandatory|compulsory|obligatory|required|prescribed|must|has to|have to|shall|stays?|"
+    r"belongs?|goes|only choice|only option|"
     r"rule)\b"
 )
 BANNED = re.compile(
     r"\brules? (?:it|@) out\b|"
     r"@[^@]{0,60}\b(?:must not|may not|can ?not|not (?:be )?(?:allowed|permitted|used)|forbidden|prohibited|"
-    r"ruled out|off limits|out of the question|disallowed|banned|closed|rules (?:it|@) out|not (?:meant|intended|for)|waste)\b|\b(?:do not|don't|never|must not|may not|"
+    r"ruled out|off limits|out of the question|disallowed|banned|closed|rules (?:it|@) out|"
+    r"not (?:meant|intended|for)|waste)\b|\b(?:do not|don't|never|must not|may not|"
     r"cannot) (?:use|choose|pick|take|run|enable)[^@]{0,30}@",
     re.IGNORECASE,
 )
@@ -37,7 +39,8 @@ LINE = re.compile(
     r"\b(?:line|boundary|border|limit|threshold|cut-?off) (?:is |lies |runs )?(?:at|of|is) #", re.IGNORECASE
 )
 ASSIGNS = re.compile(
-    r"\b(?:means|belongs?|shall|otherwise|everything|anything|everybody|all others?|the rest|tick|choose|pick|reserved|goes to|"
+    r"\b(?:means|belongs?|shall|otherwise|everything|anything|everybody|all others?|the rest|tick|"
+    r"choose|pick|reserved|goes to|"
     r"any (?:larger|other)|slower|looser)\b",
     re.IGNORECASE,
 )
@@ -45,13 +48,24 @@ WORKLOAD = re.compile(
     r"\b(?:workloads?|quer(?:y|ies)|streams?|use cases?|teams?|jobs?|applications?|micro-?batch)\b", re.IGNORECASE
 )
 OBSERVED = re.compile(
-    r":\s*no\W*$|\b(?:measured|observed|p\d\d|median|alarms?|alerts?|page somebody|timeouts?|results?|benchmarks?|there is no|"
+    r":\s*no\W*$|\b(?:measured|observed|p\d\d|median|alarms?|alerts?|page somebody|timeouts?|"
+    r"results?|benchmarks?|there is no|"
     r"no (?:bound|limit|source)|took|takes|answers?|receives?|stays? (?:below|under|within))\b",
     re.IGNORECASE,
 )
 
 
 FOR_UNDER = rf"@(?:{W}){{0,3}}?(?: is| are|:)(?:{W}){{0,3}}? for(?:{W}){{0,5}}? {UNDER}"
+RESTRICTS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (rf"{RESTRICTED}[^,#]{{0,80}}?{UNDER}", rf"{UNDER}[^,#]{{0,60}}?{RESTRICTED}", FOR_UNDER)
+]
+IS_OVER = re.compile(OVER, re.IGNORECASE)
+IS_COMPARED = re.compile(f"{UNDER}|{OVER}|{LINE.pattern}", re.IGNORECASE)
+IS_FORCED = re.compile(rf"\bmicro-?batch\b[^.]{{0,40}}?{MUST}|{MUST}[^.]{{0,30}}?\bmicro-?batch\b", re.IGNORECASE)
+DENIED = re.compile(r"\b(?:not|never|no|hardly)(?: \w+){0,2} *$", re.IGNORECASE)
+MICRO_BATCH = re.compile(r"\bmicro-?batch\b", re.IGNORECASE)
+SHARED = re.compile(r"\b(?:cannot|too|also|as well|even|both)\b", re.IGNORECASE)
 
 
 def restricts_latency(text: str, *, is_named: bool) -> bool:
@@ -59,36 +73,21 @@ def restricts_latency(text: str, *, is_named: bool) -> bool:
     text = marked(plain(text), NUMBER)
     if "#" not in text or OBSERVED.search(text) or PRODUCT.search(text):
         return False
-    for unit in units(text):
-        is_named_here = "@" in unit or (is_named and WORKLOAD.search(unit))
-        if not is_named_here or not is_present(unit):
-            continue
-        for order in (rf"{RESTRICTED}[^,#]{{0,80}}?{UNDER}", rf"{UNDER}[^,#]{{0,60}}?{RESTRICTED}", FOR_UNDER):
-            match = re.search(order, unit, re.IGNORECASE)
-            if match and not re.search(
-                r"\b(?:not|never|no|hardly)(?: \w+){0,2} *$", unit[: match.start()], re.IGNORECASE
-            ):
-                return True
-        if "#" in unit and re.search(OVER, unit, re.IGNORECASE) and _excludes(unit):
-            return True
-    return _draws_line(text) or bool("@" in text and LINE.search(text) and is_present(text))
+    about = [unit for unit in units(text) if "@" in unit or (is_named and WORKLOAD.search(unit))]
+    is_restricted = any(is_present(unit) and (_is_restricted(unit) or _is_excluded(unit)) for unit in about)
+    return is_restricted or _draws_line(text) or bool("@" in text and LINE.search(text) and is_present(text))
+
+
+def _is_restricted(unit: str) -> bool:
+    matches = (match for pattern in RESTRICTS if (match := pattern.search(unit)))
+    return any(not DENIED.search(unit[: match.start()]) for match in matches)
+
+
+def _is_excluded(unit: str) -> bool:
+    return bool("#" in unit and IS_OVER.search(unit) and (IS_FORCED.search(unit) or BANNED.search(unit)))
 
 
 def _draws_line(text: str) -> bool:
     """Return whether a sentence with one number assigns latencies to real-time mode and to micro-batch mode."""
-    return bool(
-        text.count("#") == 1
-        and "@" in text
-        and re.search(r"\bmicro-?batch\b", text, re.IGNORECASE)
-        and (re.search(UNDER, text, re.IGNORECASE) or re.search(OVER, text, re.IGNORECASE) or LINE.search(text))
-        and ASSIGNS.search(text)
-        and is_present(text)
-        and not re.search(r"\b(?:cannot|too|also|as well|even|both)\b", text, re.IGNORECASE)
-    )
-
-
-def _excludes(unit: str) -> bool:
-    is_forced = re.search(
-        rf"\bmicro-?batch\b[^.]{{0,40}}?{MUST}|{MUST}[^.]{{0,30}}?\bmicro-?batch\b", unit, re.IGNORECASE
-    )
-    return bool(is_forced or BANNED.search(unit))
+    is_comparison = IS_COMPARED.search(text) and ASSIGNS.search(text) and MICRO_BATCH.search(text)
+    return bool(text.count("#") == 1 and "@" in text and is_comparison and is_present(text) and not SHARED.search(text))

@@ -8,7 +8,8 @@ from scripts.lint.prose.relations.continuous import STRANGE
 from scripts.lint.prose.relations.signs import MODE, W, is_denied, marked
 
 MICRO = re.compile(
-    r"\.?\btrigger\(\s*(?:processingTime|availableNow)[^()]{0,40}\)|\b(?:processingTime|availableNow)\b(?:\s*=\s*(?:True|"
+    r"\.?\btrigger\(\s*(?:processingTime|availableNow)[^()]{0,40}\)|\b(?:processingTime|"
+    r"availableNow)\b(?:\s*=\s*(?:True|"
     r"[\"'][^\"']{0,40}[\"']))?",
     re.IGNORECASE,
 )
@@ -24,10 +25,19 @@ ANSWERS = re.compile(
 IS_MICRO = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:runs?|starts?|use|get|enable|activate|turn on|operate|launch|execute)(?:{W}){{0,3}}? @(?:{W}){{0,4}}? {MEANS}",
+        (
+            rf"\b(?:runs?|starts?|use|get|enable|activate|turn on|operate|launch|"
+            rf"execute)(?:{W}){{0,3}}? @(?:{W}){{0,4}}? {MEANS}"
+        ),
         rf"@ (?:is|gets|can be|must be) \w+ed(?: on)?(?:{W}){{0,2}}? {MEANS}",
-        rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|runs|yields)(?:{W}){{0,3}}? @",
-        rf"#,?(?:{W}){{0,6}}? (?:is|are|means|have|has|gets?|(?<!as )in)(?: (?:the|a|in|simply|just|basically|your|our)){{0,3}} @(?! and (?:micro|#)| with)",
+        (
+            rf"#:?(?:{W}){{0,5}}? (?:enables|starts|activates|turns on|switches on|gives|selects|triggers|"
+            rf"runs|yields)(?:{W}){{0,3}}? @"
+        ),
+        (
+            rf"#,?(?:{W}){{0,6}}? (?:is|are|means|have|has|gets?|(?<!as )in)(?: (?:the|a|in|simply|just|"
+            rf"basically|your|our)){{0,3}} @(?! and (?:micro|#)| with)"
+        ),
         r"#[^@#;.]{0,60}\b(?:works|runs|operates|is|stays|goes)(?: (?:now|already))? (?:in|into) @",
         rf"#:?(?:{W}){{0,3}}? (?:puts|switches|brings|moves)(?:{W}){{1,4}}? (?:in|to|into) @",
     )
@@ -49,6 +59,7 @@ def starts_by_micro_batch(text: str, question: str = "") -> bool:
 
 
 CONTRAST = re.compile(
-    r"\b(?:compar\w*|versus|vs|baseline|fall ?back|slow\w*|than|then|before|after|until|first|code of|leave|if|not|no)\b",
+    r"\b(?:compar\w*|versus|vs|baseline|fall ?back|slow\w*|than|then|before|after|until|first|"
+    r"code of|leave|if|not|no)\b",
     re.IGNORECASE,
 )

@@ -6,11 +6,10 @@ In the texts that the patterns see, `@` stands for real-time mode and `#` for th
 """
 
 import re
-from collections.abc import Iterator
 
-from scripts.lint.prose.certainty import SOFT, is_present
-from scripts.lint.prose.polarity import NEGATION, plain
-from scripts.lint.prose.topics import OTHER_TOPIC, TOPIC
+from scripts.lint.prose.certainty import SOFT
+from scripts.lint.prose.polarity import NEGATION
+from scripts.lint.prose.topics import TOPIC
 
 MODE = re.compile(
     rf"\.?\btrigger\(\s*realTime[^()]{{0,60}}\)|\brealTime\s*=\s*[\"'][^\"']{{0,30}}[\"']|"
@@ -21,7 +20,8 @@ UNIT = re.compile(r"[;\u2013\u2014]|:(?=\s)|\.\s|\b(?:but|whereas|while|although
 W = r"(?:\s+(?:@|[\w.'/-]+))"
 """One word with the space before it."""
 HARMLESS = re.compile(
-    r"\b(?:(?:do|does|need|must|did|is|are|was) not (?:have to|need to|necessary|needed|required)|don't (?:have|need) to|"
+    r"\b(?:(?:do|does|need|must|did|is|are|was) not (?:have to|need to|necessary|needed|required)|"
+    r"don't (?:have|need) to|"
     r"no (?:need|reason) to|need not|not (?:only|just|necessary|needed|required)|unnecessary|no upgrades?|pays? off)\b",
     re.IGNORECASE,
 )
@@ -50,8 +50,8 @@ def units(text: str) -> list[str]:
     """Return the parts of a sentence that can be true or false alone."""
     label, colon, rest = text.partition(": ")
     if colon and len(label.split()) <= MAX_LABEL:
-        first, *others = units(rest)
-        return [f"{label}: {first}", *others] if first else [text]
+        first, *others = UNIT.split(rest)
+        return [f"{label}: {first}", *(part for part in others if part.strip())]
     return [part for part in UNIT.split(text) if part.strip()] or [""]
 
 
@@ -64,10 +64,11 @@ def marked(text: str, other: re.Pattern[str]) -> str:
     return re.sub(r" (?=[,.;:)])", "", " ".join(text.split()))
 
 
+DENIES = re.compile(r"\b(?:unlike|differ\w*|no|nothing (?:of|like)|without)\b", re.IGNORECASE)
+
+
 def is_denied(text: str, match: re.Match[str]) -> bool:
     """Return whether the relation, or the clause before it, contains a negation."""
     begin = max(text.rfind(mark, 0, match.start()) for mark in ",;:(") + 1
     span = HARMLESS.sub("", text[begin : match.end()])
-    return bool(
-        NEGATION.search(span) or re.search(r"\b(?:unlike|differ\w*|no|nothing (?:of|like)|without)\b", span, re.I)
-    )
+    return bool(NEGATION.search(span) or DENIES.search(span))
