@@ -81,14 +81,7 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
     """
     if any(version >= MIN_RUNTIME for each in page.sentences for version, _ in _versions(each.text)):
         return
-    for sentence in page.relations(VERSION.pattern):
-        low = ((version, match[0]) for version, match in _versions(sentence.text) if version < MIN_RUNTIME)
-        for version, written in low:
-            if suffices(sentence.full_text, written, is_named=sentence.is_context_about):
-                message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
-                yield Problem(
-                    sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
-                )
+    yield from _sufficient(page)
     for sentence in page.claims(VERSION.pattern):
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
@@ -98,6 +91,16 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
                 yield Problem(
                     sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
                 )
+
+
+def _sufficient(page: Page) -> Iterator[Problem]:
+    """Yield each version that is too low, although a sentence relates it to real-time mode as sufficient."""
+    for sentence in page.relations(VERSION.pattern):
+        for (major, minor), match in _versions(sentence.text):
+            if suffices(sentence.full_text, match[0], is_named=sentence.is_context_about):
+                message = f"Databricks Runtime {major}.{minor} does not support real-time mode"
+                line = sentence.line_of(re.escape(match[0]))
+                yield Problem(line, message, "write 16.4 LTS or later, preferably 18 LTS")
 
 
 def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,8 @@ IS_ADVICE = [
             rf"simplest)\b[^#]{{0,50}}\b(?:is|are|:)(?:{W}){{0,2}}? #"
         ),
         (
-            rf"@(?:{W}){{0,4}}? (?:runs?|starts?|works?|executes?|benefits?|gains?|profits?|requires?|needs?|uses?|scales?|"
+            rf"@(?:{W}){{0,4}}? (?:runs?|starts?|works?|executes?|benefits?|gains?|profits?|"
+            rf"requires?|needs?|uses?|scales?|"
             rf"performs?|likes?|lives?|belongs?|copes?)(?:{W}){{0,8}}? #"
         ),
         rf"\b(?:can|may) be (?:run|started|hosted|executed|scheduled|deployed)(?:{W}){{0,4}}? #",

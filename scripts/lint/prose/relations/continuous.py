@@ -57,7 +57,7 @@ KINSHIP = re.compile(
     r"limit\w*|restrict\w*|only|"
     r"just|merely|map|stateless|like|relies|powered|uses|runs|kin|variant|version|brand\w*|puts|"
     r"gives|enables|starts|makes|"
-    r"see|get|switch\w*|have)\b|[:=|]",
+    r"see|get|switch\w*|have)\b|^@: #|^#: @",
     re.IGNORECASE,
 )
 STRANGE = re.compile(
