@@ -57,7 +57,7 @@ KINSHIP = re.compile(
     r"limit\w*|restrict\w*|only|"
     r"just|merely|map|stateless|like|relies|powered|uses|runs|kin|variant|version|brand\w*|puts|"
     r"gives|enables|starts|makes|"
-    r"see|get|switch\w*|have)\b|^@: #|^#: @",
+    r"see|get|switch\w*|have)\b|^\W*[@#]: [@#]\W*$",
     re.IGNORECASE,
 )
 STRANGE = re.compile(
@@ -85,6 +85,7 @@ SEPARATES = re.compile(
     r"\b(?:not|never|but|while|whereas|instead|both|goes|differ\w*|aggregations|it|latter|former)\b|n't\b",
     re.IGNORECASE,
 )
+LABELLED = re.compile(r"\W*[@#]: [@#]\W*")
 MAX_TAIL = 60
 
 
@@ -92,6 +93,8 @@ def _is_kin(unit: str) -> bool:
     """Return whether a sentence affirms a relation between both sides, and no sign separates them."""
     first, last = sorted((unit.find("@"), unit.find("#")))
     if first < 0 or last - first > MAX_DISTANCE or not FOLLOWS.match(unit, unit.find("#") + 1):
+        return False
+    if LABELLED.match(unit) and not LABELLED.fullmatch(unit):
         return False
     until, tail = unit[: last + 1], unit[last + 1 : last + 1 + MAX_TAIL]
     is_kin = KINSHIP.search(until + tail) and is_present(unit)
