@@ -63,7 +63,7 @@ STRANGER = re.compile(
     r"\b(?:pods?|pools?|form (?:has|offers)|polic(?:y|ies)|tests?|dashboards?|functions?|models?|"
     r"tables?|topics?|rate|dbus?|stranger|behind|"
     r"that follow\w*|copies|writes?|plain|standard|once|if|only|both|compar\w*|bench\w*|took|"
-    r"second group|purpose|whoever enabled|ask|give up|costs? (?:us|me)|somebody|"
+    r"second group|purpose|who\w+ enabled|ask|give up|costs? (?:us|me)|somebody|"
     r"made for|scoring|on-demand only|fixed size|untick|exercises?|experiments?|try|see what|"
     r"results?|to query|history|check(?:s|ed)?|search\w*|find|mode is|keeps its)\b",
     re.IGNORECASE,
