@@ -64,7 +64,8 @@ SCRIPTS = {
     "lint/rules text",
     "scripts/lint/python": "lint/prose lint/rules lint/spark",
     "scripts/lint/jvm": "",
-    "scripts/lint/files": "lint/jvm lint/prose lint/python lint/rules lint/spark text",
+    "scripts/lint/files": "lint/jvm lint/prose lint/prose/certainty lint/prose/topics lint/python lint/rules "
+    "lint/spark text",
     "scripts/lint": "lint/files lint/prose lint/python lint/rules lint/spark text",
     # The command `inspect`: it imports nothing else, because it runs on a bare Python.
     "scripts/checkpoint/files": "",
