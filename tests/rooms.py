@@ -56,10 +56,16 @@ SCRIPTS = {
     # The linter: it imports nothing else, so it can be copied and installed alone.
     "scripts/lint/spark": "text",
     "scripts/lint/rules": "lint/spark text",
-    "scripts/lint/prose": "lint/rules text",
+    "scripts/lint/prose/topics": "",
+    "scripts/lint/prose/certainty": "lint/prose/topics",
+    "scripts/lint/prose/polarity": "lint/prose/topics",
+    "scripts/lint/prose/relations": "lint/prose/certainty lint/prose/polarity lint/prose/topics",
+    "scripts/lint/prose": "lint/prose/certainty lint/prose/polarity lint/prose/relations lint/prose/topics "
+    "lint/rules text",
     "scripts/lint/python": "lint/prose lint/rules lint/spark",
     "scripts/lint/jvm": "",
-    "scripts/lint/files": "lint/jvm lint/prose lint/python lint/rules lint/spark text",
+    "scripts/lint/files": "lint/jvm lint/prose lint/prose/certainty lint/prose/topics lint/python lint/rules "
+    "lint/spark text",
     "scripts/lint": "lint/files lint/prose lint/python lint/rules lint/spark text",
     # The command `inspect`: it imports nothing else, because it runs on a bare Python.
     "scripts/checkpoint/files": "",

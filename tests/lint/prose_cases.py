@@ -1,5 +1,5 @@
 """
-Cases for the rules about prose, in two halves: rules are developed on one half, and measured on the other.
+Cases for the rules about prose: rules are developed on most of them, and measured on those in the folder `held`.
 
 A case file holds many cases. Each case begins with `=== name | kind | theme | source` and is a page, a Markdown cell of
 a notebook, or a Python module. A comment `<!-- expect: rule -->` marks each line that must be reported; the linter does
@@ -9,7 +9,6 @@ As a program, this module prints how many marked lines the linter finds, and how
 With `--show`, it also prints each miss and each false alarm of the half that is used for development.
 """
 
-import hashlib
 import json
 import re
 import sys
@@ -22,17 +21,32 @@ from pathlib import Path
 from scripts.lint.engine import lint_text
 
 FOLDER = Path(__file__).with_name("prose")
-SEED = 20261124
+HELD = FOLDER / "held"
 DEVELOPMENT, UNSEEN = "development", "unseen"
 MARK = re.compile(r"[ ]*<!-- expect: ([a-z-]+(?:, [a-z-]+)*) -->")
 HEADER = re.compile(r"^=== ([\w-]+) \| ([\w-]+) \| ([\w-]+) \| ([\w-]+)\n", re.MULTILINE)
 SOURCES = {
+    "blogposts": "https://github.com/databricks-solutions/databricks-blogposts/pull/78",
     "concepts": "https://docs.databricks.com/gcp/en/structured-streaming/real-time/concepts",
     "cralle": "https://medium.com/@cralle/sub-second-latency-in-spark-real-time-mode-is-generally-available-d679f1d577fc",
     "dais": "README of a public demonstration of RTM from the Data and AI Summit 2025",
     "demo": "public notes of a demonstration that sets `spark.sql.streaming.realTimeMode.enabled`",
     "flink": "public notes on sub-second latency, https://www.youtube.com/watch?v=w6R0aUlZaAQ",
     "fraud": "public notebooks on fraud detection in real-time mode",
+    "internals": "https://books.japila.pl/spark-structured-streaming-internals/real-time-mode",
+    "kafka-skill": "public skill file named kafka-to-kafka-streaming-realtime",
+    "limits": "https://docs.databricks.com/compute/serverless/limitations",
+    "meme": "https://www.streamingmeme.com/articles/sub-second-latency-in-spark-real-time-mode-is-generally-available"
+    "-on-databricks-by-christian-hansen-apr-2026-medium",
+    "own": "written for the rules before they ran on these cases",
+    "shirokoff": "https://shirokoff.ca/blog/spark-real-time-mode-streaming.md",
+    "sparkingscala": "https://sparkingscala.com/latest/2026/03/28/structured-streaming-real-time-mode",
+    "start": "https://docs.databricks.com/gcp/en/structured-streaming/real-time-get-started",
+    "summit": "https://databricks.com/dataaisummit/session/real-time-mode-technical-deep-dive-how-we-built-sub-300"
+    "-millisecond",
+    "tiers": "https://tadata.fr/posts/real-time-analytics",
+    "tothenew": "https://www.tothenew.com/blog/spark-structured-streaming/",
+    "tuning-skill": "public skill files named trigger-tuning and trigger-and-cost-optimization",
     "guide": "https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html",
     "kit": "https://github.com/databricks-solutions/ai-dev-kit/pull/321",
     "ldp": "https://docs.databricks.com/aws/en/ldp/real-time",
@@ -59,21 +73,14 @@ class Case:
     source: str
     text: str
     expected: Found
-    is_fresh: bool
-
-    @property
-    def half(self) -> str:
-        """The half to which the case belongs. It depends only on the name, so a new case moves no other case."""
-        if not self.is_fresh:
-            return DEVELOPMENT
-        digest = hashlib.sha256(f"{SEED} {self.name}".encode()).digest()
-        return DEVELOPMENT if digest[0] % 2 else UNSEEN
+    half: str
+    """Whether the rules were developed on the case."""
 
     def found(self) -> Found:
         """Return the lines of the case and the rules that the linter reports for them."""
         if self.kind == "cell":
             return self.found_in_notebook()
-        suffix = ".py" if self.kind in {"comment", "docstring"} else ".md"
+        suffix = ".py" if self.kind in {"comment", "docstring", "module"} else ".md"
         return frozenset((finding.line, finding.rule) for finding in lint_text(self.text, self.name + suffix))
 
     def found_in_notebook(self) -> Found:
@@ -96,11 +103,12 @@ def all_cases() -> tuple[Case, ...]:
     return tuple(
         case
         for path in sorted(FOLDER.rglob("*.cases"))
-        for case in _cases_of(path.read_text("utf-8"), is_fresh=path.parent.name == "fresh")
+        for case in cases_of(path.read_text("utf-8"), UNSEEN if path.parent == HELD else DEVELOPMENT)
     )
 
 
-def _cases_of(text: str, *, is_fresh: bool) -> Iterable[Case]:
+def cases_of(text: str, half: str) -> Iterable[Case]:
+    """Yield the cases of a case file."""
     pieces = HEADER.split(text)
     for name, kind, theme, source, marked in zip(*[iter(pieces[1:])] * 5, strict=True):
         lines = marked.rstrip().splitlines()
@@ -110,7 +118,7 @@ def _cases_of(text: str, *, is_fresh: bool) -> Iterable[Case]:
             for match in MARK.finditer(line)
             for rule in match[1].split(", ")
         }
-        yield Case(name, kind, theme, source, MARK.sub("", "\n".join(lines)) + "\n", frozenset(expected), is_fresh)
+        yield Case(name, kind, theme, source, MARK.sub("", "\n".join(lines)) + "\n", frozenset(expected), half)
 
 
 @dataclass(frozen=True)
@@ -123,13 +131,15 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of findings that were expected."""
-        return self.found / max(self.found + self.false_alarms, 1)
+        """The share of findings that were expected, and 1 without findings."""
+        findings = self.found + self.false_alarms
+        return self.found / findings if findings else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of expected findings that were found."""
-        return self.found / max(self.found + self.missed, 1)
+        """The share of expected findings that were found, and 1 if none was expected."""
+        expected = self.found + self.missed
+        return self.found / expected if expected else 1.0
 
 
 def score(cases: Iterable[Case]) -> Score:

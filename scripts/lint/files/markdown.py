@@ -15,12 +15,12 @@ from scripts.lint.files.hcl import read_hcl
 from scripts.lint.files.scala import scala_problems
 from scripts.lint.files.sql import sql_problems
 from scripts.lint.files.target import target_engines
+from scripts.lint.prose.certainty import is_certain, is_foreign
 from scripts.lint.prose.compute_claims import COMPUTE_CLAIMS
 from scripts.lint.prose.layout import REFERS_BACK, Layout, is_counterexample, layout_of
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.mode_claims import MODE_CLAIMS
 from scripts.lint.prose.page import Page, Sentence
-from scripts.lint.prose.polarity import REPORT
 from scripts.lint.prose.sentences import comments, module_sentences, sentences
 from scripts.lint.prose.topics import TOPIC, is_about_spark
 from scripts.lint.python.check import SPARK, python_problems
@@ -48,9 +48,7 @@ TRIGGER_SPAN = re.compile(
 BARE_TRIGGER = re.compile(r"\.?\btrigger\((?:realTime|real_time|realtime)\s*=[^()\n]{0,60}\)")
 SCALA_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 MENTIONS = re.compile(
-    r"\b(?:search for|grep|look for|find all|showed|shown|suggested|nonsense|ignored|complain\w*|crash\w*|breaks?|"
-    r"missing|invalid|removed?|dropp(?:ed|ing)|deprecated)\b",
-    re.IGNORECASE,
+    r"\b(?:search for|grep|look for|find all|ignored|complain\w*|crash\w*|breaks?|missing|invalid)\b", re.IGNORECASE
 )
 """What a sentence says that mentions a trigger without advising it."""
 SCALA = re.compile(r"\b(?:scala|java)\b", re.IGNORECASE)
@@ -179,7 +177,8 @@ def _is_warning(text: str, after: str) -> bool:
         return True
     if (
         WRONG.search(words)
-        or REPORT.search(words)
+        or not is_certain(words)
+        or is_foreign(text)
         or MENTIONS.search(words)
         or CONDITION.search(text)
         or SIGN.search(words)

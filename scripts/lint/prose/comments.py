@@ -11,7 +11,8 @@ REAL_TIME = re.compile(r"\brealTime\s*=")
 OTHER_TRIGGER = re.compile(r"\b(?:processingTime|availableNow|continuous|once)\s*=")
 WRONG_EXAMPLE = re.compile(r"^[ \t]*Examples?:.*?(?=^[ \t]*Use instead:)", re.MULTILINE | re.DOTALL)
 JUDGED = re.compile(
-    r"photon|auto-?scal|\bspot\b|preemptible|serverless|\d\.\d|800|continuous|processingTime|availableNow|real_?time\s*=|"
+    r"photon|auto-?scal|\bspot\b|preemptible|serverless|\d\.\d|800|continuous|processingTime|availableNow|"
+    r"real_?time\s*=|"
     r"RealTime",
     re.IGNORECASE,
 )

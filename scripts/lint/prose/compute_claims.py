@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page, Sentence
 from scripts.lint.prose.polarity import clauses, plain
+from scripts.lint.prose.relations.compute import recommends
+from scripts.lint.prose.relations.runtime import suffices
 from scripts.lint.prose.topics import names_topic
 from scripts.lint.rules.cluster import MIN_RUNTIME
 from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
@@ -12,20 +14,16 @@ from scripts.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 COMPUTE_CLAIMS = Rules()
 PHOTON = r"(?<!non-)(?<!non )\bphoton\b(?!-free| events?| counts?| counting)"
 AUTOSCALING = r"(?<!lakebase )\bauto-?scal(?:ing|e)\b"
-SPOT = r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity)\b|\bpreemptible\b|^spot(?=:)"
-SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
-IS_DIRECT = re.compile(
-    r"^\W*(?:yes\W+)?(?:then )?(?:use|choose|select|pick|switch|attach|runs?|deploy|enable|start|works?|support(?:s|"
-    r"ed)|"
-    r"serverless|you (?:can|may|should)|with serverless|the (?:job|query|stream|cluster)|supported compute)\b",
-    re.IGNORECASE,
+SPOT = (
+    r"\bspot\s+(?:instances?|vms?|nodes?|workers?|capacity|markets?|pric\w+|machines?|executors?|"
+    r"servers?)\b|\bon spot\b|\bpreemptible\b|^spot(?=:)"
 )
-"""How a sentence begins that is about real-time mode only because of its heading, and not about another job."""
+SERVERLESS = r"\bserverless\b(?! (?:sql )?warehouse)"
 PIPELINES = re.compile(r"\b(?:pipelines?|lakeflow|sdp|ldp|dlt|declarative|warehouses?)\b", re.IGNORECASE)
 VERSION = re.compile(
     r"\b(?:DBR|Databricks(?: Runtime)?|runtimes?)\b(?: version)?[\s:]*(?:>=|\u2265|v)?\s*"
     r"(\d{1,2})\.(\d+)\b(?P<more>\s*(?:LTS)?\s*(?:\+|(?:or|and) (?:later|above|newer|higher|up)))?|"
-    r"\b(?P<major>\d{1,2})\.(?P<minor>\d)\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|"
+    r"\b(?P<major>\d{1,2})(?:\.(?P<minor>\d))?\b(?=\s*LTS)(?P<later>\s*LTS\s*(?:\+|(?:or|and) (?:later|above|newer|"
     r"higher|up)))?",
     re.IGNORECASE,
 )
@@ -36,9 +34,10 @@ REQUIREMENT = re.compile(
     r"with)|enough|sufficient|upgrade\w*)\b|>=|\u2265",
     re.IGNORECASE,
 )
+BEYOND = re.compile(r"\b(?:than|above|after|beyond|over|up to|until|below|before)\W*$", re.IGNORECASE)
 CONFIRMED = re.compile(
     r":\W*(?:yes|supported|\u2705|\u2713)\W*$|^\W*(?:LTS)?\W*(?:supports?|has|have|includes?|brings?|comes? with|"
-    r"suffices?|"
+    r"suffices?|,? you can (?:already )?(?:use|run|start|enable)|"
     r"works?|can run|is (?:enough|fine|sufficient|supported))\b",
     re.IGNORECASE,
 )
@@ -62,7 +61,7 @@ def claim_photon(page: Page) -> Iterator[Problem]:
         Turn Photon off for real-time mode queries.
     Source: [setup]
     """
-    for sentence, _ in page.advice(PHOTON):
+    for sentence in _recommended(page, PHOTON):
         line = sentence.line_of(PHOTON)
         yield Problem(line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
 
@@ -80,13 +79,28 @@ def claim_runtime(page: Page) -> Iterator[Problem]:
         Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
-    for sentence in page.claims:
+    if any(version >= MIN_RUNTIME for each in page.sentences for version, _ in _versions(each.text)):
+        return
+    yield from _sufficient(page)
+    for sentence in page.claims(VERSION.pattern):
         for version, written in _low_versions(sentence):
             message = f"Databricks Runtime {version} does not support real-time mode"
-            if any(clause.negations % 2 == 0 for clause in clauses(sentence.full_text, re.escape(written))):
+            found = clauses(sentence.full_text, re.escape(written))
+            is_subject = sentence.is_statement_of_table or all(map(sentence.has_plain_subject, found))
+            if is_subject and any(clause.negations % 2 == 0 for clause in found):
                 yield Problem(
                     sentence.line_of(re.escape(written)), message, "write 16.4 LTS or later, preferably 18 LTS"
                 )
+
+
+def _sufficient(page: Page) -> Iterator[Problem]:
+    """Yield each version that is too low, although a sentence relates it to real-time mode as sufficient."""
+    for sentence in page.relations(VERSION.pattern):
+        for (major, minor), match in _versions(sentence.text):
+            if suffices(sentence.full_text, match[0], is_named=sentence.is_context_about):
+                message = f"Databricks Runtime {major}.{minor} does not support real-time mode"
+                line = sentence.line_of(re.escape(match[0]))
+                yield Problem(line, message, "write 16.4 LTS or later, preferably 18 LTS")
 
 
 def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
@@ -94,19 +108,30 @@ def _low_versions(sentence: Sentence) -> Iterator[tuple[str, str]]:
     if not VERSION.search(sentence.text):
         return
     text = plain(sentence.full_text)
-    matches = list(VERSION.finditer(text))
-    versions = [(int(match[1] or match["major"]), int(match[2] or match["minor"])) for match in matches]
-    if not matches or not sentence.is_about or any(version >= MIN_RUNTIME for version in versions):
+    if not sentence.is_about:
         return
     label, colon, _ = text.partition(":")
-    if colon and len(label.split()) <= 6 and not (names_topic(label) or OF_A_RUNTIME.search(label)):
+    if (
+        colon
+        and len(label.split()) <= 6
+        and not (names_topic(label) or OF_A_RUNTIME.search(label) or VERSION.search(label))
+    ):
         return
-    for match, version in zip(matches, versions, strict=True):
+    for version, match in _versions(text):
         requirement = REQUIREMENT.search(text)
         is_required = requirement is not None and requirement.end() <= match.start()
         is_confirmed = bool(CONFIRMED.search(text[match.end() :]))
+        if BEYOND.search(text[: match.start()]):
+            continue
         if match["more"] or match["later"] or is_required or is_confirmed:
             yield f"{version[0]}.{version[1]}", match[0]
+
+
+def _versions(text: str) -> Iterator[tuple[tuple[int, int], re.Match[str]]]:
+    """Yield each version of Databricks Runtime that a text names."""
+    if VERSION.search(text):
+        for match in VERSION.finditer(plain(text)):
+            yield (int(match[1] or match["major"]), int(match[2] or match["minor"] or 0)), match
 
 
 @COMPUTE_CLAIMS.add("claim-serverless", DATABRICKS_ONLY, subject="page")
@@ -122,11 +147,8 @@ def claim_serverless(page: Page) -> Iterator[Problem]:
         Real-time mode runs on classic compute.
     Source: [setup]
     """
-    for sentence, clause in page.advice(SERVERLESS):
-        is_direct = sentence.is_statement_of_table or names_topic(clause.sentence) or IS_DIRECT.match(clause.sentence)
-        if is_direct and not PIPELINES.search(
-            " ".join((*sentence.context[-2:], *sentence.context[:1], clause.sentence))
-        ):
+    for sentence in _recommended(page, SERVERLESS):
+        if not PIPELINES.search(" ".join((*sentence.context[-2:], *sentence.context[:1], sentence.full_text))):
             message = "real-time mode does not run in serverless notebooks or jobs"
             yield Problem(sentence.line_of(SERVERLESS), message, "recommend classic compute or a declarative pipeline")
 
@@ -146,5 +168,17 @@ def claim_autoscaling(page: Page) -> Iterator[Problem]:
     """
     message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
     for subject in (AUTOSCALING, SPOT):
-        for sentence, _ in page.advice(subject):
+        for sentence in _recommended(page, subject):
             yield Problem(sentence.line_of(subject), message, "recommend a fixed number of on-demand workers")
+
+
+def _recommended(page: Page, subject: str) -> Iterator[Sentence]:
+    """Yield each sentence that recommends a subject, which is a pattern."""
+    yield from (sentence for sentence, _ in page.advice(subject))
+    found = [
+        sentence
+        for sentence in page.relations(subject)
+        if recommends(sentence.full_text, subject, is_named=sentence.is_mode_just_named)
+    ]
+    if found and not page.is_denied(subject, apart_from=found):
+        yield from found

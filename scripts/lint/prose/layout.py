@@ -23,7 +23,7 @@ TITLES_WRONG = re.compile(
     r"\b(?:wrong|bad|mistakes?|pitfalls?|anti-?patterns?|errors?|fail(?:s|ures?|ing)?|refus(?:ed|"
     r"als?|es)|reject(?:ed|s|ions?)?|incorrect|"
     r"don'?ts?|do not|avoid|never|not supported|unsupported|invalid|broken|what goes wrong|myths?|"
-    r"troubleshooting|before(?! you\b| \w+ing\b| the first)|gotchas?|limitations?)\b",
+    r"troubleshooting|before(?! (?:you|an?|each|every|your|any|\w+ing|the first)\b)|gotchas?|limitations?)\b",
     re.IGNORECASE,
 )
 HARMLESS_TITLE = re.compile(r"\b(?:troubleshooting|limitations?)\b", re.IGNORECASE)
@@ -99,14 +99,15 @@ def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
         return True
     if "requires" in fence.options or "excerpt" in fence.options:
         return False
-    first = END.split(_next_line(layout.lines, fence.end_line))[0]
+    first = END.split(next_line(layout.lines, fence.end_line))[0]
     if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
         return True
     above = () if layout.declares_failures else layout.titles[fence.line - 1]
     return is_wrong_place(above, lead_in(layout.lines, fence.line))
 
 
-def _next_line(lines: list[str], start: int) -> str:
+def next_line(lines: list[str], start: int) -> str:
+    """Return the first line that is not blank among the lines after the given number of lines."""
     for number in range(start, len(lines)):
         if lines[number].strip(" >\t"):
             return lines[number].strip()[:MAX_SENTENCE]

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator
 
 from scripts.lint.prose.page import Page, Sentence
-from scripts.lint.prose.polarity import REPORT, plain
+from scripts.lint.prose.polarity import plain
+from scripts.lint.prose.relations.continuous import equates_continuous
+from scripts.lint.prose.relations.latency import NUMBER, restricts_latency
+from scripts.lint.prose.relations.micro_batch import starts_by_micro_batch
 from scripts.lint.rules.rule import BOTH, Problem, Rules
 
 MODE_CLAIMS = Rules()
@@ -12,10 +15,11 @@ TOPIC = re.compile(r"\b(?:real[- ]time mode|rtm)\b", re.IGNORECASE)
 LABEL = r"^[^:]{0,30}\b(?:real[- ]time mode|rtm)\b[^:]{0,30}:\s*"
 DENIED = re.compile(
     r"\b(?:not|no|never|without|cannot|disable[ds]?|turn(?:ed|ing)? off|avoid|unsupported|incompatible|refuse[sd]?|"
-    r"reject(?:s|ed)?|false|wrong|myth|remove|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|"
-    r"errors?|nor|neither|stop|differs?|different|versus|vs\.?|compared?|replaces?|replaced|takes the place|"
-    r"previous|earlier|predecessor|successor|lacks?|none|prevent|contradicts?|stale|conflicts?|unless|n/a|"
-    r"micro-?batch|warehouses?|default trigger|claim(?:s|ed)?|mixed up)\b|n't\b|:\s*(?:no|off|false)\b",
+    r"reject(?:s|ed)?|false|instead of|rather than|unlike|exclude[sd]?|forbid(?:s|den)?|fails?|errors?|nor|neither|"
+    r"stop|"
+    r"differs?|different|versus|vs\.?|compared?|baseline|benchmark|control|as in|takes the place|predecessor|successor|"
+    r"lacks?|none|prevent|conflicts?|candidates?|unless|n/a|micro-?batch|default trigger)\b|n't\b|"
+    r":\s*(?:no|off|false)\b",
     re.IGNORECASE,
 )
 BOUND = (
@@ -41,9 +45,8 @@ CASE = re.compile(r"\b(?:if|when|where|for|otherwise)\b", re.IGNORECASE)
 MICRO_BATCH_MODE = re.compile(r"\bmicro-?batch\b", re.IGNORECASE)
 ELSE = re.compile(r"\b(?:above|over|otherwise|else|longer|rest|everything else)\b", re.IGNORECASE)
 MEASURED = re.compile(
-    r"\b(?:measured|observed|stay(?:s|ed) (?:below|under|within)|took|takes|tests?|runs?|p50|p99|results?|was|were|"
-    r"benchmarks?|meets)\b|"
-    r"\b(?:no source|not true|untrue|there is no|no bound|no limit)\b|:\s*no\W*$",
+    r"\b(?:measured|observed|stays? (?:below|under|within)|takes|tests?|runs?|p50|p99|results?|benchmarks?|meets|"
+    r"there is no|no bound|no limit)\b|:\s*no\W*$",
     re.IGNORECASE,
 )
 
@@ -61,17 +64,19 @@ def claim_latency(page: Page) -> Iterator[Problem]:
         Use real-time mode when you need latency below one second.
     Source: [guide]
     """
-    for sentence in page.claims:
-        if "800" in sentence.text and _is_threshold(plain(sentence.full_text)) and sentence.is_about:
-            yield Problem(
-                sentence.line,
-                "no source limits real-time mode to latencies below 800 ms",
-                "recommend real-time mode for latencies below one second or for immediate actions",
-            )
+    message = "no source limits real-time mode to latencies below {}"
+    fix = "recommend real-time mode for latencies below one second or for immediate actions"
+    for sentence in page.claims("800"):
+        if _is_threshold(plain(sentence.full_text)) and sentence.is_about:
+            yield Problem(sentence.line, message.format("800 ms"), fix)
+    for sentence in page.relations(NUMBER.pattern):
+        if restricts_latency(sentence.full_text, is_named=sentence.is_context_about):
+            number = NUMBER.search(sentence.text)
+            yield Problem(sentence.line, message.format(number[0] if number else "a number"), fix)
 
 
 def _is_threshold(text: str) -> bool:
-    if MEASURED.search(text) or REPORT.search(text):
+    if MEASURED.search(text):
         return False
     if BELOW.search(text):
         is_contrast = MICRO_BATCH_MODE.search(text) and ELSE.search(text) and TOPIC.search(text)
@@ -94,10 +99,13 @@ def claim_continuous(page: Page) -> Iterator[Problem]:
         Real-time mode is not continuous processing mode.
     Source: [triggers]
     """
-    for sentence in _undenied(page):
-        if _is_equation(plain(sentence.text)) or _is_answer(sentence):
-            message = "real-time mode and continuous mode have different triggers and different limits"
-            fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
+    message = "real-time mode and continuous mode have different triggers and different limits"
+    fix = 'write trigger(realTime="5 minutes"), and describe continuous mode separately'
+    for sentence in _undenied(page, "continuous"):
+        if _is_equation(plain(sentence.text)):
+            yield Problem(sentence.line, message, fix)
+    for sentence in page.relations("continuous"):
+        if equates_continuous(sentence.text):
             yield Problem(sentence.line, message, fix)
 
 
@@ -115,31 +123,24 @@ SAME = (
 EQUATES = re.compile(
     rf"{RTM}(?:{SAME}|\s+is (?:just |simply |really |only |basically |essentially ))\s*{CONTINUOUS}|"
     rf"{CONTINUOUS}{SAME}{RTM}|"
+    rf"{RTM} and (?:the )?{CONTINUOUS} are (?:just |really |exactly )?(?:one and )?(?:the same|identical|synonyms)|"
     rf"\brenamed {CONTINUOUS} to {RTM}|{RTM}\s*\((?:formerly|previously|also called|also known as|"
     rf"a\.?k\.?a\.?) {CONTINUOUS}",
     re.IGNORECASE,
 )
+WHOLE = re.compile(
+    r"\W*(?:$|[,.;:()]|(?:thing|that|which|under|and|of|in|with a(?:nother| new)|for|from|by|since)\b)", re.IGNORECASE
+)
+"""How a text goes on after a complete equation."""
 CONTINUOUS_TRIGGER = re.compile(r"\bcontinuous\s*=\s*[\"'][^\"']{0,40}[\"']", re.IGNORECASE)
 STARTS = re.compile(r"\b(?:enables?|starts?|turns? on|activates?|for|gives?|switch(?:es)? to)\b", re.IGNORECASE)
 MEANS = re.compile(r"\b(?:use|set|with|via|by)\b", re.IGNORECASE)
 
 
-BECAME = re.compile(
-    r"^\W*it (?:became|was renamed to|is now|is called|turned into|is) (?:called |the )?(?:real[- ]time mode|rtm)\b",
-    re.IGNORECASE,
-)
-
-
-def _is_answer(sentence: Sentence) -> bool:
-    """Return whether a sentence such as "It became real-time mode" answers a question about continuous mode."""
-    return bool(BECAME.search(sentence.text)) and any(
-        re.search(CONTINUOUS, text, re.IGNORECASE) for text in sentence.context
-    )
-
-
 def _is_equation(text: str) -> bool:
-    if EQUATES.search(text):
-        return True
+    equation = EQUATES.search(text)
+    if equation:
+        return bool(WHOLE.match(text, equation.end()))
     if not CONTINUOUS_TRIGGER.search(text):
         return False
     short = CONTINUOUS_TRIGGER.sub("continuous=''", text)
@@ -164,8 +165,11 @@ def claim_micro_batch(page: Page) -> Iterator[Problem]:
     Source: [guide]
     """
     message = "this trigger selects micro-batch mode, in which rows wait for the next batch"
-    for sentence in _undenied(page):
+    for sentence in _undenied(page, MICRO_BATCH.pattern):
         if "realTime=" not in sentence.text and _is_micro_batch(plain(sentence.text)):
+            yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
+    for sentence in page.relations(MICRO_BATCH.pattern):
+        if starts_by_micro_batch(sentence.text, sentence.question):
             yield Problem(sentence.line, message, 'write trigger(realTime="5 minutes")')
 
 
@@ -173,9 +177,8 @@ MICRO_BATCH = re.compile(r"\b(?:processingTime|availableNow)\b", re.IGNORECASE)
 ENABLE = re.compile(r"\b(?:enabled?|start(?:ed)?|activate[sd]?|get|turn on|use|run in|switch to|for)\b", re.IGNORECASE)
 BY_MEANS = re.compile(r"\b(?:with|by|using|via|through|use|uses|set|add|is|means|=)\b", re.IGNORECASE)
 ENABLES = re.compile(
-    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables?|starts?|activates?|turns? on|gives?(?: you)?|is|"
-    r"means|puts?|"
-    r"switch(?:es)?|runs in|becomes)\b",
+    r"\b(?:processingTime|availableNow)\b.{0,40}?\b(?:enables|starts|activates|turns on|gives|puts|"
+    r"switches|runs in|becomes)\b",
     re.IGNORECASE,
 )
 IS_ENABLED = re.compile(
@@ -189,24 +192,22 @@ IS_TRIGGER = re.compile(
     r"(?:processingTime|availableNow)\b",
     re.IGNORECASE,
 )
+FOR_MODE = re.compile(r"(?:\bfor|\bto (?:enable|start|get|use|turn on)) (?:real[- ]time mode|rtm)\b", re.IGNORECASE)
 NAMED = re.compile(LABEL + r"\W*(?:set )?(?:\.?trigger\()?(?:processingTime|availableNow)\b", re.IGNORECASE)
 
 
-# The micro-batch trigger is a step before the change of the mode.
-STEP_BEFORE = re.compile(r"\b(?:processingTime|availableNow)\b.*\bthen\b.*\b(?:real[- ]time mode|rtm)\b", re.IGNORECASE)
-
-
 def _is_micro_batch(text: str) -> bool:
-    return bool(MICRO_BATCH.search(text) and not STEP_BEFORE.search(text)) and (
+    return bool(MICRO_BATCH.search(text)) and (
         in_order(text, ENABLE, TOPIC, BY_MEANS, MICRO_BATCH)
+        or in_order(text, BY_MEANS, MICRO_BATCH, FOR_MODE)
         or in_order(text, ENABLES, TOPIC)
         or in_order(text, IS_ENABLED, MICRO_BATCH)
         or bool(NAMED.search(text) or IS_TRIGGER.search(text))
     )
 
 
-def _undenied(page: Page) -> Iterator[Sentence]:
-    return (each for each in page.claims if TOPIC.search(each.text) and not DENIED.search(each.text))
+def _undenied(page: Page, subject: str) -> Iterator[Sentence]:
+    return (each for each in page.claims(subject) if TOPIC.search(each.text) and not DENIED.search(each.text))
 
 
 def in_order(text: str, *patterns: re.Pattern[str]) -> bool:

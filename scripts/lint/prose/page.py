@@ -4,10 +4,13 @@ Represent the prose of a page as sentences with their context.
 The context says whether a sentence is about real-time mode, and whether the page shows it in order to reject it.
 """
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from scripts.lint.prose.certainty import SOFT, is_certain, is_foreign, is_own
 from scripts.lint.prose.polarity import ADVICE, NEGATION, Clause, clauses
 from scripts.lint.prose.topics import is_about, names_topic, nearest_topic
 
@@ -42,6 +45,40 @@ class Sentence:
         return self.line_at(match.start()) if match else self.line
 
     @property
+    def is_judged(self) -> bool:
+        """Whether the page certainly says the sentence itself, and says it of Spark."""
+        return not self.is_rejected and is_certain(self.text) and not is_foreign(self.text)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the page says the sentence itself."""
+        return not self.is_rejected and is_own(SOFT.sub("", self.text))
+
+    @property
+    def question(self) -> str:
+        """The nearest question above the sentence."""
+        return next((text for text in reversed(self.context) if text.rstrip(" *_").endswith("?")), "")
+
+    @property
+    def without_question(self) -> Sentence:
+        """The sentence without a question in bold before it, which becomes context."""
+        question, mark, answer = self.text.partition("?** ")
+        if not mark or len(self.starts) > 1:
+            return self
+        return replace(self, text=answer, context=(*self.context, question + "?"))
+
+    @property
+    def is_context_about(self) -> bool:
+        """Whether the nearest part of the context that names a mode names real-time mode."""
+        return is_about(reversed(self.context))
+
+    @property
+    def is_mode_just_named(self) -> bool:
+        """Whether a sentence before, in the same paragraph or above the list, names real-time mode last."""
+        nearest = self.context[-1] if self.context else ""
+        return nearest not in self.titles and names_topic(nearest) is True
+
+    @property
     def full_text(self) -> str:
         """The text, after its lead-in if it has no verb of its own, such as an item "Photon" below "Requirements"."""
         is_bare = not (ADVICE.search(self.text) or NEGATION.search(self.text))
@@ -52,14 +89,22 @@ class Sentence:
         """Whether the sentence, or else the nearest part of its context that names a mode, names real-time mode."""
         return is_about((self.text, *reversed(self.context)))
 
+    def has_plain_subject(self, clause: Clause) -> bool:
+        """Whether the subject of a clause is a query or a cluster."""
+        nearest = self.context[-1] if self.context and self.context[-1] not in self.titles[:-1] else ""
+        is_named = (nearest not in self.titles or nearest.endswith("?")) and names_topic(nearest) is not False
+        return clause.is_about_query(is_mode_named=bool(nearest) and is_named)
+
     def is_clause_about(self, clause: Clause) -> bool:
-        """Whether one clause of the sentence is about real-time mode."""
+        """Whether one clause of the sentence is about real-time mode, and its subject a query or a cluster."""
+        if not self.is_statement_of_table and not self.has_plain_subject(clause):
+            return False
         topic = nearest_topic(clause.text, clause.position)
         if topic is None and names_topic(clause.sentence) is not None:
             topic = nearest_topic(clause.sentence, max(clause.sentence.find(clause.text), 0))
         if topic is not None:
             return topic
-        return is_about(reversed(self.context)) and (self.is_statement_of_table or clause.is_about_query)
+        return is_about(reversed(self.context))
 
 
 @dataclass
@@ -69,31 +114,32 @@ class Page:
     sentences: list[Sentence] = field(default_factory=list)
     is_about_spark: bool = True
 
-    @property
-    def claims(self) -> Iterator[Sentence]:
-        """Yield each sentence that the page does not reject, if the page is about Spark."""
+    def claims(self, subject: str) -> Iterator[Sentence]:
+        """Yield each sentence that certainly says something about a subject, which is a pattern."""
         if self.is_about_spark:
-            yield from (sentence for sentence in self.sentences if not sentence.is_rejected)
+            is_subject = re.compile(subject, re.IGNORECASE)
+            yield from (each for each in self.sentences if is_subject.search(each.text) and each.is_judged)
+
+    def relations(self, subject: str) -> Iterator[Sentence]:
+        """Yield each sentence about a subject that the page says itself, although parts may tell of the past."""
+        if self.is_about_spark:
+            is_subject = re.compile(subject, re.IGNORECASE)
+            answers = (each.without_question for each in self.sentences if is_subject.search(each.text))
+            yield from (each for each in answers if each.is_own)
 
     def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""
-        if not self.is_about_spark:
-            return
-        is_subject = re.compile(subject, re.IGNORECASE)
-        for number, sentence in enumerate(self.sentences):
-            if sentence.is_rejected or not is_subject.search(sentence.text):
-                continue
-            for clause in clauses(sentence.full_text, subject):
-                if clause.is_advice and sentence.is_clause_about(clause) and not self._is_denied_after(number, subject):
-                    yield sentence, clause
+        if not self.is_denied(subject):
+            for sentence in self.claims(subject):
+                for clause in clauses(sentence.full_text, subject):
+                    if clause.is_advice and sentence.is_clause_about(clause):
+                        yield sentence, clause
 
-    def _is_denied_after(self, number: int, subject: str) -> bool:
-        """Return whether one of the next sentences below the same heading denies the subject."""
-        sentence = self.sentences[number]
-        if sentence.is_statement_of_table:
-            return False
-        for later in self.sentences[number + 1 : number + 3]:
-            is_near = later.titles == sentence.titles and not later.is_statement_of_table
-            if is_near and any(clause.negations % 2 for clause in clauses(later.full_text, subject)):
-                return True
-        return False
+    def is_denied(self, subject: str, apart_from: Sequence[Sentence] = ()) -> bool:
+        """Return whether any sentence of the page denies the subject; then the page knows better than its examples."""
+        return any(
+            clause.negations % 2 and not clause.is_advice
+            for sentence in self.sentences
+            if sentence not in apart_from
+            for clause in clauses(sentence.full_text, subject)
+        )

@@ -35,9 +35,8 @@ NEGATION = re.compile(
 SCOPED_NEGATION = (
     r"\b(?:no|without|instead of|rather than|other than|except|over)\s+(?:[\w-]+\s+){{0,3}}?\W*(?:{subject})"
 )
-PAYS_OFF = re.compile(r"\b(?:pays?|paid|paying|trade|one|turned)[- ]offs?\b(?! photon)|\boff-heap\b", re.IGNORECASE)
 BEFORE = (
-    r"enabl(?:e|es|ing)|activat(?:e|es|ing)|use|uses|using|turn(?:s|ing)? on|switch(?:es|ing)? on|keep|keeps|choose|"
+    r"enables?|activates?|use|uses|turns? on|switch(?:es)? on|keep|keeps|choose|"
     r"select\w*|tick|check|requires?|requir(?:ing|ements?)|needs?|relies|rely|depends?|let|prefers?|attach\w*|"
     r"deploy\w*|"
     r"benefits?|set|pick|leverag\w+|powered|thanks to|clusters? with|runs?|leave|combin\w+|gets?|add|adds|raise|"
@@ -63,7 +62,7 @@ ADVICE_AFTER = re.compile(
 )
 WITH = re.compile(
     r"\b(?:engine|acceleration|runtime)\s*:\W*$|"
-    r"\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$",
+    r"\w\W+(?:using|enabling)\W*$|\b(?:with|on|in|by|as an?|via|through|inside|is)\s+(?:[\w-]+\s+){0,3}?\W*$",
     re.IGNORECASE,
 )
 """The end of a text before a subject, such as "real-time mode with"."""
@@ -73,35 +72,24 @@ KEEPS = re.compile(
     re.IGNORECASE,
 )
 """Advice to keep the subject, such as "do not disable Photon"."""
-CONDITION = re.compile(r"\b(?:if|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE)
+CONDITION = re.compile(
+    r"\b(?:if|before|as soon as|when|whenever|unless|until|once|whether|in case|as long as|provided)\b", re.IGNORECASE
+)
 OUTCOME = re.compile(
     r"\b(?:fail\w*|refus\w+|cannot|works?|run|runs|supported|available|starts?|possible|only|faster|lower|slow\w*)\b|"
     r"n['\u2019]t\b|\bnot\b",
     re.IGNORECASE,
 )
-REPORT = re.compile(
-    r"^\W*(?:check(?:s|ed)?|rules?|tests?|find|finds) (?:for|whether|that|about|of|on)\b|\b(?:myth|misconceptions?|"
-    r"wrong\w*|incorrect\w*|bogus|untrue|outdated|obsolete|stale|no source|used to|"
-    r"claim(?:s|ed)?|assum\w+|believ\w+|think|thought|mistak\w+|allegedly|supposedly|contradict\w*|was listed|"
-    r"listed as|previously|earlier|old(?:er)? (?:\w+ )?(?:posts?|guides?|docs?|skills?|versions?|advice)|"
-    r"tried|tested|advice to|told|suggested|wrote|said|stated|advised|I (?:saw|heard|read)|(?:first|"
-    r"early) (?:version|draft)|"
-    r"(?:I|we|they|he|she|customers?|users?) (?:have |had )?(?:enabled|used|set|turned|switched|ran)|out of date)\b|\?",
-    re.IGNORECASE,
-)
 ASIDE = re.compile(r"avoid\w*|unless|until", re.IGNORECASE)
-COMPARES = re.compile(
-    r"\b(?:differ\w*|versus|vs|compar\w+|conflicts?|in contrast|mutually exclusive|exclude each other|unlike)\b",
-    re.IGNORECASE,
-)
 ELLIPSIS = re.compile(
     r"\b(?:(?:may|can|must|does|do|is|are|will|should|has) not|cannot|\w+n['\u2019]t)\W*$", re.IGNORECASE
 )
 """The end of a clause that denies what the clause before says of something else."""
 ERROR_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b")
 PLAIN_SUBJECT = re.compile(
-    r"(?:the|an?|what|which|my|this|that|these|those|it|its|you|your|we|our|they|their|all|each|every|any|some|both|"
-    r"for|in|on|of|to|with|at|"
+    r"(?:the|an?|what|which|that|my|this|its|you|your|we|our|their|all|each|every|any|some|both|"
+    r"for|in|on|of|to|with|at|from|i|description|part|enough|upgrade|move|least|minimum|versions?|been|introduced|"
+    r"since|any|well|plays?|fine|good|copes?|brings?|delivers?|reach(?:es)?|simplest|easiest|way|"
     r"and|or|then|so|also|always|please|make|made|sure|be|is|are|do|does|did|has|have|must|should|can|may|might|"
     r"will|not|"
     r"yes|no|note|tip|important|hint|warning|best|practice|production|requirements?|prerequisites?|databricks|spark|"
@@ -109,7 +97,13 @@ PLAIN_SUBJECT = re.compile(
     r"lowest|"
     r"lower|workers?|nodes?|executors?|drivers?|runtimes?|dbr|lts|quer(?:y|ies)|jobs?|clusters?|compute|workloads?|"
     r"streams?|"
-    r"streaming|pipelines?|modes?|triggers?|engines?|policy|result|results|reason|slots?|peaks?|kafka|one|only|just|"
+    r"streaming|pipelines?|modes?|triggers?|engines?|slots?|peaks?|kafka|notebooks?|fully|number|between|rows?|"
+    r"records?|process\w*|milliseconds?|save|cut|bill|"
+    r"above|newer|later|higher|upwards?|onwards?|up|sufficient|included|suffices?|ml|year|day|peak|traffic|load|"
+    r"structured|"
+    r"fallback|next|range|ticked|menu|per|unless|given|general|availability|sizes?|capacity|money|latencies|"
+    r"performance|as|by|there|tables?|topics?|"
+    r"one|only|just|"
     r"simply|"
     r"here|now|first|finally|because|if|when|before|start|starting|run|running|use|using|create|choose|open|edit|step|"
     r"surprisingly|continuous|sub-?second|seconds?|milliseconds?|fast|fastest|vectorized|execution|next|cells?|"
@@ -117,7 +111,16 @@ PLAIN_SUBJECT = re.compile(
     r"photon|acceleration|serverless|autoscaling|auto-scaling|spot|a|answer|q|\d+(?:\.\d+)?\+?)"
 )
 """The words of a subject that stands for a query or its cluster, and not for something else on the page."""
-EXAMPLE = re.compile(r"^(?:e\.g|i\.e|for example|for instance|such as|like|including)\b", re.IGNORECASE)
+OF_THE_CLAUSE_BEFORE = re.compile(
+    r"(?:also |then |and )?(?:uses|runs|needs|requires|supports|has|is|works|benefits)\b", re.IGNORECASE
+)
+"""How a clause begins whose subject is that of the clause before."""
+TROUBLE = re.compile(
+    r"\b(?:errors?|fail\w*|reproduc\w*|los(?:es?|t|ing)|violat\w*|break\w*|crash\w*|outages?|trap|pointless|useless)\b",
+    re.IGNORECASE,
+)
+"""Words of another clause that may turn an instruction into an experiment or a reproach."""
+PRONOUN = re.compile(r"\b(?:it|they|these|those)\b", re.IGNORECASE)
 MAX_PIECES = 60
 MAX_LISTED = 5
 """A part of an enumeration has at most this many words."""
@@ -135,18 +138,13 @@ class Clause:
     sentence: str
     after: str = ""
 
-    @property
-    def _text(self) -> str:
-        """The text, with idioms such as "pays off" blanked out."""
-        return PAYS_OFF.sub(lambda match: " " * len(match[0]), self.text)
-
     @cached_property
     def is_advice(self) -> bool:
         """Whether the clause advises the subject."""
-        text = self._text
-        if REPORT.search(self.sentence) or ERROR_NAME.search(self.sentence):
+        text = self.text
+        if ERROR_NAME.search(self.sentence):
             return False
-        if ELLIPSIS.search(self.after) or COMPARES.search(text):
+        if ELLIPSIS.search(self.after):
             return False
         negations = self.negations
         condition = CONDITION.search(text)
@@ -161,12 +159,18 @@ class Clause:
         after = re.sub(rf"^\W*(?:{self.subject})", "", after, count=1, flags=re.IGNORECASE)
         return bool(ADVICE_BEFORE.search(before) or ADVICE_AFTER.search(after) or WITH.search(before))
 
-    @property
-    def is_about_query(self) -> bool:
-        """Whether the words before the verb name a query or its cluster, or nothing at all."""
-        verbs = [match.start() for pattern in (ADVICE, NEGATION) if (match := pattern.search(self.text))]
-        before = self.text[: min(*verbs, self.position) if verbs else self.position]
-        return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"[\w.+-]+", before.lower()))
+    def is_about_query(self, *, is_mode_named: bool) -> bool:
+        """
+        Return whether the words before the verb name a query or its cluster, or nothing at all.
+
+        A pronoun stands for a query only if a sentence before names real-time mode.
+        """
+        text = self.text
+        if OF_THE_CLAUSE_BEFORE.match(self.text) and not self.sentence.startswith(self.text):
+            text = f"{re.split(r'[,;]', self.sentence, maxsplit=1)[0]} {text}"
+        is_named = is_mode_named or bool(TOPIC.search(self.sentence, 0, max(self.sentence.find(self.text), 0)))
+        others = self.sentence.replace(self.text, "")
+        return is_plain(PRONOUN.sub("", text) if is_named else text) and not TROUBLE.search(others)
 
     @cached_property
     def _scoped_negation(self) -> re.Pattern[str]:
@@ -175,7 +179,7 @@ class Clause:
     @cached_property
     def negations(self) -> int:
         """The number of negations in the clause."""
-        return self._negations(self._text)
+        return self._negations(self.text)
 
     def _negations(self, text: str) -> int:
         found = [match for match in NEGATION.finditer(text) if not self._is_aside(match)]
@@ -188,6 +192,12 @@ class Clause:
             and bool(ASIDE.fullmatch(match[0]))
             and not TOPIC.search(self.text, match.end())
         )
+
+
+def is_plain(text: str) -> bool:
+    """Return whether all words of a text belong to queries and clusters, and none to other things."""
+    rest = ADVICE.sub(" ", NEGATION.sub(" ", text.lower()))
+    return all(PLAIN_SUBJECT.fullmatch(word) for word in re.findall(r"\w[\w+-]*(?:\.\d+)?", rest))
 
 
 def plain(text: str) -> str:
@@ -227,10 +237,6 @@ class _Piece:
         return bool(NEGATION.search(self.text) or ADVICE.search(self.text))
 
     @property
-    def is_example(self) -> bool:
-        return bool(EXAMPLE.match(self.text))
-
-    @property
     def is_negative(self) -> bool:
         return bool(NEGATION.search(self.text))
 
@@ -255,15 +261,10 @@ def _with_predicate(pieces: list[_Piece], number: int) -> str:
     piece = pieces[number]
     if len(piece.text.split()) > MAX_LISTED:
         return piece.text
-    example = number
-    while example > 0 and pieces[example].is_listed and not pieces[example].is_example:
-        example -= 1
-    if example > 0 and pieces[example].is_example:
-        return ", ".join(each.text for each in pieces[example - 1 : number + 1])
     if piece.has_predicate or CONDITION.search(piece.text):
         return piece.text
     before = after = number
-    while before > 0 and (pieces[before].is_listed or pieces[before].is_example) and not pieces[before].has_predicate:
+    while before > 0 and pieces[before].is_listed and not pieces[before].has_predicate:
         before -= 1
     while after + 1 < len(pieces) and pieces[after + 1].is_listed and not pieces[after].has_predicate:
         after += 1

@@ -2,8 +2,8 @@
 
 import re
 
-from scripts.lint.prose.layout import REFERS_BACK
-from scripts.lint.prose.marks import CONDITION, WRONG, is_wrong_lead
+from scripts.lint.prose.certainty import is_certain
+from scripts.lint.prose.marks import is_wrong_lead
 
 REFUTES = re.compile(
     r"^\W*(?:not so\b|wrong\b|false\b|incorrect|outdated|obsolete|nonsense|not true|don'?t\b|do not (?:do|use|"
@@ -12,25 +12,10 @@ REFUTES = re.compile(
     r"(?:py)?spark (?:then )?(?:raise[sd]?|refuse[sd]?|reject(?:s|ed)?|throws?|fails?)|"
     r"(?:the (?:\w+ )?(?:engine|call|query|trigger|cluster|databricks|pyspark|spark)|databricks|it|this|that)\b.{0,30}?"
     r"\b(?:does not|doesn't|do not|cannot|will not|won't) (?:accept|allow|support|work|run|start|exist)|"
-    r"(?:this|that|it|these|both|which|all of (?:this|that))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
+    r"(?:this|that|it|these|both|which|all of (?:this|that|these|them)|none of (?:this|that|these|"
+    r"them))\b.{0,80}?\b(?:wrong|false|incorrect|outdated|obsolete|"
     r"untrue|not (?:true|correct|supported|work)|no longer|fails?|refused|rejected|a myth|contradicts?|old|"
     r"mistakes?))\b",
-    re.IGNORECASE,
-)
-REPLY = re.compile(
-    r"\b(?:wrong|false|outdated|obsolete|incorrect|untrue|myth|mistakes?|nonsense|contradict\w*|not true|no longer|"
-    r"out[- ]of[- ]date|deprecated|refused|rejected|not supported|unsupported|(?:no|not find|found no|"
-    r"without) (?:a |any )?(?:\w+ )?(?:source|evidence|proof)|"
-    r"(?:replaced?|changed?|correct(?:ed)?|fix(?:ed)?|updated?|removed?|delete[sd]?|revert(?:ed)?) (?:this|that|it|"
-    r"them|the))\b",
-    re.IGNORECASE,
-)
-"""What a sentence after a quote says if it rejects the quote."""
-ANNOUNCES = re.compile(
-    r"\b(?:do(?: not|n'?t) (?:trust|believe|rely on|follow|copy)|is (?:wrong|false|outdated)|misconceptions?|myths?|"
-    r"wrong(?:ly)?|outdated|generated|claim(?:s|ed)|assistants?|used to say|"
-    r"(?:old|older|previous|earlier|former) (?:\w+ ){0,2}?(?:editions?|versions?|pages?|posts?|guides?|docs?|"
-    r"skills?|text))\b",
     re.IGNORECASE,
 )
 AUXILIARY = re.compile(
@@ -45,7 +30,7 @@ NO = re.compile(
 )
 YES = re.compile(
     ANSWER + r"(?:yes\b|yep\b|yeah\b|sure\b|correct\b|absolutely|definitely|always\b|of course|"
-    r"indeed|exactly|right\b|(?:it|they|you|that) (?:does|do|is|are|can|should|must|will)\b)",
+    r"indeed|exactly|right\b|(?:it|they|you|that) (?:does|do|is|are|can|should|must|will)\b(?=\W*(?:$|[,.;!:)])))",
     re.IGNORECASE,
 )
 
@@ -54,23 +39,16 @@ def is_announced_wrong(before: str, *, is_same_block: bool = False) -> bool:
     """Return whether a sentence announces that the sentence or the block after it is wrong."""
     if is_same_block:
         return bool(re.search(r"\bdo(?: not|n'?t) (?:trust|believe|rely on|follow|copy)\b", before, re.IGNORECASE))
-    return bool(is_wrong_lead(before) or ANNOUNCES.search(before))
+    return is_wrong_lead(before) or not is_certain(before)
 
 
-def is_refuted(after: str, following: str, *, is_quote: bool) -> bool:
+def is_refuted(after: str, following: str) -> bool:
     """
     Return whether the next sentence rejects a sentence.
 
     `after` is the next sentence of the same block, and `following` the first one of the next block.
     """
-    if after:
-        return bool(REFUTES.search(after))
-    if not following:
-        return False
-    if REFUTES.search(following):
-        return True
-    is_reply = REFERS_BACK.match(following) and (WRONG.search(following) or CONDITION.search(following))
-    return is_quote and bool(is_reply or REPLY.search(following) or CONDITION.search(following))
+    return bool(REFUTES.search(after or following))
 
 
 def is_yes_or_no(question: str) -> bool:

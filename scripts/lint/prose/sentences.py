@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+from scripts.lint.prose.certainty import REQUIRES, is_certain
 from scripts.lint.prose.comments import CodeText, texts_of_code
 from scripts.lint.prose.layout import (
     END,
@@ -18,11 +19,11 @@ from scripts.lint.prose.layout import (
     layout_of,
     without_comments,
 )
-from scripts.lint.prose.marks import SIGN, is_right_comment
+from scripts.lint.prose.marks import RIGHT_SIGN, SIGN
 from scripts.lint.prose.page import Sentence
-from scripts.lint.prose.polarity import ADVICE
+from scripts.lint.prose.polarity import ADVICE, NEGATION, is_plain
 from scripts.lint.prose.rejection import answer_of, is_announced_wrong, is_refuted, is_yes_or_no
-from scripts.lint.prose.tables import row_sentences
+from scripts.lint.prose.tables import is_wrong_table, row_sentences
 from scripts.lint.prose.topics import names_topic
 from scripts.text import markdown
 
@@ -30,6 +31,19 @@ QUOTE = re.compile(r"^\s*(?:>\s?)+")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 LABEL = re.compile(r"^---|^\w+:\s|^\*\*[^*]+:\*\*\s")
 SPEAKER = re.compile(r"^\W*[QA]\.\s")
+CALLOUT = re.compile(
+    r"^\s*(?:\[!\w+\]|[\u2139\U0001f4a1]|\W*(?:notes?|tips?|important|warnings?|info|hints?|caution|best practices?|"
+    r"attention)\b)",
+    re.IGNORECASE,
+)
+"""How a quote begins in which the page speaks itself."""
+MAX_SHORT = 4
+TITLE_WORDS = re.compile(
+    r"\b(?:checklists?|steps?|tutorial|guide|runbook|notes?|tips?|how|operat\w+|overview|about|introduction|quick|"
+    r"getting|"
+    r"started|tuning|faq|practices|sizing|deploy\w*)\b",
+    re.IGNORECASE,
+)
 CHOICE = re.compile(r"^\W*[A-Da-d](?:[.):]|\s*=)\s")
 
 
@@ -40,13 +54,16 @@ class _Block:
     kind: str
     titles: tuple[str, ...]
     entries: list[tuple[int, str]] = field(default_factory=list)
+    is_hearsay: bool = False
+    """Whether the block quotes somebody."""
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:
     """Yield the statements of each table, and each sentence of the remaining text except headings and fences."""
     tables = markdown.tables(layout.text)
     for table in tables:
-        yield from row_sentences(table, layout.titles[table.line - 1])
+        if not is_wrong_table(layout, table):
+            yield from row_sentences(table, layout.titles[table.line - 1])
     yield from _judged(list(_blocks(layout, tables)))
 
 
@@ -54,10 +71,13 @@ def _blocks(layout: Layout, tables: list[markdown.Table]) -> Iterator[_Block]:
     in_table = {line for table in tables for line in [table.line, table.line + 1, *[line for line, _ in table.rows]]}
     plain = without_comments("\n".join(markdown.prose(layout.text)))
     block: _Block | None = None
+    is_quoting = is_callout = False
     for number, line in enumerate([*plain.splitlines(), ""], 1):
         quoted = QUOTE.match(line)
         text = line[quoted.end() :] if quoted else line
         kind = "quote" if quoted else "paragraph"
+        is_callout = bool(quoted and (is_callout if is_quoting else CALLOUT.match(text)))
+        is_quoting = bool(quoted)
         is_heading = line.lstrip().startswith("#")
         is_new = ITEM.match(text) or LABEL.match(text) or (block and (block.kind == "quote") != bool(quoted))
         if block and (not text.strip() or number in in_table or is_heading or is_new):
@@ -68,6 +88,7 @@ def _blocks(layout: Layout, tables: list[markdown.Table]) -> Iterator[_Block]:
         item = ITEM.match(text)
         if block is None:
             block = _Block("item" if item and not quoted else kind, layout.titles[number - 1])
+            block.is_hearsay = is_quoting and not is_callout
         block.entries.append((number, re.sub(r"~~.*?~~", "", text[item.end() if item else 0 :])))
 
 
@@ -102,8 +123,9 @@ def _judged(blocks: list[_Block]) -> Iterator[Sentence]:
         for sentence in _of_block(block, parts, following if same_section else "", context):
             yield replace(sentence, context=(*intro, *sentence.context))
         last = parts[-1].text if parts else ""
-        if last.rstrip("*_ ").endswith(":"):
-            context.lead, context.is_wrong = last.rstrip("*_: "), is_announced_wrong(last)
+        if last.rstrip("*_ ").endswith(":") or re.fullmatch(r"\*\*[^*]+\*\*", last):
+            context.lead = last.rstrip("*_: ")
+            context.is_wrong = is_announced_wrong(last)
         elif block.kind != "item":
             context.lead, context.is_wrong = "", False
 
@@ -134,7 +156,8 @@ def _of_block(block: _Block, parts: list[Sentence], following: str, context: _Co
                 sentence, text=answer, context=(*sentence.context, text), is_rejected=is_wrong, starts=(), lead=""
             )
         is_rejected = _is_rejected(block, context, text, number) or (
-            is_refuted(texts[number + 1], following, is_quote=block.kind == "quote")
+            block.is_hearsay
+            or is_refuted(texts[number + 1], following)
             or is_announced_wrong(texts[number - 1], is_same_block=True)
         )
         context.is_open = context.is_open and block.kind == "item"
@@ -145,14 +168,24 @@ def _of_block(block: _Block, parts: list[Sentence], following: str, context: _Co
 def _lead(block: _Block, context: _Context) -> str:
     """Return the text that introduces a list: a sentence, or a heading such as "Requirements"."""
     title = block.titles[-1] if block.titles and ADVICE.search(block.titles[-1]) else ""
-    return (context.lead or title).rstrip("?*_ ")
+    lead = (context.lead or title).rstrip("?*_ ")
+    return lead if REQUIRES.search(lead) and not NEGATION.search(lead) and is_certain(lead) else ""
 
 
 def _is_rejected(block: _Block, context: _Context, text: str, number: int) -> bool:
     """Return whether a heading, a lead-in or a mark rejects a sentence, or whether it is one of several answers."""
-    is_wrong = is_wrong_section(block.titles) and not is_right_comment(text)
+    is_wrong = is_wrong_section(block.titles) and not RIGHT_SIGN.search(text)
+    is_unclear = block.kind == "item" and _is_unclear_item(block, context, text)
     is_choice = block.kind == "item" and context.is_open and bool(CHOICE.match(text))
-    return is_wrong or context.is_wrong or is_choice or (number == 1 and bool(SIGN.match(text.lstrip())))
+    return is_wrong or context.is_wrong or is_choice or is_unclear or (number == 1 and bool(SIGN.match(text.lstrip())))
+
+
+def _is_unclear_item(block: _Block, context: _Context, text: str) -> bool:
+    """Return whether an item is a few words below a heading that may mean anything."""
+    words = markdown.replace_code_spans(text, lambda _: "x")
+    if len(words.split()) > MAX_SHORT or names_topic(words) is not None or _lead(block, context) or not block.titles:
+        return False
+    return not is_plain(TITLE_WORDS.sub("", block.titles[-1]))
 
 
 def comments(layout: Layout) -> Iterator[Sentence]:

@@ -9,17 +9,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from scripts.lint.prose.layout import END, MAX_SENTENCE, MAX_TITLE, is_wrong_section, without_comments
+from scripts.lint.prose.certainty import is_certain
+from scripts.lint.prose.layout import (
+    END,
+    MAX_SENTENCE,
+    MAX_TITLE,
+    Layout,
+    is_wrong_section,
+    lead_in,
+    next_line,
+    without_comments,
+)
 from scripts.lint.prose.marks import CONDITION, SIGN, WRONG
 from scripts.lint.prose.page import Sentence
 from scripts.lint.prose.polarity import ADVICE, NEGATION, plain
-from scripts.lint.prose.topics import TOPIC, names_topic
+from scripts.lint.prose.rejection import is_announced_wrong, is_refuted
+from scripts.lint.prose.topics import OTHER_TOPIC, TOPIC, names_topic
 from scripts.text import markdown
 
 COLUMN_WRONG = re.compile(
-    r"\b(?:wrong|bad|don'?t|mistakes?|errors?|before|instead of|avoid|rejected|refused|incorrect|not|fails?|old|"
-    r"claims?|myths?|misconceptions?|symptoms?|anti-?patterns?|causes?|issues?|problems?|says?|said|wrote|found|"
-    r"currently|today|now|message|previous|reason|why|observed|checks? for)\b",
+    r"\b(?:bad|don'?t|errors?|before|instead of|avoid|rejected|refused|not|fails?|symptoms?|anti-?patterns?|causes?|"
+    r"issues?|problems?|found|currently|today|now|message|previous|reason|why|observed|"
+    r"from(?! runtime| version| release| DBR)|checks? for)\b",
     re.IGNORECASE,
 )
 COLUMN_FIX = re.compile(
@@ -35,6 +46,8 @@ VERDICT = re.compile(
     re.IGNORECASE,
 )
 REFUTED = re.compile(r"\b(?:false|wrong|no|myth|untrue|incorrect|outdated)\b|[\u274c\u2717\u2718]", re.IGNORECASE)
+NUMBER = re.compile(r"^\W*(?:[a-z]+ )?\d", re.IGNORECASE)
+"""How a cell begins that belongs to the first cell of its row, not to real-time mode in general."""
 HAS_CONTENT = re.compile(r"[^\W_]|[\u2705\u2713\u2714\u274c\u2717\u2718]")
 MAX_MODE_WORDS = 7
 MAX_SHORT = 4
@@ -52,7 +65,8 @@ class _Reader:
         return {
             at
             for at, name in enumerate(self.header)
-            if (COLUMN_WRONG.search(name) or SIGN.search(name)) and at not in self.fixes
+            if (COLUMN_WRONG.search(name) or SIGN.search(name) or not is_certain(name.replace("?", "")))
+            and at not in self.fixes
         }
 
     @cached_property
@@ -97,18 +111,23 @@ class _Reader:
         """Yield the statements of a row whose first cell is the subject of the other cells."""
         is_denied = any(NEGATION.search(cells[at]) for at in columns if at and len(cells[at].split()) <= MAX_SHORT)
         for at in columns[0 if len(columns) == 1 or self.wrong else 1 :]:
-            if at and label:
+            if at and OTHER_TOPIC.search(label) and TOPIC.search(cells[at]):
+                yield f"{label}: {cells[at]}", ""
+            if at and label and (VERDICT.match(cells[at]) or not ADVICE.search(label)):
                 statement = f"{self._label(label, at)}: {cells[at]}"
                 if not is_denied or NEGATION.search(statement):
                     yield statement, ""
+                if len(cells[at].split()) <= MAX_SHORT:
+                    continue
             yield cells[at], ""
 
     def _of_mode(self, cells: list[str], columns: list[int], mode: int) -> Iterator[tuple[str, str]]:
         """Yield the statements of a row in which one cell names a mode."""
         if not any(TOPIC.search(cells[at]) for at in columns if _is_mode(cells[at])):
+            yield from ((f"{cells[mode]}: {cells[at]}", "") for at in columns if at > mode and TOPIC.search(cells[at]))
             return
         for at in columns:
-            if at != mode and at < len(self.header):
+            if at != mode and at < len(self.header) and (0 in (at, mode) or not NUMBER.match(cells[at])):
                 yield f"{plain(self.header[at]).rstrip('?: ')}: {cells[at]}", cells[mode]
                 if not COLUMN_MEASURED.search(self.header[at]):
                     yield f"{cells[mode]}: {cells[at]}", cells[mode]
@@ -142,6 +161,12 @@ def row_sentences(table: markdown.Table, titles: tuple[str, ...]) -> Iterator[Se
                     yield Sentence(
                         line, piece, context, ((0, line),), is_statement_of_table=True, is_code_refused=is_refused
                     )
+
+
+def is_wrong_table(layout: Layout, table: markdown.Table) -> bool:
+    """Return whether the line before a table announces it as wrong, or the line after it rejects it."""
+    last = table.rows[-1][0] if table.rows else table.line
+    return is_announced_wrong(lead_in(layout.lines, table.line)) or is_refuted("", next_line(layout.lines, last))
 
 
 def _parts(text: str) -> list[str]:

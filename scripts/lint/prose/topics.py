@@ -19,7 +19,9 @@ OTHER_TOPIC = re.compile(
 )
 SPARK = re.compile(
     r"spark|databricks|\bDBR\b|lakeflow|structured.streaming|\bstreaming\b|micro-?batch|writeStream|readStream|"
-    r"processingTime|\btrigger\(",
+    r"processingTime|availableNow|\btrigger\(|\brealTime\s*=\s*[\"']|\breal-time (?:triggers?|"
+    r"quer(?:y|ies))\b|\bcheckpoint|"
+    r"\bdropDuplicates\b|\boutput mode|\bshuffle partitions|\bstateful\b",
     re.IGNORECASE,
 )
 PHOTON_ENGINE = re.compile(r"\bPhoton\b(?! events?| counts?| counting| energ)")
