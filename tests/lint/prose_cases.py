@@ -44,6 +44,8 @@ SOURCES = {
     "start": "https://docs.databricks.com/gcp/en/structured-streaming/real-time-get-started",
     "summit": "https://databricks.com/dataaisummit/session/real-time-mode-technical-deep-dive-how-we-built-sub-300"
     "-millisecond",
+    "flare": "https://github.com/moderndatacompany/dataos.info/blob/main/docs/resources/stacks/flare/case_scenario/streaming_jobs.md",
+    "photon-docs": "https://docs.azure.cn/databricks/clusters/photon",
     "tiers": "https://tadata.fr/posts/real-time-analytics",
     "tothenew": "https://www.tothenew.com/blog/spark-structured-streaming/",
     "tuning-skill": "public skill files named trigger-tuning and trigger-and-cost-optimization",

@@ -42,7 +42,8 @@ DOUBT = (
     r"some ?day|not yet|later (?:releases?|versions?)|"
     r"future|next year|imagine|pretend|myths?|misconceptions?|misunderst\w+|mistak\w+|mix(?:es|ed|ing)?[- ]up|"
     r"confus\w+|wrong\w*|"
-    r"incorrect\w*|exercises?:?|experiments?|untrue|bogus|nonsense|contradict\w*|no source|depends on whether"
+    r"incorrect\w*|exercises?:?|quiz|true or false|experiments?|untrue|bogus|nonsense|"
+    r"contradict\w*|no source|depends on whether"
 )
 UNCERTAIN = re.compile(
     rf"\b(?:{HEARSAY}|{CHANGE}|{DOUBT})\b|\?|"
