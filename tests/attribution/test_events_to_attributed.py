@@ -22,7 +22,7 @@ from tests.helpers import eventually
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 T = int(time.time() * 1000)
-CLICKS = 1_000
+CLICKS = 2_000
 REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("s",))
 IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="s", impression_id="x")
 IMPRESSION = replace(IMPRESSION, creative_length_ms=9)
@@ -106,7 +106,7 @@ def test_each_event_emits_only_the_results_it_changed(
 def test_transaction_with_thousands_of_events_does_not_stall_another(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Behind 1,000 clicks of one transaction, the query still answers a request of another within a minute."""
+    """Behind 2,000 clicks of one transaction, the query still answers a request of another within a minute."""
     run = CorrelationRun(spark, kafka, settings, tmp_path / "checkpoint")
     other = replace(REQUEST, transaction_id="other", src="src:0:other")
     clicks = [replace(CLICK, event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]

@@ -37,7 +37,7 @@ def damaged(text: str, seed: int) -> str:
     return "".join(tokens)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.sampled_from(TEXTS), st.sampled_from(TEXTS), st.integers(), SUFFIXES)
 def test_damaged_cases_cause_findings_but_no_errors(text: str, other: str, seed: int, suffix: str) -> None:
     """Every finding in a damaged case file names an existing line."""
@@ -49,7 +49,7 @@ def test_damaged_cases_cause_findings_but_no_errors(text: str, other: str, seed:
     assert not [finding for finding in findings if "the linter failed" in finding.message]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="`~#|>-*[]() \n\t:.=\"'{}realTimRTM\\_\x00\ud7ff", max_size=300), SUFFIXES)
 def test_random_texts_cause_findings_but_no_errors(text: str, suffix: str) -> None:
     """Every finding in a random text names an existing line."""
@@ -61,7 +61,7 @@ def test_random_texts_cause_findings_but_no_errors(text: str, suffix: str) -> No
     assert not [finding for finding in findings if "the linter failed" in finding.message]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.sampled_from(TOKENS), min_size=1, max_size=3),
     st.sampled_from([100, 1000, 10_000, 100_000]),

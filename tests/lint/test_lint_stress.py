@@ -46,16 +46,16 @@ def test_hostile_input_needs_little_time_and_memory(name: str, results: dict[str
 @pytest.mark.parametrize(
     ("before", "line", "after", "name", "count"),
     [
-        ("", TRIGGER, "", "job.py", 8000),
-        ("```python\n", TRIGGER, "```\n", "page.md", 2000),
-        ("", f"Use `{TRIGGER}`.", "", "page.md", 8000),
-        ("", f"Use `{TRIGGER}` and", "", "page.md", 2000),
-        ("| a | b |\n|---|---|\n", f"| Use | `{TRIGGER}` |", "", "page.md", 2000),
+        ("", TRIGGER, "", "job.py", 40_000),
+        ("```python\n", TRIGGER, "```\n", "page.md", 4000),
+        ("", f"Use `{TRIGGER}`.", "", "page.md", 40_000),
+        ("", f"Use `{TRIGGER}` and", "", "page.md", 4000),
+        ("| a | b |\n|---|---|\n", f"| Use | `{TRIGGER}` |", "", "page.md", 4000),
     ],
     ids=["code", "fence", "sentences", "one-sentence", "table"],
 )
 def test_each_of_many_wrong_triggers_is_found(before: str, line: str, after: str, name: str, count: int) -> None:
-    """Each of thousands of equal lines with a wrong trigger has a finding with the number of that line."""
+    """Each of up to 40,000 equal lines with a wrong trigger has a finding with the number of that line."""
     findings = lint_text(f"{before}{line}\n" + f"{line}\n" * (count - 1) + after, name)
 
     first_line = before.count("\n") + 1
