@@ -77,7 +77,7 @@ class CpuMeter:
             try:
                 key, seconds = (process.pid, process.create_time()), _cpu_seconds(process)
                 if key not in self._names:
-                    self._names[key] = "this process" if process.pid == os.getpid() else _name(process)
+                    self._names[key] = "this process" if process.pid == os.getpid() else name_of(process)
             except psutil.Error:
                 continue  # the process has just ended
             self._last[key] = seconds
@@ -179,6 +179,7 @@ def _resident_bytes(process: psutil.Process) -> float:
     return float(process.memory_info().rss)
 
 
-def _name(process: psutil.Process) -> str:
+def name_of(process: psutil.Process) -> str:
+    """Return the part of a run to which a process belongs, for example `Kafka`."""
     command = " ".join(process.cmdline())
     return next((name for word, name in NAMES.items() if word in command), process.name())

@@ -7,6 +7,7 @@ latencies.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from examples.attribution.audit.run_log import RunLog
@@ -28,23 +29,26 @@ class Latency:
     max: int
 
 
-def hop_latencies(log: RunLog, sent_from: float = 0) -> list[Latency]:
+def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) -> list[Latency]:
     """
     Return each hop's latency percentiles for records with an intended send time of `sent_from` (UTC ms) or later.
 
+    With `newest`, only this number of most recently read source records counts.
+
     A hop starts when the broker appends the input record and ends when the broker appends its first output record.
     """
-    return [_order_statistics(hop, values) for hop, values in latency_samples_ms(log, sent_from).items() if values]
+    samples = latency_samples_ms(log, sent_from, newest)
+    return [_order_statistics(hop, values) for hop, values in samples.items() if values]
 
 
-def latency_samples_ms(log: RunLog, sent_from: float = 0) -> dict[LatencyHop, list[int]]:
+def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = None) -> dict[LatencyHop, list[int]]:
     """
     Return the latency of each record in each hop, in milliseconds.
 
     Records are selected by intended send time because selecting them by arrival time would hide stalls.
     """
     values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
-    for src, source in list(log.sources.items()):
+    for src, source in islice(reversed(log.sources.items()), newest):
         event = log.events.get(src)
         result_at = log.first_result_at.get(src)
         if source.t0 < sent_from or event is None:

@@ -22,8 +22,11 @@ from examples.measure.percentiles import percentiles
 
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
-LAG_SAMPLE = 10_000
-"""The producer lag in the table is computed from this number of most recently sent records."""
+NEWEST = 10_000
+"""
+The view computes latencies and the producer lag from this number of newest records, so its work does not grow with the
+run.
+"""
 NO_CAP = "no cap reached"
 
 
@@ -84,7 +87,7 @@ class LiveView:
         self._updated_at = time.monotonic()
         is_warm_up = time.time() * 1000 < self._measured_from
         phase = "draining" if is_draining else "warming up" if is_warm_up else "measuring"
-        rows = hop_latencies(log, 0 if is_warm_up else self._measured_from)
+        rows = hop_latencies(log, 0 if is_warm_up else self._measured_from, NEWEST)
         if self.console.is_terminal:
             self._live.update(_live_table(phase, log, self._sent, rows, self._caps), refresh=True)
         else:
@@ -103,7 +106,7 @@ def _plain_line(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency],
 
 
 def _live_table(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency], caps: str) -> Group:
-    [lag_p99_ms] = percentiles(sent.lags_ms[-LAG_SAMPLE:] or [0], [0.99])
+    [lag_p99_ms] = percentiles(sent.lags_ms[-NEWEST:] or [0], [0.99])
     head = Text(
         f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
         f"producer lag p99 {lag_p99_ms:.1f} ms   press Ctrl-C to end the traffic and reconcile\n"
