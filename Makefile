@@ -60,7 +60,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
-.PHONY: help setup packages quickstart demo migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel release-check test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel release-check test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -115,6 +115,9 @@ quickstart: setup ## send ten records through one real-time query and show their
 
 demo: setup ## run the whole pipeline, then reconcile; DURATION RATE TRIGGER=real-time|micro-batch COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
+
+soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, reconcile, and judge what grows; DURATION RATE PUBLISH=1
+	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
 
 bench: bench-latency ## short for bench-latency
 

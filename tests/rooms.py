@@ -40,6 +40,8 @@ EXAMPLES = {
     "attribution/correlation attribution/credit attribution/pacing kafka measure realtime",
     "examples/attribution/demo": "attribution attribution/audit attribution/pacing attribution/pipeline "
     "attribution/settings attribution/topics attribution/traffic command_line measure realtime services sinks",
+    "examples/attribution/soak": "attribution/audit attribution/demo attribution/settings command_line measure "
+    "realtime services",
     # Benchmarks: results below the harness, programs on top.
     "examples/benchmarks/results": "measure",
     "examples/benchmarks/harness": "benchmarks/results command_line kafka measure services",

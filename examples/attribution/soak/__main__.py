@@ -4,7 +4,7 @@ Run the pipeline for hours at a steady rate, sample its resources, reconcile the
 The program exits with status 1 if it fails, if a result differs from the replay, or if something grows that should not.
 """
 
-import json
+import shlex
 import sys
 import tempfile
 import threading
@@ -13,15 +13,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import psycopg
+from confluent_kafka import KafkaException
+
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.report import Report, print_report
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.attribution.settings import Settings
-from examples.attribution.soak.latencies import latency_by_minute
+from examples.attribution.soak.growth import MIN_MINUTES
+from examples.attribution.soak.result import print_growth, result_of, unexpected, write
 from examples.attribution.soak.samples import Sample, sample, sampling
 from examples.command_line import arguments_of
-from examples.measure.machine import describe_machine
 from examples.realtime.queries import stop_on_interrupt
 from examples.services import run_folder
 from examples.services.kafka import kafka_broker
@@ -29,7 +32,7 @@ from examples.services.postgres import postgres_server
 from examples.services.spark import build_session
 
 PROGRAM = "python -m examples.attribution.soak"
-FOLDER = Path("build/soak")
+FOLDER, PUBLISHED = Path("build/soak"), Path("references/measured")
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,18 @@ class SoakOptions(Settings):
     """Records per second, summed over all source topics."""
     sample_seconds: float = 10
     """Seconds between two samples of the resources."""
+    publish: bool = False
+    """Write the result and the chart to references/measured/ instead of build/soak/, if there are no differences."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
+        super().__post_init__()
+        if self.duration < MIN_MINUTES * 60:
+            raise ValueError(f"duration is {self.duration:g}, but growth needs at least {MIN_MINUTES * 60} seconds")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; return 0 if all results equal the replay, otherwise 1."""
+    """Run the soak; return 0 if all results equal the replay and nothing grows unexpectedly, otherwise 1."""
     options = arguments_of(
         SoakOptions,
         arguments,
@@ -53,26 +64,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=(__doc__ or "").strip(),
         example=f"{PROGRAM} --duration 7200 --rate 60",
     )
-    report, samples = _run(options)
-    print_report(report)
-    differences = len(report.reconciliation.differences)
-    content = {
-        "conditions": {
-            **describe_machine(),
-            "rate": options.rate,
-            "duration_seconds": options.duration,
-            "interval_seconds": options.interval_seconds,
-            "hot_campaign_share": options.hot_campaign_share,
-        },
-        "records": report.sent.records,
-        "achieved_rate": round(report.sent.rate, 1),
-        "differences": differences,
-        "latency": latency_by_minute(report.log, report.sent.measured_from_ms(options)),
-        "pauses_ms": report.pauses_ms,
-        "samples": samples,
-    }
-    (FOLDER / "run.json").write_text(json.dumps(content) + "\n")
-    return 1 if differences else 0
+    try:
+        report, samples = _run(options)
+        print_report(report)
+        result = result_of(report, samples, shlex.join([PROGRAM, *(sys.argv[1:] if arguments is None else arguments)]))
+    except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print_growth(result["growth"])
+    problems = [*unexpected(result["growth"])]
+    for problem in problems:
+        print(f"growth: {problem}", file=sys.stderr)
+    folder = PUBLISHED if options.publish and not result["differences"] else FOLDER
+    write(result, folder)
+    print(f"result and chart: {folder}/soak.json and {folder}/soak.svg")
+    return 1 if result["differences"] or problems else 0
 
 
 def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:

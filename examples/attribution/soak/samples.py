@@ -31,7 +31,7 @@ def sampling(take: Callable[[], Sample], path: Path, period_seconds: float) -> I
     """
     Call `take` every `period_seconds` in a thread until the block ends, and append each sample to `path` as JSON.
 
-    An error of `take` ends the block's thread; the error is raised at the end of the block.
+    An error of `take` ends the sampling, and is raised at the end of the block.
     """
     samples, errors, stop, started_at = list[Sample](), list[Exception](), threading.Event(), time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def _queries(spark: SparkSession) -> Sample:
             memory[str(query.name)] += operator.memoryUsedBytes
     return {
         "state_rows": dict(rows),
-        "state_mib": {name: round(size / MIB, 1) for name, size in memory.items()},
+        "state_mib": {name: round(size / MIB, 4) for name, size in memory.items()},
         "batches": batches,
     }
 

@@ -1,0 +1,113 @@
+"""
+Judge whether a resource grows during a run.
+
+The growth is the median slope between all pairs of minutes (the Theil-Sen estimator), so single peaks, such as the heap
+before a garbage collection, do not change it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+
+from examples.attribution.soak.samples import Sample
+
+Verdict = Literal["steady", "grows", "grows as expected", "falls"]
+MINUTES_PER_HOUR = 60
+MIN_MINUTES = 60
+SETTLING_MINUTES = 40
+"""
+Minutes at the start that do not count. Until then, the JVM compiles its code, and the checkpoints of 100 batches fill.
+"""
+MIN_SHARE = 0.02
+"""A change of less than this share of the level, over the judged part, is no growth."""
+NOISE = 3.0
+"""A change of less than this many typical deviations from the line is no growth."""
+UNITS = {
+    "memory_mib": "memory, MiB",
+    "jvm_mib": "memory in Spark's JVM, MiB",
+    "handles": "open files and connections",
+    "jvm_threads": "threads in Spark's JVM",
+    "jvm_classes": "classes in Spark's JVM",
+    "state_rows": "state rows",
+    "state_mib": "state memory, MiB",
+    "checkpoint_files": "checkpoint files",
+    "checkpoint_mib": "checkpoint size, MiB",
+}
+"""The judged groups of a sample, with their titles."""
+LOWEST = {"jvm_mib"}
+"""Groups of which the lowest sample of a minute counts, because it contains the least garbage."""
+LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
+EXPECTED = {
+    ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
+    **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
+}
+"""Growth whose cause is known, with the cause."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The change of one resource of one part of the run, with the values of each minute."""
+
+    group: str
+    part: str
+    minutes: list[float]
+    level: float
+    """The median of the judged part."""
+    per_hour: float
+    verdict: Verdict
+
+
+def growths(samples: Sequence[Sample]) -> list[Growth]:
+    """Return the growth of each resource; raise ValueError if the run was too short."""
+    by_minute = minutes_of(samples)
+    if len(by_minute) < MIN_MINUTES:
+        raise ValueError(
+            f"the samples cover {len(by_minute)} minutes, which is too short to judge growth; run for at least "
+            f"{MIN_MINUTES} minutes"
+        )
+    found = [_growth(group, part, by_minute) for group, part in _series(samples)]
+    # A program that ran only at the start, such as a compiler, cannot grow.
+    return [each for each in found if each.level]
+
+
+def minutes_of(samples: Sequence[Sample]) -> list[list[Sample]]:
+    """Return the samples of each minute."""
+    return [list(group) for _, group in groupby(samples, lambda sample: int(sample["seconds"] // 60))]
+
+
+def latency_growth(latency: Sequence[dict[str, Any]], name: str) -> Growth:
+    """Return the growth of one latency percentile, for example `p50_ms`, from the rows of `latency_by_minute`."""
+    return _judged("latency", name, [row[name] for row in latency])
+
+
+def _series(samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
+    for group in UNITS:
+        parts = dict.fromkeys(part for sample in samples for part in sample[group])
+        yield from ((group, part) for part in parts)
+
+
+def _growth(group: str, part: str, by_minute: Sequence[Sequence[Sample]]) -> Growth:
+    choose = min if group in LOWEST else np.median
+    return _judged(group, part, [float(choose([each[group].get(part, 0) for each in minute])) for minute in by_minute])
+
+
+def _judged(group: str, part: str, minutes: list[float]) -> Growth:
+    judged = np.array(minutes[SETTLING_MINUTES:])
+    slope = _median_slope(judged)
+    level = float(np.median(judged))
+    line = slope * np.arange(len(judged))
+    residuals = judged - line
+    deviation = float(np.median(np.abs(residuals - np.median(residuals))))
+    change = slope * (len(judged) - 1)
+    verdict: Verdict = "steady"
+    if abs(change) > max(MIN_SHARE * level, NOISE * deviation):
+        verdict = "falls" if change < 0 else "grows as expected" if (group, part) in EXPECTED else "grows"
+    return Growth(group, part, minutes, level, slope * MINUTES_PER_HOUR, verdict)
+
+
+def _median_slope(values: "np.ndarray[Any, Any]") -> float:
+    first, second = np.triu_indices(len(values), 1)
+    return float(np.median((values[second] - values[first]) / (second - first)))

@@ -1,0 +1,94 @@
+"""Turn the samples and the report of a soak into its result: the content of `soak.json`, and a table on the console."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from examples.attribution.demo.report import Report
+from examples.attribution.soak.chart import draw
+from examples.attribution.soak.growth import UNITS, growths, latency_growth, minutes_of
+from examples.attribution.soak.latencies import latency_by_minute
+from examples.attribution.soak.samples import Sample
+from examples.measure.machine import describe_machine
+
+LATENCIES = ("p50_ms", "p99_ms")
+TITLES = {**UNITS, "latency": "latency, ms"}
+
+
+def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
+    """Return the conditions, the number of differences, and the growth of each resource and of the latency."""
+    settings = report.settings
+    latency = latency_by_minute(report.log, report.sent.measured_from_ms(settings))
+    found = [*growths(samples), *(latency_growth(latency, name) for name in LATENCIES)]
+    return {
+        "conditions": {
+            "command": command,
+            **describe_machine(),
+            "rate": settings.rate,
+            "achieved_rate": round(report.sent.rate, 1),
+            "duration_seconds": round(report.sent.measured_seconds),
+            "interval_seconds": settings.interval_seconds,
+            "hot_campaign_share": settings.hot_campaign_share,
+        },
+        "records": report.sent.records,
+        "differences": len(report.reconciliation.differences),
+        "foreign_cores": foreign_cores(samples),
+        "growth": [
+            {
+                **asdict(each),
+                "minutes": [round(value, 2) for value in each.minutes],
+                "per_hour": round(each.per_hour, 2),
+            }
+            for each in found
+        ],
+    }
+
+
+def foreign_cores(samples: Sequence[Sample]) -> list[float]:
+    """Return the number of cores that other programs of the machine used in each minute."""
+    totals = [
+        (
+            minute[-1]["seconds"],
+            minute[-1]["machine_cpu_seconds"]["all programs"],
+            sum(minute[-1]["cpu_seconds"].values()),
+        )
+        for minute in minutes_of(samples)
+    ]
+    return [
+        # The time of a program that has ended is missing in the second sum, so the difference can be below zero.
+        round(max(0.0, (machine - before[1] - max(0.0, own - before[2])) / (seconds - before[0])), 2)
+        for before, (seconds, machine, own) in pairwise(totals)
+    ]
+
+
+def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None) -> None:
+    """Print a table with the level, the growth and the verdict of each resource."""
+    table = Table("resource", "part", "level", "per hour", "verdict", box=None)
+    for row in found:
+        table.add_row(
+            TITLES[row["group"]], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["verdict"]
+        )
+    (console or Console()).print(table)
+
+
+def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a message for each resource that grows without a known cause."""
+    for row in found:
+        if row["verdict"] == "grows":
+            yield (
+                f"{TITLES[row['group']]} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
+                f"{row['level']:,.0f}; find the cause before you run this for weeks"
+            )
+
+
+def write(result: Mapping[str, Any], folder: Path) -> None:
+    """Write `soak.json`, and the charts `soak.svg` and `soak.png`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "soak.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    draw(result, folder)

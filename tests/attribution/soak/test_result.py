@@ -1,0 +1,89 @@
+"""The result of a soak: its numbers, its chart, its messages."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.attribution.audit.run_log import RunLog, SourceRecord
+from examples.attribution.soak.__main__ import main
+from examples.attribution.soak.growth import UNITS
+from examples.attribution.soak.latencies import latency_by_minute
+from examples.attribution.soak.result import foreign_cores, result_of, unexpected, write
+from tests.attribution.demo.reports import report
+
+MINUTES = 60
+
+
+def log_of_minutes() -> RunLog:
+    """Return the log of one record per second, each answered 7 ms after its append."""
+    log = RunLog()
+    for second in range(60 * MINUTES):
+        src = f"ad-requests:0:{second}"
+        log.record_source(src, SourceRecord(b"", "normal", 1000 * second, 1000 * second + 1))
+        log.first_result_at[src] = 1000 * second + 8
+    return log
+
+
+def samples_of(leak: float) -> list[dict[str, Any]]:
+    """Return samples of a run on a machine where other programs use half a core, with a leak in MiB per sample."""
+    return [
+        {
+            "seconds": 10.0 * number,
+            **{group: {"Kafka": 100.0} for group in UNITS},
+            "memory_mib": {"Spark": 1000 + leak * number},
+            "cpu_seconds": {"Spark": 5.0 * number},
+            "machine_cpu_seconds": {"all programs": 10.0 * number},
+        }
+        for number in range(6 * MINUTES)
+    ]
+
+
+def result(leak: float = 0) -> dict[str, Any]:
+    """Return the result of an invented run."""
+    invented = replace(report("real-time", 7, []), log=log_of_minutes())
+    return result_of(invented, samples_of(leak), "make soak")
+
+
+def test_latency_belongs_to_the_minute_of_the_send_time() -> None:
+    """The first minute after the warm-up is minute 0."""
+    rows = latency_by_minute(log_of_minutes(), 120_000)
+
+    assert [(number, 60, 7, 7) for number in range(MINUTES - 2)] == [
+        (row["minute"], row["records"], row["p50_ms"], row["max_ms"]) for row in rows
+    ]
+
+
+def test_leak_is_reported_with_its_rate() -> None:
+    """The message names the resource, the part and the growth; a steady run has no message."""
+    assert [] == [*unexpected(result()["growth"])]
+    (message,) = unexpected(result(leak=2)["growth"])
+
+    assert message.startswith("memory, MiB of Spark grows by 720.0 per hour from a level of 1,")
+
+
+def test_load_of_other_programs_is_recorded() -> None:
+    """Latency depends on the load of the machine, so each minute says how busy other programs were."""
+    assert [0.5] * (MINUTES - 1) == foreign_cores(samples_of(0))
+
+
+def test_written_chart_labels_each_line(tmp_path: Path) -> None:
+    """The chart needs no legend: each line has its name, and a growing line its verdict."""
+    write(result(leak=2), tmp_path)
+
+    svg = (tmp_path / "soak.svg").read_text()
+    assert ["Spark (grows)", "Kafka", "p50", "p99"] == [
+        text for text in ("Spark (grows)", "Kafka", "p50", "p99") if f">{text}</text>" in svg
+    ]
+    assert 0 == json.loads((tmp_path / "soak.json").read_text())["differences"]
+
+
+def test_short_duration_is_refused_before_the_start(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run of ten minutes could not be judged, so it does not start."""
+    with pytest.raises(SystemExit) as exit_info:
+        main(["--duration", "600"])
+
+    assert 2 == exit_info.value.code
+    assert "growth needs at least 3600 seconds" in capsys.readouterr().err
