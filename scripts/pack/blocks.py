@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scripts.lint.engine import GROUPS
 from scripts.pack import assistants, files, verification
-from scripts.pack.tables import demo, latency, notices, other_engines, postgres_sink, prove, sizing
+from scripts.pack.tables import demo, latency, notices, other_engines, postgres_sink, prove, sizing, soak
 from scripts.pack.tables.format import table
 from scripts.text import markdown
 
@@ -103,6 +103,7 @@ BLOCKS: dict[str, Maker] = {
     "measured-sizing": sizing.sizing,
     "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
+    "measured-soak": soak.soak,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,
     "output-prove": prove.output,

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from examples.attribution.demo.report import Report
 from examples.attribution.soak.chart import draw
-from examples.attribution.soak.growth import UNITS, growths, latency_growth, minutes_of
+from examples.attribution.soak.growth import EXPECTED, UNITS, growths, latency_growth, minutes_of
 from examples.attribution.soak.latencies import latency_by_minute
 from examples.attribution.soak.samples import Sample
 from examples.measure.machine import describe_machine
@@ -44,6 +44,7 @@ def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[s
                 **asdict(each),
                 "minutes": [round(value, 2) for value in each.minutes],
                 "per_hour": round(each.per_hour, 2),
+                "cause": EXPECTED.get((each.group, each.part), ""),
             }
             for each in found
         ],
