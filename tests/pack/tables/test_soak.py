@@ -29,13 +29,7 @@ CONTENT: dict[str, Any] = {
     "foreign_cores": [0.2, 1.14],
     "growth": [
         {**GROWTH, "group": "memory_mib", "part": "Spark"},
-        {
-            **GROWTH,
-            "group": "state_rows",
-            "part": "touches_to_credit",
-            "per_hour": 9000,
-            "verdict": "grows as expected",
-        },
+        {**GROWTH, "group": "state_rows", "part": "credit", "per_hour": 9000, **EXPECTED},
         {**GROWTH, "group": "latency", "part": "p50_ms", "level": 5, "per_hour": -0.6, "verdict": "falls"},
     ],
 }
