@@ -51,8 +51,8 @@ def _panel(axes: Axes, rows: Sequence[Mapping[str, Any]], title: str, *, is_loga
     ends = [axes.transAxes.inverted().transform(axes.transData.transform((0, row["minutes"][-1])))[1] for row in rows]
     heights = dict(zip(sorted(range(len(ends)), key=ends.__getitem__), _apart(sorted(ends)), strict=True))
     for number, (row, color) in enumerate(zip(rows, COLORS, strict=False)):
-        verdict = "" if row["verdict"] == "steady" else f" ({row['verdict']})"
-        label = f"{row['part'].removesuffix('_ms')}{verdict}"
+        trend = "" if row["trend"] == "steady" else f" ({row['trend']})"
+        label = f"{row['part'].removesuffix('_ms')}{trend}"
         axes.text(1.01, heights[number], label, color=color, transform=axes.transAxes, va="center", fontsize=8)
 
 

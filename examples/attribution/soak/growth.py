@@ -14,7 +14,7 @@ import numpy as np
 
 from examples.attribution.soak.samples import Sample
 
-Verdict = Literal["steady", "grows", "grows as expected", "falls"]
+Trend = Literal["steady", "grows", "grows as expected", "falls"]
 MINUTES_PER_HOUR = 60
 MIN_MINUTES = 60
 SETTLING_MINUTES = 40
@@ -57,7 +57,7 @@ class Growth:
     level: float
     """The median of the judged part."""
     per_hour: float
-    verdict: Verdict
+    trend: Trend
 
 
 def growths(samples: Sequence[Sample]) -> list[Growth]:
@@ -102,10 +102,10 @@ def _judged(group: str, part: str, minutes: list[float]) -> Growth:
     residuals = judged - line
     deviation = float(np.median(np.abs(residuals - np.median(residuals))))
     change = slope * (len(judged) - 1)
-    verdict: Verdict = "steady"
+    trend: Trend = "steady"
     if abs(change) > max(MIN_SHARE * level, NOISE * deviation):
-        verdict = "falls" if change < 0 else "grows as expected" if (group, part) in EXPECTED else "grows"
-    return Growth(group, part, minutes, level, slope * MINUTES_PER_HOUR, verdict)
+        trend = "falls" if change < 0 else "grows as expected" if (group, part) in EXPECTED else "grows"
+    return Growth(group, part, minutes, level, slope * MINUTES_PER_HOUR, trend)
 
 
 def _median_slope(values: "np.ndarray[Any, Any]") -> float:

@@ -69,11 +69,11 @@ def foreign_cores(samples: Sequence[Sample]) -> list[float]:
 
 
 def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None) -> None:
-    """Print a table with the level, the growth and the verdict of each resource."""
-    table = Table("resource", "part", "level", "per hour", "verdict", box=None)
+    """Print a table with the level, the growth and the trend of each resource."""
+    table = Table("resource", "part", "level", "per hour", "trend", box=None)
     for row in found:
         table.add_row(
-            TITLES[row["group"]], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["verdict"]
+            TITLES[row["group"]], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"]
         )
     (console or Console()).print(table)
 
@@ -81,7 +81,7 @@ def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None
 def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a message for each resource that grows without a known cause."""
     for row in found:
-        if row["verdict"] == "grows":
+        if row["trend"] == "grows":
             yield (
                 f"{TITLES[row['group']]} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
                 f"{row['level']:,.0f}; find the cause before you run this for weeks"

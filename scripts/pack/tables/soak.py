@@ -45,11 +45,11 @@ def soak(root: Path, _: str) -> str:
             row["part"].removesuffix("_ms"),
             _number(row["level"]),
             f"{'+' if row['per_hour'] > 0 else ''}{_number(row['per_hour'])}",
-            f"{row['verdict']}: {row['cause']}" if row["verdict"] == "grows as expected" else row["verdict"],
+            f"{row['trend']}: {row['cause']}" if row["trend"] == "grows as expected" else row["trend"],
         )
         for row in content["growth"]
     ]
-    return f"{conditions}\n{table(('resource', 'of', 'level', 'change per hour', 'verdict'), rows)}"
+    return f"{conditions}\n{table(('resource', 'of', 'level', 'change per hour', 'trend'), rows)}"
 
 
 def _number(value: float) -> str:

@@ -27,13 +27,13 @@ def test_small_leak_is_found_in_noise() -> None:
     """A leak of 30 MiB per hour in a process of 1,500 MiB fills a machine in weeks."""
     (found,) = growths(run_of("memory_mib", "Spark", noisy(1500, 30, 8)))
 
-    assert "grows" == found.verdict
+    assert "grows" == found.trend
     assert 30 == pytest.approx(found.per_hour, rel=0.1)
     assert MINUTES == len(found.minutes)
 
 
 @pytest.mark.parametrize(
-    ("values", "verdict"),
+    ("values", "trend"),
     [
         (noisy(1500, 0, 20), "steady"),
         (noisy(600, 1, 0.1), "steady"),
@@ -43,11 +43,11 @@ def test_small_leak_is_found_in_noise() -> None:
     ],
     ids=["noise", "below 2 percent", "falls", "only while it settles", "one peak"],
 )
-def test_other_changes_are_no_growth(values: list[float], verdict: str) -> None:
+def test_other_changes_are_no_growth(values: list[float], trend: str) -> None:
     """Noise, a settling start and a single peak are no growth."""
     (found,) = growths(run_of("handles", "Kafka", values))
 
-    assert verdict == found.verdict
+    assert trend == found.trend
 
 
 def test_heap_before_a_collection_is_no_growth() -> None:
@@ -56,7 +56,7 @@ def test_heap_before_a_collection_is_no_growth() -> None:
 
     (found,) = growths(run_of("jvm_mib", "heap", sawtooth))
 
-    assert "steady" == found.verdict
+    assert "steady" == found.trend
     assert found.level < 450
 
 
@@ -64,7 +64,7 @@ def test_growth_with_a_known_cause_is_marked() -> None:
     """The audit keeps every record, so its memory grows in every run."""
     (found,) = growths(run_of("memory_mib", "driver and audit", noisy(200, 300, 5)))
 
-    assert "grows as expected" == found.verdict
+    assert "grows as expected" == found.trend
 
 
 def test_program_that_ended_early_is_left_out() -> None:
@@ -86,4 +86,4 @@ def test_latency_has_a_verdict() -> None:
     """A latency that doubles within the run grows."""
     rows = [{"minute": minute, "p50_ms": 5 + minute / 20} for minute in range(120)]
 
-    assert ("grows", 3) == (latency_growth(rows, "p50_ms").verdict, round(latency_growth(rows, "p50_ms").per_hour))
+    assert ("grows", 3) == (latency_growth(rows, "p50_ms").trend, round(latency_growth(rows, "p50_ms").per_hour))

@@ -70,7 +70,7 @@ def test_load_of_other_programs_is_recorded() -> None:
 
 
 def test_written_chart_labels_each_line(tmp_path: Path) -> None:
-    """The chart needs no legend: each line has its name, and a growing line its verdict."""
+    """The chart needs no legend: each line has its name, and a growing line its trend."""
     write(result(leak=2), tmp_path)
 
     svg = (tmp_path / "soak.svg").read_text()

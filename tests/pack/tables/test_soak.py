@@ -8,8 +8,8 @@ import pytest
 
 from scripts.pack.tables.soak import SOAK, soak
 
-GROWTH = {"minutes": [], "level": 1375.4, "per_hour": 0.4, "verdict": "steady"}
-EXPECTED = {"verdict": "grows as expected", "cause": "the window is long"}
+GROWTH = {"minutes": [], "level": 1375.4, "per_hour": 0.4, "trend": "steady"}
+EXPECTED = {"trend": "grows as expected", "cause": "the window is long"}
 CONTENT: dict[str, Any] = {
     "conditions": {
         "command": "make soak PUBLISH=1",
@@ -30,7 +30,7 @@ CONTENT: dict[str, Any] = {
     "growth": [
         {**GROWTH, "group": "memory_mib", "part": "Spark"},
         {**GROWTH, "group": "state_rows", "part": "credit", "per_hour": 9000, **EXPECTED},
-        {**GROWTH, "group": "latency", "part": "p50_ms", "level": 5, "per_hour": -0.6, "verdict": "falls"},
+        {**GROWTH, "group": "latency", "part": "p50_ms", "level": 5, "per_hour": -0.6, "trend": "falls"},
     ],
 }
 
