@@ -1,8 +1,7 @@
 """
 Judge whether a resource grows during a run.
 
-The growth is the median slope between all pairs of minutes (the Theil-Sen estimator), so single peaks, such as the heap
-before a garbage collection, do not change it.
+The growth is the median slope between all pairs of minutes (the Theil-Sen estimator), so single peaks do not change it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,11 +36,14 @@ UNITS = {
     "checkpoint_mib": "checkpoint size, MiB",
 }
 """The judged groups of a sample, with their titles."""
-LOWEST = {"jvm_mib"}
-"""Groups of which the lowest sample of a minute counts, because it contains the least garbage."""
+COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes"}
+"""Groups that contain garbage. They rise until a garbage collection, which also unloads classes, and then fall."""
+COLLECTION_MINUTES = 30
+"""In these groups, the lowest value of this time counts. With little load, a cycle takes up to 25 minutes."""
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
+    ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
 }
 """Growth whose cause is known, with the cause."""
@@ -90,12 +92,13 @@ def _series(samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:
 
 
 def _growth(group: str, part: str, by_minute: Sequence[Sequence[Sample]]) -> Growth:
-    choose = min if group in LOWEST else np.median
-    return _judged(group, part, [float(choose([each[group].get(part, 0) for each in minute])) for minute in by_minute])
+    minutes = [float(np.median([each[group].get(part, 0) for each in minute])) for minute in by_minute]
+    return _judged(group, part, minutes)
 
 
 def _judged(group: str, part: str, minutes: list[float]) -> Growth:
-    judged = np.array(minutes[SETTLING_MINUTES:])
+    span = COLLECTION_MINUTES if group in COLLECTED else 1
+    judged = np.array([min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + 1, len(minutes) + 1)])
     slope = _median_slope(judged)
     level = float(np.median(judged))
     line = slope * np.arange(len(judged))

@@ -51,13 +51,23 @@ def test_other_changes_are_no_growth(values: list[float], trend: str) -> None:
 
 
 def test_heap_before_a_collection_is_no_growth() -> None:
-    """The heap rises until the next garbage collection, so only the lowest use of each minute counts."""
-    sawtooth = [200.0 + 40 * (number % 17) for number in range(720)]
+    """The heap rises for twenty minutes until the next garbage collection, so only the lowest use counts."""
+    sawtooth = [200.0 + 10 * (number % 123) for number in range(720)]
 
     (found,) = growths(run_of("jvm_mib", "heap", sawtooth))
 
     assert "steady" == found.trend
-    assert found.level < 450
+    assert found.level < 300
+
+
+def test_leak_below_the_garbage_is_found() -> None:
+    """If each garbage collection leaves more behind, the lowest use rises."""
+    rising = [200.0 + number / 3 + 10 * (number % 123) for number in range(720)]
+
+    (found,) = growths(run_of("jvm_mib", "heap", rising))
+
+    assert "grows" == found.trend
+    assert 120 == pytest.approx(found.per_hour, rel=0.4)
 
 
 def test_growth_with_a_known_cause_is_marked() -> None:
