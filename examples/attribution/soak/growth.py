@@ -15,12 +15,12 @@ from examples.attribution.soak.samples import Sample
 
 Trend = Literal["steady", "grows", "grows as expected", "falls"]
 MINUTES_PER_HOUR = 60
-MIN_MINUTES = 60
+MIN_MINUTES = 90
 SETTLING_MINUTES = 40
 """
 Minutes at the start that do not count. Until then, the JVM compiles its code, and the checkpoints of 100 batches fill.
 """
-MIN_SHARE = 0.02
+MIN_SHARE = 0.01
 """A change of less than this share of the level, over the judged part, is no growth."""
 NOISE = 3.0
 """A change of less than this many typical deviations from the line is no growth."""
@@ -36,14 +36,16 @@ UNITS = {
     "checkpoint_mib": "checkpoint size, MiB",
 }
 """The judged groups of a sample, with their titles."""
-COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes"}
-"""Groups that contain garbage. They rise until a garbage collection, which also unloads classes, and then fall."""
+COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
+"""Groups that contain garbage: they rise until a collection of the JVM, or until Spark deletes old files of state."""
 COLLECTION_MINUTES = 30
 """In these groups, the lowest value of this time counts. With little load, a cycle takes up to 25 minutes."""
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
+    ("memory_mib", "Kafka"): "the broker fills its heap of 512 MiB for the first time",
     ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
+    ("state_mib", "attributed_to_pacing"): "RocksDB collects changes in write buffers of 64 MiB per state partition",
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
 }
 """Growth whose cause is known, with the cause."""
@@ -98,7 +100,7 @@ def _growth(group: str, part: str, by_minute: Sequence[Sequence[Sample]]) -> Gro
 
 def _judged(group: str, part: str, minutes: list[float]) -> Growth:
     span = COLLECTION_MINUTES if group in COLLECTED else 1
-    judged = np.array([min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + 1, len(minutes) + 1)])
+    judged = np.array([min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + span, len(minutes) + 1)])
     slope = _median_slope(judged)
     level = float(np.median(judged))
     line = slope * np.arange(len(judged))

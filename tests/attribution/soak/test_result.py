@@ -14,7 +14,7 @@ from examples.attribution.soak.latencies import latency_by_minute
 from examples.attribution.soak.result import foreign_cores, result_of, unexpected, write
 from tests.attribution.demo.reports import report
 
-MINUTES = 60
+MINUTES = 90
 
 
 def log_of_minutes() -> RunLog:
@@ -86,4 +86,4 @@ def test_short_duration_is_refused_before_the_start(capsys: pytest.CaptureFixtur
         main(["--duration", "600"])
 
     assert 2 == exit_info.value.code
-    assert "growth needs at least 3600 seconds" in capsys.readouterr().err
+    assert "growth needs at least 5400 seconds" in capsys.readouterr().err
