@@ -27,20 +27,22 @@ def imports_pyspark(path: Path) -> bool:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
-            names = _names_at_import(module)
-            if any(name.partition("/")[0] == "pyspark" for name in names):
+            is_pyspark, modules = _at_import(module)
+            if is_pyspark:
                 return True
-            todo += [ROOT / name for name in _files(ROOT, names)]
+            todo += modules
     return False
 
 
 @cache
-def _names_at_import(path: Path) -> set[str]:
+def _at_import(path: Path) -> tuple[bool, list[Path]]:
+    """Return whether a module itself imports PySpark when it is imported, and which other modules it imports then."""
     # Imports inside functions and below `if TYPE_CHECKING` do not happen when the module is imported.
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         names |= _names(ROOT, path, node)
-    return names
+    is_pyspark = any(name.partition("/")[0] == "pyspark" for name in names)
+    return is_pyspark, [ROOT / name for name in _files(ROOT, names)]
 
 
 def _names(root: Path, path: Path, node: ast.AST) -> set[str]:
