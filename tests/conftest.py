@@ -6,6 +6,7 @@ Spark and Kafka are imported by the fixtures that need them, so tests of plain P
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import uuid
@@ -37,6 +38,17 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedC
 def pytest_configure(config: pytest.Config) -> None:
     """Report how long each ring took."""
     config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Pause the garbage collector until all tests are collected; modules and tests live until the end anyway."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
