@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.lint.engine import lint_text
-from scripts.pack import files
-from scripts.text import markdown
+from scripts.pack import files, parsed
 from scripts.text.finding import Finding
 
 WRONG_TRIGGER = re.compile(r"realTime\s*=\s*(?:True|False|\d|\"\"|'')")
@@ -36,7 +35,7 @@ def check_triggers(root: Path) -> Iterator[Finding]:
 
 def wrong_triggers(text: str, name: str) -> Iterator[Finding]:
     """Yield the findings of `check_triggers` for one text."""
-    proofs = [fence for fence in markdown.fences(text) if fence.options.get("raises") == REFUSAL_CONDITION]
+    proofs = [fence for fence in parsed.fences(text) if fence.options.get("raises") == REFUSAL_CONDITION]
     refused = {number for fence in proofs for number in range(fence.line, fence.end_line)}
     for number, line in enumerate(text.splitlines(), 1):
         wrong = WRONG_TRIGGER.search(line)
