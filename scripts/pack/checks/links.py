@@ -136,9 +136,8 @@ def _broken(root: Path, page: Path, target: str) -> str | None:
         return f"{target!r} is outside the repository"
     if not file.exists():
         return f"{target!r} does not exist"
-    if anchor and file.suffix == ".md":
-        if anchor not in parsed.anchors(file.read_text(encoding="utf-8")):
-            return f"{target!r} refers to an anchor that does not exist in {file.name}"
+    if anchor and file.suffix == ".md" and anchor not in parsed.anchors(file.read_text(encoding="utf-8")):
+        return f"{target!r} refers to an anchor that does not exist in {file.name}"
     return None
 
 
