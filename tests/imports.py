@@ -7,17 +7,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def imported_names(root: Path, path: Path) -> set[str]:
-    """Return what a module imports, as paths such as `examples/kafka/topics` or `pyspark/sql`."""
+@cache
+def imported_modules(root: Path, path: Path) -> frozenset[str]:
+    """Return the modules of the repository that a module imports, as paths without suffix."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names |= _names(root, path, node)
-    return names
-
-
-def imported_modules(root: Path, path: Path) -> set[str]:
-    """Return the modules of the repository that a module imports, as paths without suffix."""
-    return {name.removesuffix(".py") for name in _files(root, imported_names(root, path))}
+    return frozenset(name.removesuffix(".py") for name in _files(root, names))
 
 
 def imports_pyspark(path: Path) -> bool:
