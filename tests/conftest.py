@@ -18,7 +18,7 @@ import pytest
 
 from examples.attribution.settings import Settings
 from tests.durations import RINGS, DurationsPlugin, ring_of
-from tests.imports import imports_pyspark
+from tests.imports import imports_package
 
 pytest_plugins = ["pytester", "tests.unit_ring", "examples.testing.plugin"]
 
@@ -53,7 +53,7 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests in modules that import PySpark as `spark`, and sort the files."""
-    heavy = {path for path in {item.path for item in items} if imports_pyspark(path)}
+    heavy = {path for path in {item.path for item in items} if imports_package(path, "pyspark")}
     for item in items:
         if item.path in heavy:
             item.add_marker(pytest.mark.spark)

@@ -16,29 +16,28 @@ def imported_modules(root: Path, path: Path) -> frozenset[str]:
     return frozenset(name.removesuffix(".py") for name in _files(root, names))
 
 
-def imports_pyspark(path: Path) -> bool:
-    """Return whether importing a test module imports PySpark, directly or through other modules."""
+def imports_package(path: Path, name: str) -> bool:
+    """Return whether importing a test module imports a package such as `pyspark`, directly or through other modules."""
     seen, todo = set[Path](), [path, *_conftests(path)]
     while todo:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
-            is_pyspark, modules = _at_import(module)
-            if is_pyspark:
+            packages, modules = _at_import(module)
+            if name in packages:
                 return True
             todo += modules
     return False
 
 
 @cache
-def _at_import(path: Path) -> tuple[bool, list[Path]]:
-    """Return whether a module itself imports PySpark when it is imported, and which other modules it imports then."""
+def _at_import(path: Path) -> tuple[set[str], list[Path]]:
+    """Return the packages and the modules of the repository that a module itself imports when it is imported."""
     # Imports inside functions and below `if TYPE_CHECKING` do not happen when the module is imported.
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         names |= _names(ROOT, path, node)
-    is_pyspark = any(name.partition("/")[0] == "pyspark" for name in names)
-    return is_pyspark, [ROOT / name for name in _files(ROOT, names)]
+    return {name.partition("/")[0] for name in names}, [ROOT / name for name in _files(ROOT, names)]
 
 
 def _names(root: Path, path: Path, node: ast.AST) -> set[str]:
