@@ -32,12 +32,12 @@ class Reader:
     def peek(self) -> Token:
         """The next token."""
         position = self.position
-        return self.tokens[position if position < self.end else self.end]
+        return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def after(self, count: int) -> Token:
         """Return a token after the next one, or one of those before it."""
         position = self.position + count
-        return self.tokens[position if position < self.end else self.end]
+        return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def take(self, text: str = "") -> Token | None:
         """Return the next token and move on, unless another text is wanted."""
