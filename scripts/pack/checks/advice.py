@@ -8,6 +8,7 @@ refuses the trigger.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from scripts.lint.engine import lint_text
@@ -24,7 +25,12 @@ RULES_MARK = "<!-- generated: lint-rules"
 def check_advice(root: Path) -> Iterator[Finding]:
     """Yield the linter's findings in pages and examples."""
     for path in [*files.pages(root), *files.modules(root)]:
-        yield from lint_text(path.read_text(encoding="utf-8"), files.relative(root, path))
+        yield from _linted(path.read_text(encoding="utf-8"), files.relative(root, path))
+
+
+@lru_cache(parsed.MAX_TEXTS)  # the tests check many copies of the pack that differ in one file
+def _linted(text: str, name: str) -> tuple[Finding, ...]:
+    return tuple(lint_text(text, name))
 
 
 def check_triggers(root: Path) -> Iterator[Finding]:
