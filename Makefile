@@ -175,8 +175,9 @@ serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it w
 test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes
 	$(PY) -m pytest $(PARALLEL) $(TESTS)
 
+# No test of this ring runs a code block, and the plugin for code blocks loads a formatter in each process.
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
-	$(PY) -m pytest --unit $(PARALLEL) $(TESTS)
+	$(PY) -m pytest --unit -p no:examples $(PARALLEL) $(TESTS)
 
 wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command rtm in dist/
 	@rm -rf dist

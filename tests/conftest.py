@@ -6,6 +6,7 @@ Spark and Kafka are imported by the fixtures that need them, so tests of plain P
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import uuid
@@ -17,7 +18,7 @@ import pytest
 
 from examples.attribution.settings import Settings
 from tests.durations import RINGS, DurationsPlugin, ring_of
-from tests.imports import imports_pyspark
+from tests.imports import imports_package
 
 pytest_plugins = ["pytester", "tests.unit_ring", "examples.testing.plugin"]
 
@@ -39,9 +40,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Pause the garbage collector until all tests are collected; modules and tests live until the end anyway."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests in modules that import PySpark as `spark`, and sort the files."""
-    heavy = {path for path in {item.path for item in items} if imports_pyspark(path)}
+    heavy = {path for path in {item.path for item in items} if imports_package(path, "pyspark")}
     for item in items:
         if item.path in heavy:
             item.add_marker(pytest.mark.spark)

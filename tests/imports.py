@@ -7,40 +7,37 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def imported_names(root: Path, path: Path) -> set[str]:
-    """Return what a module imports, as paths such as `examples/kafka/topics` or `pyspark/sql`."""
+@cache
+def imported_modules(root: Path, path: Path) -> frozenset[str]:
+    """Return the modules of the repository that a module imports, as paths without suffix."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names |= _names(root, path, node)
-    return names
+    return frozenset(name.removesuffix(".py") for name in _files(root, names))
 
 
-def imported_modules(root: Path, path: Path) -> set[str]:
-    """Return the modules of the repository that a module imports, as paths without suffix."""
-    return {name.removesuffix(".py") for name in _files(root, imported_names(root, path))}
-
-
-def imports_pyspark(path: Path) -> bool:
-    """Return whether importing a test module imports PySpark, directly or through other modules."""
+def imports_package(path: Path, name: str) -> bool:
+    """Return whether importing a test module imports a package such as `pyspark`, directly or through other modules."""
     seen, todo = set[Path](), [path, *_conftests(path)]
     while todo:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
-            names = _names_at_import(module)
-            if any(name.partition("/")[0] == "pyspark" for name in names):
+            packages, modules = _at_import(module)
+            if name in packages:
                 return True
-            todo += [ROOT / name for name in _files(ROOT, names)]
+            todo += modules
     return False
 
 
 @cache
-def _names_at_import(path: Path) -> set[str]:
+def _at_import(path: Path) -> tuple[set[str], list[Path]]:
+    """Return the packages and the modules of the repository that a module itself imports when it is imported."""
     # Imports inside functions and below `if TYPE_CHECKING` do not happen when the module is imported.
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         names |= _names(ROOT, path, node)
-    return names
+    return {name.partition("/")[0] for name in names}, [ROOT / name for name in _files(ROOT, names)]
 
 
 def _names(root: Path, path: Path, node: ast.AST) -> set[str]:

@@ -34,6 +34,7 @@ def test_report_counts_rings_and_what_passed_tests_proved(
 ) -> None:
     """The counts are the same with worker processes, and a failed test proves nothing."""
     monkeypatch.setenv("PYTHONPATH", str(files.ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # loading all plugins takes longer than this run
     pytester.makepyfile(**{"services/test_module": MODULE})
     pytester.makeini(MARKERS)
     pytester.makeconftest(
@@ -46,7 +47,7 @@ def test_report_counts_rings_and_what_passed_tests_proved(
         f"    config.pluginmanager.register(DurationsPlugin(Path({str(tmp_path)!r})))\n"
     )
 
-    result = pytester.runpytest_subprocess("-n", workers)
+    result = pytester.runpytest_subprocess("-p", "xdist", "-n", workers)
 
     report = json.loads((tmp_path / "test-durations.json").read_text())
     assert {"unit": 2, "spark": 1, "services": 1} == {ring: sums["tests"] for ring, sums in report["rings"].items()}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.durations import ring_of
-from tests.imports import imports_pyspark
+from tests.imports import imports_package
 
 IMPORTED_PYSPARK = pytest.StashKey[bool]()
 WORKER_IMPORTED_PYSPARK = "imported pyspark"
@@ -20,22 +20,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--unit`, leave out test modules and folders that import PySpark: collecting them alone takes seconds."""
+    """With `--unit`, leave out modules and folders that import Spark or a browser: collecting them takes seconds."""
     if not config.getoption("--unit"):
         return None
     conftest = collection_path / "conftest.py"
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     module = collection_path if is_test else conftest if conftest.is_file() else None
-    return True if module and imports_pyspark(module) else None
+    return True if module and any(imports_package(module, name) for name in ("pyspark", "playwright")) else None
 
 
 @pytest.hookimpl(trylast=True)  # tests/conftest.py adds markers first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of the outer rings."""
     if config.getoption("--unit"):
-        outer = [item for item in items if ring_of(item) != "unit"]
-        config.hook.pytest_deselected(items=outer)
-        items[:] = [item for item in items if item not in outer]
+        unit = [item for item in items if ring_of(item) == "unit"]
+        config.hook.pytest_deselected(items=[item for item in items if ring_of(item) != "unit"])
+        items[:] = unit
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.lint.engine import GROUPS
-from scripts.pack import assistants, files, verification
+from scripts.pack import assistants, files, parsed, verification
 from scripts.pack.tables import demo, latency, notices, other_engines, postgres_sink, prove, sizing, soak
 from scripts.pack.tables.format import table
-from scripts.text import markdown
 
 Maker = Callable[[Path, str], str]
 
@@ -46,8 +45,8 @@ def conditions(root: Path, _: str) -> str:
     links_by_condition: dict[str, list[str]] = {}
     for path in files.references(root):
         text = path.read_text(encoding="utf-8")
-        headings = markdown.headings(text)
-        for fence in markdown.fences(text):
+        headings = parsed.headings(text)
+        for fence in parsed.fences(text):
             if condition := fence.options.get("raises"):
                 section = [heading for heading in headings if heading.line < fence.line][-1]
                 link = f"[{section.title}]({path.name}#{section.anchor})"

@@ -7,7 +7,7 @@ The README prints these numbers, so no sentence needs to claim more than they sa
 from collections import Counter
 from pathlib import Path
 
-from scripts.pack import files
+from scripts.pack import files, parsed
 from scripts.pack.claims import claims
 from scripts.pack.tables.format import table
 from scripts.text import markdown
@@ -42,7 +42,7 @@ def verification(root: Path, _: str) -> str:
 def block_counts(root: Path) -> Counter[str]:
     """Return the number of code blocks on all pages by key of `BLOCKS`."""
     return Counter(
-        _fate(fence) for path in files.pages(root) for fence in markdown.fences(path.read_text(encoding="utf-8"))
+        _fate(fence) for path in files.pages(root) for fence in parsed.fences(path.read_text(encoding="utf-8"))
     )
 
 
@@ -73,8 +73,8 @@ def _is_tested_section(page: Path, target: str) -> bool:
     if not anchor or "://" in target:
         return False
     text = (page.parent / name if name else page).read_text(encoding="utf-8")
-    headings = markdown.headings(text)
+    headings = parsed.headings(text)
     [heading] = [heading for heading in headings if heading.anchor == anchor]
     later = (other.line for other in headings if other.line > heading.line and other.level <= heading.level)
     end = next(later, len(text.splitlines()) + 1)
-    return any(_fate(fence) in {"run", "raises"} and heading.line < fence.line < end for fence in markdown.fences(text))
+    return any(_fate(fence) in {"run", "raises"} and heading.line < fence.line < end for fence in parsed.fences(text))

@@ -1,5 +1,6 @@
 """A copy of the pack that a test may modify."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,23 +28,34 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def _times(root: Path) -> dict[str, int]:
+    """Return the time of modification of each file, and 0 for each folder, by relative path."""
+    times: dict[str, int] = {}
+    for folder, folders, names in os.walk(root):
+        times |= {os.path.relpath(f"{folder}/{name}", root): 0 for name in folders}
+        times |= {os.path.relpath(f"{folder}/{name}", root): os.lstat(f"{folder}/{name}").st_mtime_ns for name in names}
+    return times
+
+
 @pytest.fixture(scope="session")
-def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the root of a copy of the original with the same times of modification."""
-    return Path(shutil.copytree(original, tmp_path_factory.mktemp("copy") / "pack"))
+def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """Return the root of a copy of the original with the same times of modification, and these times."""
+    root = Path(shutil.copytree(original, tmp_path_factory.mktemp("copy") / "pack"))
+    return root, _times(original)
 
 
 @pytest.fixture
-def copied(original: Path, second_copy: Path) -> Iterator[Path]:
+def copied(original: Path, second_copy: tuple[Path, dict[str, int]]) -> Iterator[Path]:
     """Yield the root of a copy of the pack; afterwards, restore what the test has changed, added or removed."""
-    yield second_copy
-    second_copy.mkdir(exist_ok=True)  # A test renames it.
-    for path in sorted(second_copy.rglob("*"), reverse=True):
-        if not (original / path.relative_to(second_copy)).exists():
-            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-    for path in original.rglob("*"):
-        copy = second_copy / path.relative_to(original)
-        if path.is_dir():
-            copy.mkdir(exist_ok=True)
-        elif not copy.exists() or path.stat().st_mtime_ns != copy.stat().st_mtime_ns:
-            shutil.copy2(path, copy)
+    root, expected = second_copy
+    yield root
+    root.mkdir(exist_ok=True)  # A test renames it.
+    found = _times(root)
+    for name in sorted(found.keys() - expected.keys(), reverse=True):
+        path = root / name
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    for name in sorted(name for name, time in expected.items() if found.get(name) != time):
+        if (original / name).is_dir():
+            (root / name).mkdir(exist_ok=True)
+        else:
+            shutil.copy2(original / name, root / name)

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from examples.attribution.events import STEPS
@@ -73,6 +74,7 @@ class TrafficGenerator:
         self.started_at = started_at
         self.is_open = is_open
         self.random = random.Random(settings.seed)
+        self.windows = settings.windows
         self.ids = 0
         hot_share = settings.hot_campaign_share
         other_share = (1 - hot_share) / (CAMPAIGN_COUNT - 1)
@@ -80,6 +82,8 @@ class TrafficGenerator:
             f"{run_id}-campaign-{n}": other_share if n else hot_share for n in range(CAMPAIGN_COUNT)
         }
         """Share of requests for each campaign; the first campaign is the hot one."""
+        self.campaigns = tuple(self.campaign_shares)
+        self.cumulative_shares = tuple(accumulate(self.campaign_shares.values()))
 
     def records(self) -> Iterator[ScheduledRecord]:
         """Yield records endlessly in the order of their send times."""
@@ -168,12 +172,12 @@ class TrafficGenerator:
                     callbacks += self._clicks(of_slot[0], late=late_kind == "click")
         drafts = self._inject_fault(fault, kind, request, impressions, callbacks)
         if common["user_key"] and chance() < s.erasure_share:
-            erased_ms = max(draft.send_ms for draft in drafts) + self.random.uniform(0, 1) * s.windows.hold_ms
+            erased_ms = max(draft.send_ms for draft in drafts) + self.random.uniform(0, 1) * self.windows.hold_ms
             drafts.append(Draft(ERASURES_TOPIC, {"user_key": common["user_key"]}, erased_ms, erased_ms, "erasure"))
         return drafts
 
     def _campaign(self) -> str:
-        campaign_id = self.random.choices(list(self.campaign_shares), list(self.campaign_shares.values()))[0]
+        campaign_id = self.random.choices(self.campaigns, cum_weights=self.cumulative_shares)[0]
         return campaign_id if self.is_open(campaign_id) else RESALE_CAMPAIGN
 
     def _inject_fault(
@@ -183,7 +187,7 @@ class TrafficGenerator:
             kept = callbacks if kind == "impression" else [*impressions, *callbacks]
             return [replace(draft, label="orphan") for draft in kept]
         if fault == "out_of_order":
-            hold_ms = self.settings.windows.hold_ms
+            hold_ms = self.windows.hold_ms
             send_ms = max(draft.send_ms for draft in (impressions if kind == "request" else callbacks))
             send_ms += self.random.uniform(0.01, 0.1) * hold_ms
             if kind == "request":
@@ -193,7 +197,7 @@ class TrafficGenerator:
         return [request, *impressions, *callbacks]
 
     def _impressions(self, common: Fields, slot_id: str, *, late: bool) -> list[Draft]:
-        window_ms = self.settings.windows.request_to_impression_ms
+        window_ms = self.windows.request_to_impression_ms
         first_ms = window_ms * (self.random.uniform(1.05, 1.3) if late else self.random.uniform(0.01, 0.2))
         count = 2 if self.random.random() < self.settings.several_impressions_share else 1
         drafts = []
@@ -218,7 +222,7 @@ class TrafficGenerator:
             delay_ms = length_ms * n / (len(STEPS) - 1)
             is_late = late and step == "complete"
             if is_late:
-                delay_ms += self.settings.windows.playback_grace_ms * self.random.uniform(1.05, 1.3)
+                delay_ms += self.windows.playback_grace_ms * self.random.uniform(1.05, 1.3)
             elif not late and self.random.random() < 0.15:
                 break
             elif self.random.random() < 0.03:
@@ -227,7 +231,7 @@ class TrafficGenerator:
         return drafts or [self._callback(impression, "start", 0, late=False)]
 
     def _clicks(self, impression: Draft, *, late: bool) -> list[Draft]:
-        window_ms = self.settings.windows.impression_to_click_ms
+        window_ms = self.windows.impression_to_click_ms
         delay_ms = window_ms * (self.random.uniform(1.05, 1.2) if late else self.random.uniform(0.01, 0.15))
         drafts = [self._callback(impression, "click", delay_ms, late=late)]
         if self.random.random() < 0.1:
@@ -258,7 +262,7 @@ class TrafficGenerator:
             if draft.topic == ERASURES_TOPIC:
                 continue
             if self.random.random() < s.duplicate_share / normal_share:
-                repeat_ms = draft.send_ms + self.random.uniform(0.001, 0.05) * s.windows.hold_ms
+                repeat_ms = draft.send_ms + self.random.uniform(0.001, 0.05) * self.windows.hold_ms
                 with_faults.append(replace(draft, send_ms=repeat_ms, label="duplicate"))
             if self.random.random() < s.malformed_share / normal_share:
                 fields = {**draft.fields, "event_id": self._id("e"), "transaction_id": self._id("t")}
@@ -266,21 +270,7 @@ class TrafficGenerator:
         return with_faults
 
     def _malformed(self, fields: Fields) -> bytes | None:
-        valid = _json(fields)
-        without_id = {name: value for name, value in fields.items() if name != "event_id"}
-        return self.random.choice(
-            (
-                valid[:-1],
-                b"\xff" + valid,
-                valid + b"tail",
-                _json({**fields, "event_ts": str(fields["event_ts"])}),
-                _json(without_id),
-                _json({**fields, "kind": "view"}),
-                _json({**fields, "padding": "x" * MAX_RECORD_BYTES}),
-                b"",
-                None,
-            )
-        )
+        return self.random.choice(MALFORMED)(fields)
 
     def _id(self, letter: str) -> str:
         self.ids += 1
@@ -293,3 +283,17 @@ def _draft(topic: str, fields: Fields, event_ms: float, label: str) -> Draft:
 
 def _json(fields: Fields) -> bytes:
     return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
+
+
+MALFORMED: tuple[Callable[[Fields], bytes | None], ...] = (
+    lambda fields: _json(fields)[:-1],
+    lambda fields: b"\xff" + _json(fields),
+    lambda fields: _json(fields) + b"tail",
+    lambda fields: _json({**fields, "event_ts": str(fields["event_ts"])}),
+    lambda fields: _json({**fields, "event_id": None}),
+    lambda fields: _json({**fields, "kind": "view"}),
+    lambda fields: _json({**fields, "padding": "x" * MAX_RECORD_BYTES}),
+    lambda _: b"",
+    lambda _: None,
+)
+"""The ways in which a malformed record differs from a valid one."""

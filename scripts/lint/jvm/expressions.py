@@ -13,6 +13,9 @@ from scripts.lint.jvm.tokens import Token
 MAX_CHAIN = 120
 TYPES = {"class", "object", "trait", "interface", "enum", "record"}
 EXPECTATIONS = {"intercept", "assertThrows", "thrownBy", "assertThatThrownBy", "assertThrowsExactly"}
+NO_OPERATORS = OPENING | CLOSING | {",", ";", "=", ".", "@", ":"}
+NO_OPERANDS = {"val", "var", "def", "return", "import", "case", "else", "catch", "finally"} | TYPES
+CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 INFIX = {"join", "union", "unionByName", "crossJoin"}
 
 
@@ -47,7 +50,7 @@ class Expressions(Reader, ABC):
 
     def _is_operator(self) -> bool:
         token = self.peek
-        return token.kind == "sign" and token.text not in OPENING | CLOSING | {",", ";", "=", ".", "@", ":"}
+        return token.kind == "sign" and token.text not in NO_OPERATORS
 
     def _lambda(self, value: ast.expr, body: ast.expr | None) -> ast.expr:
         elements = value.elts if isinstance(value, ast.Tuple) else [value]
@@ -149,7 +152,7 @@ class Expressions(Reader, ABC):
         return self._parentheses(token) if token.text == "(" else None
 
     def _word(self, token: Token) -> ast.expr | None:
-        if token.text in {"val", "var", "def", "return", "import", "case", "else", "catch", "finally", *TYPES}:
+        if token.text in NO_OPERANDS:
             return None
         if token.text == "if":
             test = self.condition()
@@ -161,9 +164,8 @@ class Expressions(Reader, ABC):
             while self.peek.text == "new":
                 self.position += 1
             return self._new(token)
-        words: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-        if token.text in words:
-            return build.constant(words[token.text], token.line)
+        if token.text in CONSTANTS:
+            return build.constant(CONSTANTS[token.text], token.line)
         return build.name(token.text, token.line)
 
     def _new(self, token: Token) -> ast.expr | None:

@@ -17,6 +17,7 @@ from scripts.lint.jvm.tokens import Token, tokens_of
 MODIFIERS = {"private", "public", "protected", "static", "final", "override", "implicit", "lazy", "abstract", "sealed",
              "synchronized", "volatile", "transient", "inline", "open", "throw", "do", "try", "finally", "else",
              "yield", "default", "given", "using", "then"}  # fmt: skip
+SKIPPED = MODIFIERS | {"@", ";", ",", "."}
 
 
 def parse(code: str, *, is_java: bool) -> ast.Module:
@@ -49,7 +50,7 @@ class _Parser(Expressions):
         token = self.peek
         if token.text == "{":
             return self.braces()
-        if token.text in MODIFIERS | {"@", ";", ",", "."}:
+        if token.text in SKIPPED:
             self.position += 2 if token.text == "@" else 1
             if self.peek.text == "[":  # `private[this]`
                 self.skip_brackets()

@@ -17,6 +17,8 @@ class Reader:
 
     def __init__(self, tokens: list[Token], *, is_java: bool) -> None:
         self.tokens = tokens
+        self.end = len(tokens) - 1
+        """The position of the last token, which has the kind `end`."""
         self.is_java = is_java
         self.position = 0
         self.depth = 0
@@ -29,11 +31,13 @@ class Reader:
     @property
     def peek(self) -> Token:
         """The next token."""
-        return self.tokens[min(self.position, len(self.tokens) - 1)]
+        position = self.position
+        return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def after(self, count: int) -> Token:
         """Return a token after the next one, or one of those before it."""
-        return self.tokens[min(self.position + count, len(self.tokens) - 1)]
+        position = self.position + count
+        return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def take(self, text: str = "") -> Token | None:
         """Return the next token and move on, unless another text is wanted."""

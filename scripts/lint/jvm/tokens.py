@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TOKEN = re.compile(
-    r"(?P<blank>[^\S\n]++)|(?P<line>\n)|(?P<note>//[^\n]*+)|(?P<long>/\*)|(?P<quotes>[A-Za-z]?\"\"\")"
+    r"[^\S\n]*+(?:(?P<lines>\n++)|(?P<note>//[^\n]*+)|(?P<long>/\*)|(?P<quotes>[A-Za-z]?\"\"\")"
     r"|(?P<text>(?:\b[sf]|\braw)?\"(?:[^\"\\\n]|\\.)*+\")"
     r"|(?P<char>'(?:[^'\\\n]|\\.)')|(?P<number>\d[\d_]*+(?:\.\d++)?[LlFfDd]?)|(?P<name>[A-Za-z_]\w*+)"
-    r"|(?P<sign>=>|->|<-|==|!=|<=|>=|&&|\|\||[^\s\w])"
+    r"|(?P<sign>=>|->|<-|==|!=|<=|>=|&&|\|\||[^\s\w]))"
 )
 KINDS = {"text", "number", "name", "sign"}
+MULTILINE = {"lines", "long", "quotes"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token: its kind (`text`, `number`, `name`, `sign` or `end`), its text, and the number of its line."""
 
     kind: str
@@ -33,13 +33,14 @@ def tokens_of(code: str) -> list[Token]:
             close = code.find("*/" if kind == "long" else '"""', end)
             end = len(code) if close < 0 else close + (2 if kind == "long" else 3)
             if kind == "quotes":
-                prefix = match[0].rstrip('"')
+                prefix = match[kind].rstrip('"')
                 tokens.append(Token("text", f'{prefix}"{code[match.end() : end - 3]}"', line))
         elif kind in KINDS:
-            tokens.append(Token(kind, match[0], line))
+            tokens.append(Token(kind, match[kind], line))
         elif kind == "char":
             tokens.append(Token("text", '"?"', line))
-        line += code.count("\n", position, end)
+        if kind in MULTILINE:
+            line += code.count("\n", position, end)
         position = end
     tokens.append(Token("end", "", line))
     return tokens

@@ -67,11 +67,9 @@ REQUIRES = re.compile(
     re.IGNORECASE,
 )
 """The words of a lead-in that makes a list of nouns a list of advice."""
-FOREIGN = re.compile(
-    r"\b(?:librar(?:y|ies)|products?|vendors?|games?|packages?|sdk|consumers?|producers?|databases?|brokers?|"
-    r"gateways?|websites?|frontends?|backends?|warehouses?|dashboards?|flink|kubernetes)\b",
-    re.IGNORECASE,
-)
+PRODUCTS = r"librar(?:y|ies)|products?|games?|packages?|sdk|websites?|frontends?|backends?"
+SYSTEMS = r"consumers?|producers?|databases?|brokers?|gateways?|flink|kubernetes"
+FOREIGN = re.compile(rf"\b(?:{PRODUCTS}|{SYSTEMS}|vendors?|warehouses?|dashboards?)\b", re.IGNORECASE)
 """Things that are no query in real-time mode, although they may have a mode of this name."""
 
 

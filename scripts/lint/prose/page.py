@@ -81,8 +81,8 @@ class Sentence:
     @property
     def full_text(self) -> str:
         """The text, after its lead-in if it has no verb of its own, such as an item "Photon" below "Requirements"."""
-        is_bare = not (ADVICE.search(self.text) or NEGATION.search(self.text))
-        return f"{self.lead}: {self.text}" if self.lead and is_bare else self.text
+        is_bare = self.lead and not (ADVICE.search(self.text) or NEGATION.search(self.text))
+        return f"{self.lead}: {self.text}" if is_bare else self.text
 
     @property
     def is_about(self) -> bool:
@@ -129,11 +129,14 @@ class Page:
 
     def advice(self, subject: str) -> Iterator[tuple[Sentence, Clause]]:
         """Yield each sentence and clause that advises a subject for real-time mode; the subject is a pattern."""
-        if not self.is_denied(subject):
-            for sentence in self.claims(subject):
-                for clause in clauses(sentence.full_text, subject):
-                    if clause.is_advice and sentence.is_clause_about(clause):
-                        yield sentence, clause
+        found = [
+            (sentence, clause)
+            for sentence in self.claims(subject)
+            for clause in clauses(sentence.full_text, subject)
+            if clause.is_advice and sentence.is_clause_about(clause)
+        ]
+        if found and not self.is_denied(subject):
+            yield from found
 
     def is_denied(self, subject: str, apart_from: Sequence[Sentence] = ()) -> bool:
         """Return whether any sentence of the page denies the subject; then the page knows better than its examples."""

@@ -79,11 +79,15 @@ def _is_writer(node: ast.AST) -> bool:
 
 
 def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.arg | ast.keyword):
+        return [node.arg or ""]
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return [node.module or ""]
-    return [str(getattr(node, field, "")) for field in ("id", "attr", "arg")]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 def module_of(interpreter: Interpreter, code: str) -> Module:

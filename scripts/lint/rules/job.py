@@ -75,7 +75,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
         writer.option("checkpointLocation", "checkpoints/example").trigger(realTime="5 minutes").start()
     Use instead:
         writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
-    Source: [restarts](production.md#restarts)
+    Source: [restarts](restarts.md#keep-queries-running)
     """
     if not module.is_job or module.is_test:
         return

@@ -8,11 +8,11 @@ refuses the trigger.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from scripts.lint.engine import lint_text
-from scripts.pack import files
-from scripts.text import markdown
+from scripts.pack import files, parsed
 from scripts.text.finding import Finding
 
 WRONG_TRIGGER = re.compile(r"realTime\s*=\s*(?:True|False|\d|\"\"|'')")
@@ -25,7 +25,12 @@ RULES_MARK = "<!-- generated: lint-rules"
 def check_advice(root: Path) -> Iterator[Finding]:
     """Yield the linter's findings in pages and examples."""
     for path in [*files.pages(root), *files.modules(root)]:
-        yield from lint_text(path.read_text(encoding="utf-8"), files.relative(root, path))
+        yield from _linted(path.read_text(encoding="utf-8"), files.relative(root, path))
+
+
+@lru_cache(parsed.MAX_TEXTS)  # the tests check many copies of the pack that differ in one file
+def _linted(text: str, name: str) -> tuple[Finding, ...]:
+    return tuple(lint_text(text, name))
 
 
 def check_triggers(root: Path) -> Iterator[Finding]:
@@ -36,7 +41,7 @@ def check_triggers(root: Path) -> Iterator[Finding]:
 
 def wrong_triggers(text: str, name: str) -> Iterator[Finding]:
     """Yield the findings of `check_triggers` for one text."""
-    proofs = [fence for fence in markdown.fences(text) if fence.options.get("raises") == REFUSAL_CONDITION]
+    proofs = [fence for fence in parsed.fences(text) if fence.options.get("raises") == REFUSAL_CONDITION]
     refused = {number for fence in proofs for number in range(fence.line, fence.end_line)}
     for number, line in enumerate(text.splitlines(), 1):
         wrong = WRONG_TRIGGER.search(line)

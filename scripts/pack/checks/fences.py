@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.pack import files
+from scripts.pack import files, parsed
 from scripts.text import markdown
 from scripts.text.finding import Finding
 
@@ -42,7 +42,7 @@ def check_fences(root: Path) -> Iterator[Finding]:
     last_required = (files.SKILL, 1)
     for path in files.pages(root):
         name = files.relative(root, path)
-        for fence in markdown.fences(path.read_text(encoding="utf-8")):
+        for fence in parsed.fences(path.read_text(encoding="utf-8")):
             for problem, remedy in _problems(fence):
                 yield Finding(name, fence.line, "fence", problem, remedy)
             python_fences += fence.is_python

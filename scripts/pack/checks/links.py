@@ -6,10 +6,10 @@ Links must work between the files of the repository, because assistants read the
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
-from scripts.pack import files
-from scripts.text import markdown
+from scripts.pack import files, parsed
 from scripts.text.finding import Finding
 
 # Each release of the changelog has the same headings.
@@ -23,12 +23,12 @@ def check_links(root: Path) -> Iterator[Finding]:
     for path in files.linked_pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         anchors: set[str] = set()
-        for heading in markdown.headings(text):
+        for heading in parsed.headings(text):
             if heading.anchor in anchors and name != CHANGELOG:
                 problem = f"the heading {heading.title!r} appears twice, so links reach only the first one"
                 yield Finding(name, heading.line, "link", problem, "rename one of the headings")
             anchors.add(heading.anchor)
-        for link in markdown.links(text):
+        for link in parsed.links(text):
             if broken := _broken(root, path, link.target):
                 yield Finding(name, link.line, "link", broken, "correct the target or remove the link")
 
@@ -41,13 +41,14 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
     The subject of a test is the module or page after which the test is named.
     """
-    yield from _check_pages(root)
-    reachable = _reachable_modules(root)
-    for module in files.modules(root):
+    modules = files.modules(root)
+    yield from _check_pages(root, modules)
+    reachable = _reachable_modules(root, modules)
+    for module in modules:
         if module not in reachable and module.name != "__init__.py":
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
-    subjects = [*files.modules(root), *files.references(root)]
+    subjects = [*modules, *files.references(root)]
     subjects += [path for folder in ("scripts", "evals") for path in (root / folder).rglob("*.py")]
     subjects += (root / "examples").rglob("*.scala")
     names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
@@ -61,13 +62,13 @@ def check_orphans(root: Path) -> Iterator[Finding]:
 def link_targets(page: Path) -> set[Path]:
     """Return the files and folders of the repository to which a page links."""
     paths = set()
-    for link in markdown.links(page.read_text(encoding="utf-8")):
+    for link in parsed.links(page.read_text(encoding="utf-8")):
         if not _is_external(link.target) and (path := link.target.partition("#")[0]):
             paths.add((page.parent / path).resolve())
     return paths
 
 
-def _check_pages(root: Path) -> Iterator[Finding]:
+def _check_pages(root: Path, modules: list[Path]) -> Iterator[Finding]:
     routers = [root / name for name in (files.SKILL, *files.INDEXES.values())]
     routed = {router: link_targets(router) if router.is_file() else set() for router in routers}
     for page in files.references(root):
@@ -84,44 +85,46 @@ def _check_pages(root: Path) -> Iterator[Finding]:
         if not any(target.is_relative_to((root / "tests").resolve()) for target in linked):
             problem = "does not link to a test, so nothing proves its claims"
             yield Finding(name, 1, "orphan", problem, "link the test that proves the claims")
-        modules = [module for module in files.modules(root) if module.stem == page.stem]
-        if modules and not any(module.resolve() in linked for module in modules):
-            problem = f"does not link to its module {files.relative(root, modules[0])}"
+        own = [module for module in modules if module.stem == page.stem]
+        if own and not any(module.resolve() in linked for module in own):
+            problem = f"does not link to its module {files.relative(root, own[0])}"
             yield Finding(name, 1, "orphan", problem, "add the link")
 
 
-def _reachable_modules(root: Path) -> set[Path]:
+def _reachable_modules(root: Path, modules: list[Path]) -> set[Path]:
     linked = {target for page in files.pages(root) for target in link_targets(page)}
-    modules = {path.resolve(): path for path in files.modules(root)}
+    known = {files.relative(root, module): module for module in modules}
     pending = [
         path
-        for resolved, path in modules.items()
-        if resolved in linked or any(folder in linked for folder in resolved.parents if folder != root.resolve())
+        for path in modules
+        if (resolved := path.resolve()) in linked
+        or any(folder in linked for folder in resolved.parents if folder != root.resolve())
     ]
     reachable: set[Path] = set()
     while pending:
         module = pending.pop()
         if module not in reachable:
             reachable.add(module)
-            pending += [modules[used] for used in _imports(root, module) if used in modules]
+            folder = files.relative(root, module.parent)
+            pending += [known[name] for name in _imports(module.read_text(encoding="utf-8"), folder) if name in known]
     return reachable
 
 
-def _imports(root: Path, module: Path) -> set[Path]:
-    candidates: list[Path] = []
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-        names: list[str] = []
+@lru_cache(parsed.MAX_TEXTS)
+def _imports(code: str, folder: str) -> set[str]:
+    """Return the paths of all files that a module in this folder might import or start."""
+    names: set[str] = set()
+    paths: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".py"):
             # A module that is started as a file, such as a supervisor, is named in a string instead of imported.
-            candidates += [module.with_name(node.value)] if "/" not in node.value else []
-        for name in names:
-            path = root.joinpath(*name.split("."))
-            candidates += [path.with_suffix(".py"), path / "__init__.py"]
-    return {file.resolve() for file in candidates if file.is_file()}
+            paths |= {f"{folder}/{node.value}"} if "/" not in node.value else set()
+    bases = {name.replace(".", "/") for name in names}
+    return paths | {f"{base}.py" for base in bases} | {f"{base}/__init__.py" for base in bases}
 
 
 def _broken(root: Path, page: Path, target: str) -> str | None:
@@ -133,10 +136,8 @@ def _broken(root: Path, page: Path, target: str) -> str | None:
         return f"{target!r} is outside the repository"
     if not file.exists():
         return f"{target!r} does not exist"
-    if anchor and file.suffix == ".md":
-        anchors = {heading.anchor for heading in markdown.headings(file.read_text(encoding="utf-8"))}
-        if anchor not in anchors:
-            return f"{target!r} refers to an anchor that does not exist in {file.name}"
+    if anchor and file.suffix == ".md" and anchor not in parsed.anchors(file.read_text(encoding="utf-8")):
+        return f"{target!r} refers to an anchor that does not exist in {file.name}"
     return None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import skills_ref
 
-from scripts.pack import files
+from scripts.pack import files, parsed
 from scripts.text import markdown
 from scripts.text.finding import Finding
 from scripts.text.frontmatter import read_frontmatter
@@ -80,7 +80,7 @@ def _check_skill_size(text: str) -> Iterator[Finding]:
     if tokens > MAX_SKILL_TOKENS:
         problem = f"has about {tokens} tokens, more than the {MAX_SKILL_TOKENS} allowed"
         yield Finding(files.SKILL, 1, "budget", problem, "move details to a page under references/")
-    for fence in markdown.fences(text):
+    for fence in parsed.fences(text):
         lines = fence.code.count("\n")
         if lines > MAX_SKILL_FENCE_LINES:
             problem = f"a fence has {lines} lines, more than the {MAX_SKILL_FENCE_LINES} allowed"
@@ -88,7 +88,7 @@ def _check_skill_size(text: str) -> Iterator[Finding]:
 
 
 def _has_contents(text: str) -> bool:
-    sections = [heading.line for heading in markdown.headings(text) if heading.level > 1]
+    sections = [heading.line for heading in parsed.headings(text) if heading.level > 1]
     if not sections:
         return True
-    return any(link.target.startswith("#") and link.line < sections[0] for link in markdown.links(text))
+    return any(link.target.startswith("#") and link.line < sections[0] for link in parsed.links(text))

@@ -9,7 +9,7 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scripts.pack import files
@@ -27,11 +27,13 @@ GAP = r"""(?:[ "']*\n[ >#]*(?:f?["'])?[ ]*|[ ]+)"""
 
 def check_wording(root: Path) -> Iterator[Finding]:
     """Yield each banned phrase with its replacement."""
-    banned = [
-        (_compiled(entry["pattern"]), entry["use"])
-        for entry in json.loads((root / WORDING_FILE).read_text(encoding="utf-8"))
-    ]
-    for path, text in _texts(root):
+    entries = json.loads((root / WORDING_FILE).read_text(encoding="utf-8"))
+    banned = [(_compiled(entry["pattern"]), entry["use"]) for entry in entries]
+    any_banned = _compiled("|".join(entry["pattern"] for entry in entries))
+    for path, read_text in _sources(root):
+        source = path.read_text(encoding="utf-8")
+        # Blanking the code of a file takes much longer than searching the file, and few files contain a phrase.
+        text = read_text(source) if any_banned.search(source) else ""
         for pattern, replacement in banned:
             for match in pattern.finditer(text):
                 phrase = re.sub(GAP, " ", match[0])
@@ -58,12 +60,13 @@ def text_of_module(source: str) -> str:
     return "".join("".join(line) for line in kept)
 
 
-def _texts(root: Path) -> Iterator[tuple[Path, str]]:
+def _sources(root: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
+    """Yield each file to check, with the function that blanks its code."""
     for page in sorted({*files.pages(root), *root.glob("*.md")}):
         if page.name not in EXEMPT_PAGES:
-            yield page, text_of_page(page.read_text(encoding="utf-8"))
+            yield page, text_of_page
     for module in [*files.modules(root), *files.scripts(root)]:
-        yield module, text_of_module(module.read_text(encoding="utf-8"))
+        yield module, text_of_module
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -14,7 +14,7 @@ from scripts.prove.subjects.subject import Subject, has_null_topic
 from scripts.prove.verdicts.failure import failure_of
 from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
-PAGE = "references/production.md#restarts"
+PAGE = "references/restarts.md#what-ends-a-query"
 CHECKPOINT = "restart"
 INTERVAL_MS = 5_000
 AGAIN_INTERVAL_MS = 1_000

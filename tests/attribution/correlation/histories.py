@@ -27,38 +27,49 @@ TIMES = st.one_of(
     st.sampled_from([T + edge + near for edge in EDGES_MS for near in (-1, 0, 1)]), st.integers(T - 1_500, T + 2_500)
 )
 D = TypeVar("D")
-KINDS = ("request", "impression", "impression", "click", "click", "start", "complete", *STEPS)
+# Strategies are made once, because making one takes longer than drawing from it.
+KINDS = st.sampled_from(("request", "impression", "impression", "click", "click", "start", "complete", *STEPS))
+EVENT_IDS = st.sampled_from(["e1", "e2", "e3", "e4", "e5"])
+DELAYS_MS = st.sampled_from([0, 0, 1, -1, 299, 300, 301, -600, 900])
+USERS = st.sampled_from([None, "u"])
+SLOT_IDS = st.sampled_from("abc")
+SLOTS = st.lists(SLOT_IDS, min_size=1, max_size=3)
+IMPRESSION_IDS = st.sampled_from(["i1", "i2"])
+FLAGS = st.booleans()
 
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
     """Draw one event; ids and times are few, so duplicates, equal times and ends of windows are common."""
-    kind = draw(st.sampled_from(KINDS))
+    kind = draw(KINDS)
     effective_ts = draw(TIMES)
     return Event(
         effective_ts=effective_ts,
-        event_id=draw(st.sampled_from(["e1", "e2", "e3", "e4", "e5"])),
+        event_id=draw(EVENT_IDS),
         src="",
         kind=kind,
         transaction_id="t",
         request_ts=T,
         campaign_id="c",
-        server_ts=effective_ts + draw(st.sampled_from([0, 0, 1, -1, 299, 300, 301, -600, 900])),
+        server_ts=effective_ts + draw(DELAYS_MS),
         appended_at=effective_ts + 1,
-        clock_skew=draw(st.booleans()),
-        user_key=draw(st.sampled_from([None, "u"])),
-        slots=tuple(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3))) if kind == "request" else (),
-        slot_id=draw(st.sampled_from("abc")) if kind == "impression" else None,
-        impression_id=draw(st.sampled_from(["i1", "i2"])) if kind != "request" else None,
+        clock_skew=draw(FLAGS),
+        user_key=draw(USERS),
+        slots=tuple(draw(SLOTS)) if kind == "request" else (),
+        slot_id=draw(SLOT_IDS) if kind == "impression" else None,
+        impression_id=draw(IMPRESSION_IDS) if kind != "request" else None,
         creative_length_ms=30 if kind == "impression" else None,
     )
+
+
+EVENTS = events()
 
 
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 7) -> list[Event]:
     """Draw the events of a transaction in order of arrival, sometimes one twice; half include a matched impression."""
-    drawn = draw(st.lists(events(), min_size=1, max_size=max_size))
-    if draw(st.booleans()):
+    drawn = draw(st.lists(EVENTS, min_size=1, max_size=max_size))
+    if draw(FLAGS):
         request = replace(drawn[0], kind="request", event_id="r", effective_ts=T, server_ts=T, slots=("a",))
         impression = replace(request, kind="impression", event_id="i", slot_id="a", impression_id="i1", slots=())
         impression = replace(impression, creative_length_ms=30)

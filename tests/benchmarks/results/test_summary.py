@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.results.charts import draw
 from examples.benchmarks.results.run_result import key_of
 from examples.benchmarks.results.summary import ratios, summarize
 from examples.benchmarks.results.table import case_table
 from tests.benchmarks.helpers import BASELINE, run_result
+from tests.benchmarks.results.conftest import Draw
 from tests.conftest import ROOT
 
 RATIOS = "times_baseline", "speedup_over_micro_batch", "speedup_over_untuned"
@@ -72,7 +72,7 @@ def test_case_shows_median_lowest_and_highest_of_its_runs() -> None:
     assert (30.0, 20.0, 90.0) == (case["max_ms"], case["max_lowest_ms"], case["max_highest_ms"])
 
 
-def test_case_without_answers_has_no_times_and_is_not_drawn(tmp_path: Path) -> None:
+def test_case_without_answers_has_no_times_and_is_not_drawn(tmp_path: Path, draw: Draw) -> None:
     """Such a run is invalid, but its JSON is still valid JSON."""
     silent = run_result("stateful", "micro-batch", [1])
     silent.numbers.update(records=0, outputs_per_record=0.0)

@@ -4,7 +4,7 @@ import re
 
 from scripts.lint.prose.certainty import is_present
 from scripts.lint.prose.polarity import NEGATION, plain
-from scripts.lint.prose.relations.signs import ELSE, FOREIGN, HARMLESS, PRODUCT, W, marked, units
+from scripts.lint.prose.relations.signs import ELSE, FOREIGN_SYSTEM, HARMLESS, PRODUCT, W, marked, units
 from scripts.lint.prose.topics import OTHER_TOPIC
 
 BASE = (
@@ -120,9 +120,9 @@ def _is_advice(unit: str, whole: str, *, is_named: bool) -> bool:
 
 
 def _is_about_mode(unit: str, whole: str, *, is_named: bool) -> bool:
-    if FOREIGN.search(unit) or PRODUCT.search(unit) or (OTHER_TOPIC.search(unit) and not ALSO.search(unit)):
+    if FOREIGN_SYSTEM.search(unit) or PRODUCT.search(unit) or (OTHER_TOPIC.search(unit) and not ALSO.search(unit)):
         return False
-    is_other = OTHER_TOPIC.search(whole) or FOREIGN.search(whole)
+    is_other = OTHER_TOPIC.search(whole) or FOREIGN_SYSTEM.search(whole)
     return "@" in unit or (not is_other and ("@" in whole or is_named))
 
 

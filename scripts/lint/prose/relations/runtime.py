@@ -4,7 +4,7 @@ import re
 
 from scripts.lint.prose.certainty import is_present
 from scripts.lint.prose.polarity import NEGATION, plain
-from scripts.lint.prose.relations.signs import FOREIGN, HARMLESS, NO, UNIT, W, marked, units
+from scripts.lint.prose.relations.signs import FOREIGN_SYSTEM, HARMLESS, NO, UNIT, W, marked, units
 from scripts.lint.prose.topics import OTHER_TOPIC
 
 HAS = (
@@ -81,7 +81,7 @@ def suffices(text: str, version: str, *, is_named: bool) -> bool:
 
 
 def _is_certain(unit: str) -> bool:
-    is_other = OTHER_TOPIC.search(unit) or FOREIGN.search(unit) or AGAINST.search(unit)
+    is_other = OTHER_TOPIC.search(unit) or FOREIGN_SYSTEM.search(unit) or AGAINST.search(unit)
     return (
         not is_other and not NEGATION.search(HARMLESS.sub("", unit)) and is_present(unit.replace("first version", ""))
     )

@@ -7,7 +7,7 @@ In the texts that the patterns see, `@` stands for real-time mode and `#` for th
 
 import re
 
-from scripts.lint.prose.certainty import SOFT
+from scripts.lint.prose.certainty import PRODUCTS, SOFT, SYSTEMS
 from scripts.lint.prose.polarity import NEGATION
 from scripts.lint.prose.topics import TOPIC
 
@@ -32,15 +32,11 @@ ELSE = re.compile(
     re.IGNORECASE,
 )
 """Signs that a recommendation concerns something else than real-time mode."""
-FOREIGN = re.compile(
-    r"\b(?:consumers?|producers?|brokers?|databases?|gateways?|exchanges?|flink|kubernetes)\b", re.IGNORECASE
-)
+FOREIGN_SYSTEM = re.compile(rf"\b(?:{SYSTEMS}|exchanges?)\b", re.IGNORECASE)
 
 NO = re.compile(r":\s*no\W*$", re.IGNORECASE)
 """The end of a question with its answer."""
-PRODUCT = re.compile(
-    r"\b(?:librar(?:y|ies)|products?|games?|packages?|sdk|websites?|frontends?|backends?)\b", re.IGNORECASE
-)
+PRODUCT = re.compile(rf"\b(?:{PRODUCTS})\b", re.IGNORECASE)
 """Things that may have a real-time mode of their own."""
 
 MAX_LABEL = 5
