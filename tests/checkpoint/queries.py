@@ -74,6 +74,12 @@ def wait_for(job: ModeJob, query: StreamingQuery, records: int, batch: int) -> N
     wait_until(lambda: newest_entry(job.checkpoint / "commits") >= batch, 90, f"batch {batch}", [query])
 
 
+def wait_for_next_commit(job: ModeJob, query: StreamingQuery, records: int) -> None:
+    """Wait until a real-time job has written records, and committed a second batch that ended after them."""
+    wait_for(job, query, records, 0)
+    wait_for(job, query, records, newest_entry(job.checkpoint / "commits") + 1)
+
+
 def write_side_by_side(writer: Writer) -> None:
     """Run the queries of all modes at the same time."""
     modes: dict[str, tuple[Mode, str]] = {
@@ -96,6 +102,9 @@ def write_side_by_side(writer: Writer) -> None:
         batch = newest_entry(job.checkpoint / "commits") + 1
         send(job, "b")
         wait_for(job, queries[name], 2, 0 if name == "async" else batch)
+    # The record of the new partition is read by the batch after the one that was open.
+    for name, records in (("real-time", 2), ("grown", 3)):
+        wait_for_next_commit(jobs[name], queries[name], records)
     send_until_a_batch_is_missing(jobs["async"], queries["async"])
     for name in jobs.keys() - STILL_RUNNING:
         stop_completely(writer.spark, queries[name])
@@ -193,8 +202,7 @@ def write_until_killed(writer: Writer) -> None:
 
     produce(writer.kafka, starved.source, [(number, b"a") for number in range(STARVED_PARTITIONS)])
     running = start(starved, "real-time", INTERVAL)
-    wait_for(starved, running, STARVED_PARTITIONS - 1, 0)
-    wait_for(starved, running, STARVED_PARTITIONS - 1, newest_entry(starved.checkpoint / "commits") + 1)
+    wait_for_next_commit(starved, running, STARVED_PARTITIONS - 1)
     stop_completely(writer.spark, running)
 
 

@@ -53,7 +53,6 @@ def test_remaining_time_follows_the_finished_runs(took_seconds: float, then: str
 @pytest.mark.services
 def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
     """A slow moment of the machine neither ends a benchmark of an hour nor becomes a result."""
-
     traffic = Traffic(500, 1, 5)
 
     def pause_sender(run: Run) -> None:
