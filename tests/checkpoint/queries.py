@@ -23,7 +23,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
 from examples.realtime.slots import slots_free
 from examples.services.spark import CONFS, build_session
-from tests.helpers import add_partition, new_topic, produce
+from examples.testing.plugin import MIN_INTERVAL
+from tests.helpers import RARE_POLLS, add_partition, new_topic, produce
 from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_until, send, start, stream_of, written
 
 SLOTS = 16
@@ -36,11 +37,6 @@ SLOW = "if(value = 'b', reflect('java.lang.Thread', 'sleep', 600000L), value)"
 SLOW_PARTITIONS = 9
 STARVED_PARTITIONS = 1 + SLOTS - CONTINUOUS_PARTITIONS - SLOW_PARTITIONS
 STATE_SETTINGS = [key for key in CONFS if "stateStore" in key]
-SESSION = {
-    "spark.sql.streaming.realTimeMode.minBatchDuration": "1s",
-    # By default, Spark's status tracker may hide for ten seconds that a task runs.
-    "spark.ui.liveUpdate.period": "0",
-}
 READY = "facts.json"
 
 
@@ -208,7 +204,7 @@ def write_until_killed(writer: Writer) -> None:
 
 def main(kafka: str, folder: Path) -> None:
     """Write all checkpoints, report, and wait to be killed."""
-    spark = build_session("checkpoints", slots=SLOTS, confs=SESSION)
+    spark = build_session("checkpoints", slots=SLOTS, confs={**MIN_INTERVAL, **RARE_POLLS})
     writer = Writer(spark, kafka, folder)
     parts: list[Callable[[Writer], dict[str, str] | None]] = [
         write_side_by_side,

@@ -91,6 +91,7 @@ def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_erro
 def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) -> None:
     """The same query is refused before it starts, with object, consequence and remedy."""
     stream = read(spark, kafka, "any")
+    eventually(lambda: slots_free(spark) == SLOTS, 30, "the end of the last tasks of other tests")
 
     with pytest.raises(NotEnoughSlotsError) as refused:
         preflight(spark, {"starved": (stream, SLOTS + 2)})
@@ -120,7 +121,9 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
 
     query = start(counted, kafka, target, tmp_path / "running")
 
-    eventually(lambda: slots_free(spark) == SLOTS - 5, 60, "five slots taken in the first batch")
+    # Each of the three source tasks has read its record, so all five tasks run.
+    eventually(lambda: end_offset(kafka, target) == 3, 60, "three counts in the first batch")
+    assert SLOTS - 5 == slots_free(spark)
     eventually(lambda: len(query.recentProgress) >= 1, 60, "a finished batch")
     # Whether a batch runs or not at this moment, the claim stands.
     assert {SLOTS - 5} == {slots_free(spark) for _ in range(20)}
