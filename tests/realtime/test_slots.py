@@ -108,6 +108,7 @@ def test_partition_without_a_slot_is_read_when_one_becomes_free(
     query = start(read(spark, kafka, source), kafka, target, tmp_path / "waiting", interval="10 minutes")
 
     eventually(lambda: end_offset(kafka, target) == SLOTS - 2, 60, "a record of each free slot")
+    # A source task has read each record, so it runs; the status tracker of Spark shows these tasks only later.
     assert 0 == slots_free(spark)
     holder.stop()
     eventually(lambda: end_offset(kafka, target) == SLOTS, 60, "the records of the waiting tasks")
@@ -148,9 +149,7 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
 
     query = start(counted, kafka, target, tmp_path / "running")
 
-    # Each of the three source tasks has read its record, so all five tasks run.
-    eventually(lambda: end_offset(kafka, target) == 3, 60, "three counts in the first batch")
-    assert SLOTS - 5 == slots_free(spark)
+    eventually(lambda: slots_free(spark) == SLOTS - 5, 60, "five slots taken in the first batch")
     eventually(lambda: len(query.recentProgress) >= 1, 60, "a finished batch")
     # Whether a batch runs or not at this moment, the claim stands.
     assert {SLOTS - 5} == {slots_free(spark) for _ in range(20)}
