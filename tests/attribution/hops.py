@@ -29,12 +29,12 @@ class RunningHop:
         self.query: StreamingQuery
 
     def start(
-        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "2 seconds"
+        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "500 milliseconds"
     ) -> None:
         """
         Start the query in real-time mode, or in micro-batch mode with this interval; continue from a checkpoint.
 
-        A query with timers runs a batch in each interval, and each batch takes a quarter of a second of CPU time.
+        Without an interval, a query with timers would run batches all the time and take a core from other tests.
         """
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")
