@@ -1,6 +1,5 @@
 """Helper functions of the alert tests: send records to a job's topics and read its output."""
 
-import functools
 import json
 import os
 import signal
@@ -64,16 +63,10 @@ def create(job: Job, options: Options) -> None:
 
 def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
     """Send (key, value) records to one partition, in order, and wait for their acknowledgements."""
-    producer = _producer(options.bootstrap_servers)
+    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
     for key, value in records:
         producer.produce(options.topic_prefix + topic, value, key, partition=0)
     assert 0 == producer.flush(30)
-
-
-@functools.cache
-def _producer(kafka: str) -> Producer:
-    """Return the producer that all tests share; opening one for each record takes longer than sending it."""
-    return Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 2})
 
 
 def received(options: Options, job: Job, count: int, deadline_seconds: float = 60) -> list[Output]:
