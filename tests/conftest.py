@@ -89,8 +89,9 @@ def workplace(rtm_folder: Path) -> Path:
 def rtm_confs() -> dict[str, str]:
     """Add the Avro functions, which pages use, to the jars of the session."""
     from examples.services.packages import avro_jars, connector
+    from tests.helpers import RARE_POLLS
 
-    return {"spark.jars": ",".join(str(jar) for jar in (*connector().jars, *avro_jars()))}
+    return {"spark.jars": ",".join(str(jar) for jar in (*connector().jars, *avro_jars())), **RARE_POLLS}
 
 
 @pytest.fixture(scope="session")

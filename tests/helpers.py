@@ -16,6 +16,14 @@ from examples.realtime.queries import wait_until
 
 T = TypeVar("T")
 
+RARE_POLLS = {"spark.sql.streaming.pollingDelay": "100ms"}
+"""
+Settings of the sessions of tests.
+
+By default, a micro-batch query without an interval asks the broker for new records 100 times a second, which takes 0.3
+cores.
+"""
+
 IVY_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="folder"/>

@@ -18,6 +18,9 @@ from .queries import wait_until
 EXCHANGE = re.compile(r"^(?P<indent>[^A-Za-z]*)(?:\*\(\d+\) )?(?P<node>BroadcastExchange|Exchange) (?P<rest>.*)")
 EXCHANGE_PARTITIONS = re.compile(r"^\w+\(.*?(\d+)\), [A-Z_]+(?:, \w+=\w+)*(?:, \[plan_id=\d+\])?$")
 
+# The tasks of a query that was stopped end a moment after `stop()` has returned.
+ENDING_SECONDS = 2.0
+
 
 class NotEnoughSlotsError(RuntimeError):
     """Raised when queries need more task slots than are free."""
@@ -28,15 +31,18 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
     Check that all `queries` can run at the same time, and return the total number of task slots that they need.
 
     `queries` maps the name of each query to its streaming DataFrame and its number of source partitions.
-    On a cluster, the function waits up to `wait_seconds` for executors to register.
+    On a cluster, the function waits up to `wait_seconds` for executors to register. In local mode, it waits for the
+    last tasks of queries that were stopped.
     Raises `NotEnoughSlotsError` if too few slots are free.
     """
     needs = {name: slots_needed(stream, partitions) for name, (stream, partitions) in queries.items()}
     needed = sum(needs.values())
     is_local = _master(spark).startswith("local")
     waited = ""
+    if is_local:
+        wait_seconds = ENDING_SECONDS if needed <= slots_total(spark) else 0
     try:
-        wait_until(lambda: slots_free(spark) >= needed, 0 if is_local else wait_seconds, "executors")
+        wait_until(lambda: slots_free(spark) >= needed, wait_seconds, "executors")
     except TimeoutError as error:
         waited = "" if is_local else f" ({error})"
     free, total = slots_free(spark), slots_total(spark)
@@ -65,16 +71,22 @@ def slots_total(spark: SparkSession) -> int:
 
 def slots_free(spark: SparkSession) -> int:
     """Return the number of task slots used neither by a running task nor by an active query of this session."""
-    tracker = spark.sparkContext.statusTracker()
-    stages = [tracker.getStageInfo(stage_id) for stage_id in tracker.getActiveStageIds()]
-    running = sum(stage.numActiveTasks for stage in stages if stage)
     # Between two batches, a real-time query runs no task, but it needs its slots again for the next batch.
     claimed = sum(_slots_of(query) for query in spark.streams.active)
-    return slots_total(spark) - max(running, claimed)
+    return slots_total(spark) - max(_running_tasks(spark), claimed)
 
 
 def _master(spark: SparkSession) -> str:
     return str(spark.sparkContext.master)
+
+
+def _running_tasks(spark: SparkSession) -> int:
+    # The public status tracker of Spark may show the tasks of a new batch only after ten seconds.
+    scheduler = spark.sparkContext._jsc.sc().taskScheduler()  # noqa: SLF001 - see above
+    counts, running = scheduler.runningTasksByExecutors().valuesIterator(), 0
+    while counts.hasNext():
+        running += counts.next()
+    return running
 
 
 def _exchange_partitions(plan: str) -> int:

@@ -32,12 +32,20 @@ def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
     return source.option("subscribe", topic).option("startingOffsets", "earliest").load().select("key", "value")
 
 
-def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, *, real_time: bool = True) -> StreamingQuery:
+def start(
+    stream: DataFrame,
+    kafka: str,
+    target: str,
+    checkpoint: Path,
+    *,
+    real_time: bool = True,
+    interval: str = "2 seconds",
+) -> StreamingQuery:
     """Start a query that is called like its checkpoint folder."""
     writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
     writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     if real_time:
-        query: StreamingQuery = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]  # not in its hints
+        query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]  # not in its hints
         return query
     return writer.trigger(processingTime="0 seconds").start()
 
@@ -88,9 +96,30 @@ def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_erro
 
 
 @services
+def test_partition_without_a_slot_is_read_when_one_becomes_free(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """If another query stops, the waiting tasks start within the same batch; the query needs no restart."""
+    source, target = new_topic(kafka, SLOTS), new_topic(kafka, 1)
+    produce(kafka, source, [(n, b"value") for n in range(SLOTS)])
+    holder = start(read(spark, kafka, new_topic(kafka, 2)), kafka, target, tmp_path / "holder", interval="10 minutes")
+    eventually(lambda: slots_free(spark) == SLOTS - 2, 60, "two slots taken")
+
+    query = start(read(spark, kafka, source), kafka, target, tmp_path / "waiting", interval="10 minutes")
+
+    eventually(lambda: end_offset(kafka, target) == SLOTS - 2, 60, "a record of each free slot")
+    # A source task has read each record, so it runs; the status tracker of Spark shows these tasks only later.
+    assert 0 == slots_free(spark)
+    holder.stop()
+    eventually(lambda: end_offset(kafka, target) == SLOTS, 60, "the records of the waiting tasks")
+    assert query.lastProgress is None
+
+
+@services
 def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) -> None:
     """The same query is refused before it starts, with object, consequence and remedy."""
     stream = read(spark, kafka, "any")
+    eventually(lambda: slots_free(spark) == SLOTS, 30, "the end of the last tasks of other tests")
 
     with pytest.raises(NotEnoughSlotsError) as refused:
         preflight(spark, {"starved": (stream, SLOTS + 2)})
