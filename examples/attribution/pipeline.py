@@ -81,7 +81,12 @@ def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
 
 
 def query_starters(
-    settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoint_dir: str
+    settings: Settings,
+    spark: SparkSession,
+    bootstrap_servers: str,
+    partitions: dict[str, int],
+    checkpoint_dir: str,
+    sink_options: Mapping[str, str] = KAFKA_SINK,
 ) -> dict[str, Starter]:
     """
     Check that the session has enough task slots for all queries, and return a function that starts each of them.
@@ -100,7 +105,7 @@ def query_starters(
     preflight(spark, needs)
 
     def starter(query: PipelineQuery) -> Starter:
-        writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
+        writer = streams[query].writeStream.format("kafka").options(**sink_options)
         writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
         if query.target:
             writer = writer.option("topic", settings.topic(query.target))

@@ -1,0 +1,61 @@
+"""Add a run to the JSON file from which the table of the faults is generated."""
+
+import json
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from examples.attribution.chaos.cli import PROGRAM, ChaosOptions
+from examples.attribution.chaos.outcome import Outcome
+from examples.measure.machine import describe_machine
+
+PUBLISHED_FILE = Path("references/measured/chaos.json")
+MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "cluster", "publish")
+"""Options that `make chaos` accepts as variables."""
+
+
+def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE) -> None:
+    """Add the run to `path`, in place of an earlier run with the same command; raise ValueError if it was ended."""
+    if outcome.is_interrupted:
+        raise ValueError(f"Ctrl-C has ended the run, so {path} was not changed; repeat the run")
+    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    row = _row(options, outcome)
+    runs = [*(run for run in runs if run["command"] != row["command"]), row]
+    path.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+
+
+def command_of(options: ChaosOptions) -> str:
+    """Return the shortest command that repeats the run."""
+    changed = {f.name: getattr(options, f.name) for f in fields(options) if getattr(options, f.name) != f.default}
+    if changed.keys() <= set(MAKE_VARIABLES):
+        return " ".join(["make chaos", *(f"{name.upper()}={_text(value)}" for name, value in changed.items())])
+    flags = {name: f"--{name.replace('_', '-')}" for name in changed}
+    return " ".join([PROGRAM, *(flags[k] if v is True else f"{flags[k]} {_text(v)}" for k, v in changed.items())])
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _row(options: ChaosOptions, outcome: Outcome) -> dict[str, Any]:
+    machine = describe_machine()
+    return {
+        "command": command_of(options),
+        "date": machine["date"],
+        "cores": machine["cores"],
+        "load_average": round(os.getloadavg()[-1], 1),
+        "memory_gib": machine["memory_gb"],
+        "pyspark": machine["pyspark"],
+        "kafka_connector": machine["kafka_connector"],
+        "kafka_broker": machine["kafka_broker_and_clients"],
+        "java": machine["java"],
+        "seed": options.seed,
+        "cluster": options.cluster,
+        "rate": options.rate,
+        "records": outcome.sent,
+        "results": outcome.reconciliation.results,
+        "failed_sends": outcome.failed_sends,
+        "incidents": [{"fault": i.fault.kind, "seconds": i.seconds, "replayed": i.replayed} for i in outcome.incidents],
+        "differences": [{"fault": row.kind, "lost": row.lost, "wrong": row.wrong} for row in outcome.rows],
+    }
