@@ -20,8 +20,11 @@ from examples.attribution.chaos.publish import publish
 from examples.attribution.chaos.report import print_outcome
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.realtime.queries import stop_on_interrupt
 
+# The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
+OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")
 EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
 
@@ -49,7 +52,7 @@ def _run(options: ChaosOptions) -> Outcome:
     is_mounted = disk.can_mount()
     stop = threading.Event()
     stop_on_interrupt(stop)
-    with LiveView() as view:
+    with LiveView() as view, filter_worker_logs(*OUTAGE_LOGS):
         kinds = _kinds(options, is_mounted=is_mounted)
         faults = plan(options.seed, options.planned, kinds)
         view.print_line(f"seed {options.seed}: {len(faults)} faults of {len(kinds)} kinds")

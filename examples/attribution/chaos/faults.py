@@ -51,9 +51,8 @@ def killed(process: psutil.Process) -> Iterator[None]:
 
 @contextmanager
 def killed_program(program: Program) -> Iterator[None]:
-    """Kill a program and the processes of its group; `Program.poll` starts it again."""
-    if program.child:
-        program.child.kill()
+    """Kill a program; `Program.poll` starts it again."""
+    program.kill()
     yield
 
 

@@ -33,6 +33,7 @@ class Program:
     child: Child | None = field(default=None, init=False)
     _read_bytes: int = field(default=0, init=False)
     _due: float = field(default=0, init=False)
+    _is_killed: bool = field(default=False, init=False)
 
     @property
     def log_path(self) -> Path:
@@ -66,11 +67,17 @@ class Program:
         if not self._due:
             self._due = time.monotonic() + RESTART_PAUSE_SECONDS
             self.changed_at = time.time()
-            self.report(f"the {self.name} has ended: {self.last_line()}")
+            self.report(f"the {self.name} has ended{'' if self._is_killed else f': {self.last_line()}'}")
         elif time.monotonic() >= self._due:
-            self._due = 0
+            self._due, self._is_killed = 0, False
             self.report(f"the {self.name} starts again")
             self.start()
+
+    def kill(self) -> None:
+        """Kill the program and the processes of its group."""
+        if self.child:
+            self._is_killed = True
+            self.child.kill()
 
     def stop(self) -> None:
         """Ask the program to finish, and wait until it has ended."""

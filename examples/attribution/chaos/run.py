@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -41,13 +41,9 @@ class ChaosRun:
     flow: ResultFlow
     throttle: DeliveryThrottle
     view: LiveView
-    sent: SendLog
+    report: Callable[[str], None]
     stop: threading.Event
     incidents: list[Incident] = field(default_factory=list)
-
-    def report(self, text: str) -> None:
-        """Print one line with the time since the start of the traffic."""
-        self.view.print_line(escape(f"{time.time() - self.sent.started_at:5.0f} s {text}"))
 
     def poll(self, *, is_draining: bool = False) -> None:
         """Read new records, start ended programs again, and update the view."""
@@ -59,7 +55,10 @@ class ChaosRun:
 
     def carry_out(self, faults: Sequence[Fault]) -> None:
         """Carry out the faults one after the other, until one does not heal."""
-        if self.wait_for_flow(time.time(), 0, START_SECONDS) is None and not self.stop.is_set():
+        # The records that were sent while the queries started must not delay the recovery from the first fault.
+        for _ in ("the first results", "results without a backlog"):
+            flowed_at = self.wait_for_flow(time.time(), 0, START_SECONDS)
+        if flowed_at is None and not self.stop.is_set():
             raise RuntimeError(
                 f"no results after {START_SECONDS:g} s, so no fault was tried; the log of the driver is "
                 f"{self.system.driver.log_path}, and its last line is: {self.system.driver.last_line()}"
@@ -144,9 +143,13 @@ def run(
 ) -> Outcome:
     """Run the pipeline under the planned faults, and return their outcome."""
     sent = SendLog(started_at=time.time())
+
+    def report(text: str) -> None:
+        view.print_line(escape(f"{time.time() - sent.started_at:5.0f} s {text}"))
+
     with ExitStack() as stack:
         traffic = TrafficGenerator(options.settings(), run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
-        system = stack.enter_context(running_system(options, traffic, view.print_line, is_mounted=is_mounted))
+        system = stack.enter_context(running_system(options, traffic, report, is_mounted=is_mounted))
         settings, servers = system.settings, system.broker.bootstrap_servers
         sent.started_at = traffic.started_at = time.time()
         reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
@@ -158,7 +161,7 @@ def run(
         flow = ResultFlow(reader.log, system.database.dsn, settings)
         stack.callback(flow.close)
         view.start_run(sent, 0)
-        chaos = ChaosRun(options, system, reader, flow, throttle, view, sent, stop)
+        chaos = ChaosRun(options, system, reader, flow, throttle, view, report, stop)
         end_of_traffic = threading.Event()
         with sending(servers, settings, traffic.records(), sent, end_of_traffic):
             chaos.carry_out(faults)

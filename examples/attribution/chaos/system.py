@@ -80,11 +80,16 @@ def running_system(
         folder = new_folder("programs")
         driver, follower = (Program(name, settings, folder, env, report) for name in ("driver", "follower"))
         workers: list[Child] = []
-        stack.callback(lambda: [worker.stop() for worker in workers])
+        stack.callback(_stop_all, workers)
         for program in (follower, driver):
             stack.callback(program.stop)
             program.start()
         yield System(settings, broker, database, broker_proxy, database_proxy, driver, follower, traffic, workers)
+
+
+def _stop_all(workers: list[Child]) -> None:
+    for worker in workers:
+        worker.stop()
 
 
 def _broker(stack: ExitStack) -> tuple[LocalKafka, TcpProxy]:
