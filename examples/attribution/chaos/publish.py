@@ -8,6 +8,7 @@ from typing import Any
 
 from examples.attribution.chaos.cli import PROGRAM, ChaosOptions
 from examples.attribution.chaos.outcome import Outcome
+from examples.attribution.chaos.plan import KINDS
 from examples.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/chaos.json")
@@ -19,10 +20,13 @@ def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE
     """Add the run to `path`, in place of an earlier run with the same command; raise ValueError if it was ended."""
     if outcome.is_interrupted:
         raise ValueError(f"Ctrl-C has ended the run, so {path} was not changed; repeat the run")
-    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    row = _row(options, outcome)
-    runs = [*(run for run in runs if run["command"] != row["command"]), row]
-    path.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+    earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    new = _run(options, outcome)
+    content = {
+        "kinds": {name: kind.what for name, kind in KINDS.items()},
+        "runs": [*(run for run in earlier if run["command"] != new["command"]), new],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def command_of(options: ChaosOptions) -> str:
@@ -38,7 +42,7 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _row(options: ChaosOptions, outcome: Outcome) -> dict[str, Any]:
+def _run(options: ChaosOptions, outcome: Outcome) -> dict[str, Any]:
     machine = describe_machine()
     return {
         "command": command_of(options),
