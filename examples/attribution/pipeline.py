@@ -95,9 +95,10 @@ def query_starters(
     batch, so these queries start one after another while the machine is still idle.
     """
 
+    servers = {"kafka.bootstrap.servers": bootstrap_servers}
+
     def read(topics: Iterable[str]) -> DataFrame:
-        source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS)
-        source = source.option("kafka.bootstrap.servers", bootstrap_servers)
+        source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS, **servers)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
     streams = {query: query.transform(read(query.sources)) for query in pipeline_queries(settings)}
@@ -105,8 +106,7 @@ def query_starters(
     preflight(spark, needs)
 
     def starter(query: PipelineQuery) -> Starter:
-        writer = streams[query].writeStream.format("kafka").options(**sink_options)
-        writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
+        writer = streams[query].writeStream.format("kafka").options(**sink_options, **servers)
         if query.target:
             writer = writer.option("topic", settings.topic(query.target))
         writer = writer.queryName(query.name).outputMode("update")

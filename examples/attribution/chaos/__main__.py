@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.chaos import disk
 from examples.attribution.chaos.cli import ChaosOptions, parse
 from examples.attribution.chaos.outcome import Outcome
+from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.plan import KINDS, plan
 from examples.attribution.chaos.publish import publish
 from examples.attribution.chaos.report import print_outcome

@@ -18,11 +18,11 @@ class ChaosOptions(Settings):
 
     duration: float = 300
     """Planned seconds of the run; there is one fault for every 30 s. The run lasts until all faults have healed."""
-    rate: float = 100
+    rate: float = 60
     """Records per second, summed over all source topics."""
     warm_up_seconds: float = 10
     """Seconds of traffic at an increasing rate."""
-    interval_seconds: int = 5
+    interval_seconds: int = 10
     """Seconds between two commits in real-time mode. A restart repeats up to this much output."""
     watermark_slack_ms: int = 600_000
     """Maximum time that a query may be behind, because state of older requests can expire (not time-scaled)."""

@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from examples.attribution.chaos import disk
+from examples.attribution.chaos.parts import disk
+from examples.attribution.chaos.parts.programs import Program
+from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.plan import Fault
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
-from examples.attribution.chaos.programs import Program
-from examples.attribution.chaos.system import System
 from examples.benchmarks.sink.tcp_proxy import TcpProxy, unchanged
 from examples.services.child import start_child
 from examples.services.local_server import LocalServer

@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaException
@@ -15,9 +15,9 @@ from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.chaos.cli import ChaosOptions
 from examples.attribution.chaos.faults import FAULTS
 from examples.attribution.chaos.outcome import Incident, Outcome
+from examples.attribution.chaos.parts.system import System, running_system
 from examples.attribution.chaos.plan import Fault
 from examples.attribution.chaos.recovery import ResultFlow
-from examples.attribution.chaos.system import System, running_system
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.monitor import MICRO_BATCH_QUERIES, MIN_SETTLED_POLLS, POLL_SECONDS
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
@@ -28,7 +28,7 @@ from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, sending
 from examples.realtime.positions import committed_position
 
-START_SECONDS = 300.0
+START_SECONDS = 600.0
 
 
 @dataclass
@@ -53,16 +53,23 @@ class ChaosRun:
         self.view.print_caps(self.throttle.notices)
         self.view.update(self.reader.log, is_draining=is_draining)
 
+    def wait_for_queries(self) -> None:
+        """Wait until every query has committed a batch, so that no backlog delays the recovery from the first fault."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self.system.have_all_committed() and not self.stop.is_set():
+            self.system.poll()
+            self.stop.wait(POLL_SECONDS)
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"timed out after {START_SECONDS:g} s waiting for the first batch of every query, so no fault was "
+                    f"tried; the last line of {self.system.driver.log_path} is: {self.system.driver.last_line()}"
+                )
+
     def carry_out(self, faults: Sequence[Fault]) -> None:
-        """Carry out the faults one after the other, until one does not heal."""
-        # The records that were sent while the queries started must not delay the recovery from the first fault.
-        for _ in ("the first results", "results without a backlog"):
-            flowed_at = self.wait_for_flow(time.time(), 0, START_SECONDS)
+        """Wait for the first results, and carry out the faults one after the other, until one does not heal."""
+        flowed_at = self.wait_for_flow(time.time(), self.options.warm_up_seconds, START_SECONDS)
         if flowed_at is None and not self.stop.is_set():
-            raise RuntimeError(
-                f"no results after {START_SECONDS:g} s, so no fault was tried; the log of the driver is "
-                f"{self.system.driver.log_path}, and its last line is: {self.system.driver.last_line()}"
-            )
+            raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for results, so no fault was tried")
         for number, fault in enumerate(faults, start=1):
             if self.stop.is_set():
                 return
@@ -143,33 +150,44 @@ def run(
 ) -> Outcome:
     """Run the pipeline under the planned faults, and return their outcome."""
     sent = SendLog(started_at=time.time())
+    traffic = TrafficGenerator(options.settings(), run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
 
     def report(text: str) -> None:
         view.print_line(escape(f"{time.time() - sent.started_at:5.0f} s {text}"))
 
     with ExitStack() as stack:
-        traffic = TrafficGenerator(options.settings(), run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
-        system = stack.enter_context(running_system(options, traffic, report, is_mounted=is_mounted))
-        settings, servers = system.settings, system.broker.bootstrap_servers
+        system = stack.enter_context(running_system(traffic, report, on_cluster=options.cluster, is_mounted=is_mounted))
+        chaos = stack.enter_context(_observed(options, system, view, report, stop))
+        report("starting the queries")
+        chaos.wait_for_queries()
         sent.started_at = traffic.started_at = time.time()
-        reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
-        stack.callback(reader.close)
-        throttle = stack.enter_context(
-            delivery_throttle(servers, settings, settings.partitions, campaign_goals(traffic))
-        )
-        traffic.is_open = throttle.is_open
-        flow = ResultFlow(reader.log, system.database.dsn, settings)
-        stack.callback(flow.close)
         view.start_run(sent, 0)
-        chaos = ChaosRun(options, system, reader, flow, throttle, view, report, stop)
         end_of_traffic = threading.Event()
-        with sending(servers, settings, traffic.records(), sent, end_of_traffic):
+        with sending(system.broker.bootstrap_servers, system.settings, traffic.records(), sent, end_of_traffic):
             chaos.carry_out(faults)
             end_of_traffic.set()
         is_interrupted = stop.is_set()
         chaos.drain()
         system.driver.stop()
         system.follower.stop()
-        stored = stored_results(system.database.dsn, settings)
-    reconciliation = reconcile(reader.log, settings, RULES, list(throttle.goals.values()), stored)
-    return Outcome(chaos.incidents, reconciliation, reader.log, sent.records, sent.failed, is_interrupted)
+        stored = stored_results(system.database.dsn, system.settings)
+    log, goals = chaos.reader.log, list(chaos.throttle.goals.values())
+    reconciliation = reconcile(log, system.settings, RULES, goals, stored)
+    return Outcome(chaos.incidents, reconciliation, log, sent.records, sent.failed, is_interrupted)
+
+
+@contextmanager
+def _observed(
+    options: ChaosOptions, system: System, view: LiveView, report: Callable[[str], None], stop: threading.Event
+) -> Iterator[ChaosRun]:
+    """Read all topics and the counts of campaigns while the block runs, directly from the broker."""
+    settings, servers = system.settings, system.broker.bootstrap_servers
+    reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
+    flow = ResultFlow(reader.log, system.database.dsn, settings)
+    try:
+        with delivery_throttle(servers, settings, settings.partitions, campaign_goals(system.traffic)) as throttle:
+            system.traffic.is_open = throttle.is_open
+            yield ChaosRun(options, system, reader, flow, throttle, view, report, stop)
+    finally:
+        flow.close()
+        reader.close()

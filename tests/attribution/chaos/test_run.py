@@ -21,7 +21,13 @@ from examples.attribution.pipeline import RULES
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 OPTIONS = ChaosOptions(
-    seed=1, count=3, faults="kill-broker,kill-driver,kill-follower", rate=60, warm_up_seconds=3, time_scale=600
+    seed=1,
+    count=3,
+    faults="kill-broker,kill-driver,kill-follower",
+    interval_seconds=5,
+    warm_up_seconds=3,
+    time_scale=600,
+    deadline_seconds=300,
 )
 ENDLESS = Fault("pause-database", 600, 0, 3)
 

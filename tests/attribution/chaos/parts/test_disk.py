@@ -9,7 +9,7 @@ from pathlib import Path
 PROGRAM = """
 import sys
 from pathlib import Path
-from examples.attribution.chaos import disk
+from examples.attribution.chaos.parts import disk
 
 folder = Path(sys.argv[1])
 if not disk.can_mount():

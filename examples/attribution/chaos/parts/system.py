@@ -7,9 +7,9 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
-from examples.attribution.chaos import disk
-from examples.attribution.chaos.cli import ChaosOptions
-from examples.attribution.chaos.programs import Program
+from examples.attribution.chaos.parts import disk
+from examples.attribution.chaos.parts.programs import Program
+from examples.attribution.pipeline import pipeline_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
@@ -44,6 +44,12 @@ class System:
         """Return the folder of the checkpoints."""
         return Path(self.settings.checkpoint_dir)
 
+    def have_all_committed(self) -> bool:
+        """Return whether every query has committed a batch."""
+        return all(
+            (self.checkpoints / query.name / "commits" / "0").exists() for query in pipeline_queries(self.settings)
+        )
+
     def poll(self) -> None:
         """Start programs again that have ended, and report what the keeper decided."""
         self.driver.poll()
@@ -57,20 +63,25 @@ class System:
 
 @contextmanager
 def running_system(
-    options: ChaosOptions, traffic: TrafficGenerator, report: Callable[[str], None], *, is_mounted: bool
+    traffic: TrafficGenerator, report: Callable[[str], None], *, on_cluster: bool, is_mounted: bool
 ) -> Iterator[System]:
-    """Start all parts, the driver last, and stop them when the block ends."""
+    """
+    Start all parts, the driver last, and stop them when the block ends.
+
+    `report` prints a line. With `is_mounted`, the checkpoints are on a file system of their own, which can be full.
+    """
+    settings = traffic.settings
     with ExitStack() as stack:
         report("starting Kafka and PostgreSQL")
         broker, broker_proxy = _broker(stack)
         database = stack.enter_context(running(LocalPostgres()))
         database_proxy = stack.enter_context(TcpProxy((HOST, database.port)))
-        create_topics(broker.bootstrap_servers, options.topic_prefix, options.partitions)
+        create_topics(broker.bootstrap_servers, settings.topic_prefix, settings.partitions)
         checkpoints = new_folder("checkpoints")
         if is_mounted:
             stack.enter_context(disk.mounted(checkpoints))
-        settings = replace(options.settings(), checkpoint_dir=str(checkpoints))
-        if options.cluster:
+        settings = replace(settings, checkpoint_dir=str(checkpoints))
+        if on_cluster:
             report("starting a standalone Spark cluster")
             settings = replace(settings, master=stack.enter_context(standalone_cluster(2, -(-settings.slots // 2))))
         env = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from examples.attribution.settings import Settings
 from examples.services.child import Child, start_child
 
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).parents[4]
 RESTART_PAUSE_SECONDS = 1.0
 STOP_SECONDS = 60.0
 DECISION = "examples.realtime.keeper: "
@@ -49,7 +49,12 @@ class Program:
 
     def start(self) -> None:
         """Start the program."""
-        command = [sys.executable, "-m", f"examples.attribution.chaos.{self.name}", json.dumps(asdict(self.settings))]
+        command = [
+            sys.executable,
+            "-m",
+            f"examples.attribution.chaos.parts.{self.name}",
+            json.dumps(asdict(self.settings)),
+        ]
         env = {**os.environ, "PYTHONPATH": str(CHECKOUT), **self.env}
         self.child = start_child(
             f"the {self.name}", command, log_path=self.log_path, env=env, grace_seconds=STOP_SECONDS
