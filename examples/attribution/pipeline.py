@@ -94,7 +94,6 @@ def query_starters(
     Call the functions in their order: those of queries with Python processors come first, and each waits for its first
     batch, so these queries start one after another while the machine is still idle.
     """
-
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
     def read(topics: Iterable[str]) -> DataFrame:

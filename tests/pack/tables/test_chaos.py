@@ -33,7 +33,13 @@ CONTENT: dict[str, Any] = {
     "kinds": {"kill-broker": "kill -9 of the broker", "kill-driver": "kill -9", "fill-disk": "a full disk"},
     "runs": [
         RUN,
-        {**RUN, "command": "make chaos SEED=2 PUBLISH=1", "seed": 2, "date": "2026-11-24", "load_average": 2},
+        {
+            **copy.deepcopy(RUN),
+            "command": "make chaos SEED=2 PUBLISH=1",
+            "seed": 2,
+            "date": "2026-11-24",
+            "load_average": 2,
+        },
     ],
 }
 
