@@ -34,6 +34,9 @@ def decisions(*failures: Failure) -> list[Decision]:
         ("missing offsets", "OffsetOutOfRangeException", '{"test-5d00774e":{"0":1}}', False),
         ("missing right", "TopicAuthorizationException", '{"test-5d00774e":{"0":0}}', False),
         ("too few slots", "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", "", False),
+        ("full disk under the state", "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT", '{"clicks":{"0":1}}', True),
+        ("full disk under the checkpoint", "STREAMING_CHECKPOINT_LOG_WRITE_FAILURE.OFFSET_LOG", "", True),
+        ("slow Python worker", "StreamingQueryException", "", True),
         ("refusal", "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED", "", False),
     ],
 )
@@ -120,6 +123,23 @@ def test_too_few_slots_for_the_next_batch_are_waited_for() -> None:
     between = failure_of("copy", RuntimeError(RECORDED["too few slots"]), 0, has_run=True)
 
     assert [1, 2] == [decision.pause_seconds for decision in decisions(between, recorded("too few slots", 40))]
+
+
+def test_too_few_slots_at_a_restart_are_waited_for() -> None:
+    """The query had its slots before, so tasks that are still ending hold them; a first start has no such reason."""
+    restart = recorded("too few slots", 5)
+
+    assert judge(restart, [recorded("poison record")]).pause_seconds
+    assert judge(restart, [recorded("poison record", query="another")]).pause_seconds is None
+
+
+@pytest.mark.parametrize("name", ["full disk under the state", "full disk under the checkpoint", "slow Python worker"])
+def test_passing_failure_at_the_same_offsets_is_no_poison_record(name: str) -> None:
+    """A disk can stay full, and a machine can stay busy, for longer than one restart takes."""
+    first, second, third = decisions(recorded(name), recorded(name, 5), recorded(name, 10))
+
+    assert [1, 2, 4] == [decision.pause_seconds for decision in (first, second, third)]
+    assert "record" not in str(third)
 
 
 @pytest.mark.parametrize("value", ["TimeoutException", "AuthorizationException"])
