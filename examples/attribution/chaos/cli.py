@@ -36,7 +36,7 @@ class ChaosOptions(Settings):
     """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
     cluster: bool = False
     """Start a standalone Spark cluster with two workers, whose processes then are targets of faults too."""
-    deadline_seconds: float = 180
+    deadline_seconds: float = 300
     """Time from the end of a fault within which results must flow again; otherwise the run ends with status 1."""
     publish: bool = False
     """Add the run to references/measured/chaos.json, or replace the run with the same command."""

@@ -27,7 +27,6 @@ OPTIONS = ChaosOptions(
     interval_seconds=5,
     warm_up_seconds=3,
     time_scale=600,
-    deadline_seconds=300,
 )
 ENDLESS = Fault("pause-database", 600, 0, 3)
 
