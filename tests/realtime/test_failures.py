@@ -11,6 +11,7 @@ from examples.realtime.keeper import Decision, Limits, judge
 
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("recorded_failures.json").read_text(encoding="utf-8"))
 LIMITS = Limits()
+CLICKS = '{"clicks":{"0":1}}'
 
 
 def recorded(name: str, at: float = 0, query: str = "copy") -> Failure:
@@ -34,9 +35,9 @@ def decisions(*failures: Failure) -> list[Decision]:
         ("missing offsets", "OffsetOutOfRangeException", '{"test-5d00774e":{"0":1}}', False),
         ("missing right", "TopicAuthorizationException", '{"test-5d00774e":{"0":0}}', False),
         ("too few slots", "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", "", False),
-        ("full disk under the state", "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT", '{"clicks":{"0":1}}', True),
-        ("full disk under the checkpoint", "STREAMING_CHECKPOINT_LOG_WRITE_FAILURE.OFFSET_LOG", "", True),
-        ("slow Python worker", "StreamingQueryException", "", True),
+        ("full disk under the state", "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT", CLICKS, True),
+        ("full disk under the checkpoint", "STREAMING_CHECKPOINT_LOG_WRITE_FAILURE.OFFSET_LOG", CLICKS, True),
+        ("slow Python worker", "RuntimeError", '{"events":{"0":2859,"1":3251}}', True),
         ("refusal", "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED", "", False),
     ],
 )
