@@ -47,7 +47,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """One planned fault. It begins when the run has recovered from the one before, and a pause has passed."""
+    """One planned fault. It begins when the run has recovered from the one before and has no backlog."""
 
     kind: str
     seconds: float
@@ -55,7 +55,7 @@ class Fault:
     strength: float
     """From 0 to 1: how slow a connection is, how far a clock jumps, which of two processes it hits."""
     pause_seconds: float
-    """Time between the recovery and the next fault."""
+    """Time after the recovery in which nothing may restart."""
 
     def __str__(self) -> str:
         """Name the kind and the duration."""

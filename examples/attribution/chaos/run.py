@@ -117,6 +117,8 @@ class ChaosRun:
         if flowed_at is not None:
             incident.seconds = round(flowed_at - incident.begun_at, 1)
             self.report(f"results flow again {incident.seconds:.1f} s after {fault.kind} began")
+            # A backlog would count as the effect of the next fault.
+            self.wait_for_flow(time.time(), 0, self.options.deadline_seconds)
         elif not self.stop.is_set():
             self.report(f"{fault.kind} did not heal within {self.options.deadline_seconds:g} s after its end")
         return incident
