@@ -42,10 +42,11 @@ def _differences(runs: Sequence[dict[str, Any]], name: str) -> tuple[str, str]:
 def _conditions(runs: Sequence[dict[str, Any]]) -> str:
     newest, dates = runs[-1], sorted({run["date"] for run in runs})
     loads = [run["load_average"] for run in runs]
+    days = " and ".join(dict.fromkeys((dates[0], dates[-1])))
     return (
-        f"Measured from {dates[0]} to {dates[-1]} on {newest['cores']} cores with {newest['memory_gib']} GiB, PySpark "
+        f"Measured on {days}: {newest['cores']} cores, {newest['memory_gib']} GiB, PySpark "
         f"{newest['pyspark']}, Kafka connector {newest['kafka_connector']}, broker {newest['kafka_broker']}, Java "
-        f"{newest['java']}. Other programs used the machine during the runs: the load average over 15 minutes was "
+        f"{newest['java']}.\nOther programs used the machine during the runs: the load average over 15 minutes was "
         f"{min(loads):g} to {max(loads):g}.\n"
     )
 
@@ -55,8 +56,12 @@ def _sums(runs: Sequence[dict[str, Any]]) -> str:
     seeds = sorted({run["seed"] for run in runs})
     lost, wrong = (sum(row[name] for run in runs for row in run["differences"]) for name in ("lost", "wrong"))
     commands = "; ".join(f"`{run['command']}`" for run in runs)
+    records, results = (f"{sum(run[name] for run in runs):,}" for name in ("records", "results"))
     return (
-        f"In all: {incidents} faults of {len(seeds)} seeds in {len(runs)} runs, {sum(r['records'] for r in runs):,} "
-        f"records, {sum(r['results'] for r in runs):,} results compared with the replay, {lost} lost, {wrong} wrong.\n"
-        f"The runs: {commands}.\n"
+        f"In all: {_count(incidents, 'fault')} of {_count(len(seeds), 'seed')} in {_count(len(runs), 'run')}, "
+        f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong: {commands}.\n"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

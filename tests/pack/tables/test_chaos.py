@@ -59,10 +59,10 @@ def test_table_adds_up_all_runs(tmp_path: Path) -> None:
     assert "| `kill-broker`: kill -9 of the broker | 2 | 8 | 8 | 0 | 0 | 0 |" in text
     assert "| `kill-driver`: kill -9 | 4 | 26 | 31 | 3,200 | 0 | 0 |" in text
     assert "fill-disk" not in text
-    assert "from 2026-11-23 to 2026-11-24 on 2 cores" in text
+    assert text.startswith("Measured on 2026-11-23 and 2026-11-24: 2 cores, 24 GiB, PySpark 4.3.0")
     assert "the load average over 15 minutes was 2 to 9.5." in text
     assert "In all: 6 faults of 2 seeds in 2 runs, 12,000 records, 10,000 results compared" in text
-    assert "0 lost, 0 wrong.\nThe runs: `make chaos SEED=1 PUBLISH=1`; `make chaos SEED=2 PUBLISH=1`." in text
+    assert "0 lost, 0 wrong: `make chaos SEED=1 PUBLISH=1`; `make chaos SEED=2 PUBLISH=1`." in text
 
 
 def test_lost_wrong_and_unhealed_faults_are_shown(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_lost_wrong_and_unhealed_faults_are_shown(tmp_path: Path) -> None:
 
     assert "| `kill-broker`: kill -9 of the broker | 2 | - | not healed | 0 | 0 | 0 |" in text
     assert "| `kill-driver`: kill -9 | 4 | 26 | 31 | 3,200 | 3 | 1 |" in text
-    assert "3 lost, 1 wrong." in text
+    assert "3 lost, 1 wrong: `make" in text
 
 
 def test_missing_runs_name_the_command_that_writes_them(tmp_path: Path) -> None:
