@@ -14,6 +14,7 @@ from examples.attribution.chaos.parts.programs import Program
 from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.plan import Fault
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
+from examples.attribution.settings import Windows
 from examples.benchmarks.sink.tcp_proxy import TcpProxy, unchanged
 from examples.services.child import start_child
 from examples.services.local_server import LocalServer
@@ -23,9 +24,9 @@ CUT_SHARE = 0.02
 """Share of the chunks in each direction at which a slow connection breaks."""
 MAX_CONNECTIONS = 100
 MAX_DEVICE_ERROR_SECONDS = 600
-# Below the limit of five seconds (five minutes divided by the time scale) into the future, and above the limit of
-# thirty seconds into the past. Records beyond these limits would be rejected.
-MIN_COLLECTOR_ERROR_SECONDS, MAX_COLLECTOR_ERROR_SECONDS = -20, 4
+# Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be
+# late for other reasons.
+PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
 TERMINATE_FOLLOWER = b"select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'public.%'"
 LOCK = threading.Lock()
 
@@ -127,8 +128,9 @@ def _signed(strength: float) -> float:
     return 2 * strength - 1
 
 
-def _collector_error(strength: float) -> float:
-    return MIN_COLLECTOR_ERROR_SECONDS + strength * (MAX_COLLECTOR_ERROR_SECONDS - MIN_COLLECTOR_ERROR_SECONDS)
+def _collector_error_seconds(windows: Windows, strength: float) -> float:
+    past_ms, future_ms = -PAST_SHARE * windows.horizon_ms, FUTURE_SHARE * windows.clock_skew_limit_ms
+    return (past_ms + strength * (future_ms - past_ms)) / 1000
 
 
 def _driver_and_jvm(system: System) -> list[psutil.Process]:
@@ -155,7 +157,7 @@ FAULTS: Mapping[str, Begin] = {
         system.traffic.clock_errors_ms, "event_ts", _signed(fault.strength) * MAX_DEVICE_ERROR_SECONDS
     ),
     "jump-collector-clock": lambda system, fault: wrong_clock(
-        system.traffic.clock_errors_ms, "server_ts", _collector_error(fault.strength)
+        system.traffic.clock_errors_ms, "server_ts", _collector_error_seconds(system.settings.windows, fault.strength)
     ),
     "kill-executor": lambda _, fault: killed(_one_of_two(EXECUTOR, fault)),
     "pause-executor": lambda _, fault: paused([_one_of_two(EXECUTOR, fault)]),
