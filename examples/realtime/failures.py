@@ -72,11 +72,13 @@ REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the
 STORAGE = Cause(
     Kind.PASSING,
     "a file of the checkpoint cannot be read or written",
-    (),
+    # Without a condition, if a micro-batch query writes the file.
+    ("No space left on device", "Disk quota exceeded"),
     "if it repeats, check the free space, the access rights and the availability of the checkpoint folder",
 )
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so that this record cannot end it")
 CAUSES = (
+    STORAGE,
     Cause(
         Kind.PERMANENT,
         "unread records are missing in Kafka",

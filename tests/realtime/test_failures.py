@@ -37,6 +37,7 @@ def decisions(*failures: Failure) -> list[Decision]:
         ("too few slots", "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", "", False),
         ("full disk under the state", "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT", CLICKS, True),
         ("full disk under the checkpoint", "STREAMING_CHECKPOINT_LOG_WRITE_FAILURE.OFFSET_LOG", CLICKS, True),
+        ("full disk under a micro-batch", "IOException", '{"events":{"0":3957,"1":4114}}', True),
         ("slow Python worker", "RuntimeError", '{"events":{"0":2859,"1":3251}}', True),
         ("refusal", "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED", "", False),
     ],
