@@ -133,9 +133,10 @@ class ChaosRun:
             if not self.reader.is_settled():
                 return False
             ends = self.reader.ends()
-        except KafkaException:
+            return all(self._has_read(name, ends) for name in MICRO_BATCH_QUERIES)
+        except (KafkaException, ValueError):
+            # The broker does not respond, or a checkpoint has no position yet.
             return False
-        return all(self._has_read(name, ends) for name in MICRO_BATCH_QUERIES)
 
     def _has_read(self, name: str, ends: dict[tuple[str, int], int]) -> bool:
         position = committed_position(self.system.checkpoints / name)
