@@ -113,7 +113,6 @@ class ChaosRun:
         if fault.seconds:
             self.report(f"end of {fault.kind}")
         flowed_at = self.wait_for_flow(time.time(), fault.pause_seconds, self.options.deadline_seconds)
-        incident.replayed = self.reader.log.duplicates.total() - before
         if flowed_at is not None:
             incident.seconds = round(flowed_at - incident.begun_at, 1)
             self.report(f"results flow again {incident.seconds:.1f} s after {fault.kind} began")
@@ -121,6 +120,7 @@ class ChaosRun:
             self.wait_for_flow(time.time(), 0, self.options.deadline_seconds)
         elif not self.stop.is_set():
             self.report(f"{fault.kind} did not heal within {self.options.deadline_seconds:g} s after its end")
+        incident.replayed = self.reader.log.duplicates.total() - before
         return incident
 
     def _poll_for(self, seconds: float) -> None:
