@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ RESTART_PAUSE_SECONDS = 1.0
 STOP_SECONDS = 60.0
 DECISION = "examples.realtime.keeper: "
 """The start of a log line with a decision of the keeper."""
+ERROR = re.compile(r"[\w.]+(?:Error|Exception): ")
 
 
 @dataclass
@@ -99,6 +101,6 @@ class Program:
         return complete.decode(errors="replace").splitlines()
 
     def last_line(self) -> str:
-        """Return the last line of the log that is not empty."""
+        """Return the last line of the log that names an error, else the last that is not empty."""
         lines = [line for line in self.log_path.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1] if lines else "no output"
+        return next(filter(ERROR.match, reversed(lines)), lines[-1] if lines else "no output")
