@@ -2,13 +2,13 @@
 
 import json
 import os
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from examples.attribution.chaos.cli import PROGRAM, ChaosOptions
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.plan import KINDS
+from examples.attribution.demo.publish import command_of
 from examples.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/chaos.json")
@@ -29,23 +29,10 @@ def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def command_of(options: ChaosOptions) -> str:
-    """Return the shortest command that repeats the run."""
-    changed = {f.name: getattr(options, f.name) for f in fields(options) if getattr(options, f.name) != f.default}
-    if changed.keys() <= set(MAKE_VARIABLES):
-        return " ".join(["make chaos", *(f"{name.upper()}={_text(value)}" for name, value in changed.items())])
-    flags = {name: f"--{name.replace('_', '-')}" for name in changed}
-    return " ".join([PROGRAM, *(flags[k] if v is True else f"{flags[k]} {_text(v)}" for k, v in changed.items())])
-
-
-def _text(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
-
-
 def _run(options: ChaosOptions, outcome: Outcome) -> dict[str, Any]:
     machine = describe_machine()
     return {
-        "command": command_of(options),
+        "command": command_of(options, "chaos", PROGRAM, MAKE_VARIABLES),
         "date": machine["date"],
         "cores": machine["cores"],
         "load_average": round(os.getloadavg()[-1], 1),

@@ -14,13 +14,8 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.keeper import Limits, keep
 from examples.realtime.queries import KAFKA_SINK
-from examples.services.spark import CONFS, build_session
+from examples.services.spark import FAST_COMPILER_CONFS, build_session
 
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-SHORT_RUN = {
-    # The optimizing compiler does not pay off in a JVM that is killed every few minutes.
-    JAVA_OPTIONS: f"{CONFS[JAVA_OPTIONS]} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-}
 DELIVERY_SECONDS = 8
 """Shortened `delivery.timeout.ms`, so a broker can stay away longer in a short run. The default is two minutes."""
 SHORT_DELIVERY = {
@@ -41,7 +36,7 @@ def main() -> None:
         master=settings.master,
         slots=settings.slots,
         shuffle_partitions=settings.shuffle_partitions,
-        confs=None if settings.master else SHORT_RUN,
+        confs=None if settings.master else FAST_COMPILER_CONFS,
     )
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]

@@ -14,16 +14,21 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Pat
     env = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
     follower = Program("follower", Settings(), tmp_path, env, lines.append)
 
+    def reported(number: int) -> bool:
+        follower.poll()
+        return len(lines) >= number
+
     follower.start()
     first = follower.pid
-    eventually(lambda: follower.poll() or "the follower starts again" in lines, 60, "a second start")
-    second, changed_at = follower.pid, follower.changed_at
-    eventually(lambda: follower.poll() or follower.changed_at > changed_at, 60, "a second end")
+    eventually(lambda: reported(2), 60, "a second start")
+    second = follower.pid
+    eventually(lambda: reported(3), 60, "a second end")
     follower.stop()
 
     assert lines[0].startswith("the follower has ended: psycopg.OperationalError: ")
     assert first != second
-    assert 2 == sum(line.startswith("the follower has ended") for line in lines)
+    assert "the follower starts again" == lines[1]
+    assert lines[2].startswith("the follower has ended")
 
 
 def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
