@@ -12,6 +12,9 @@ TRIGGER ?=
 COMPARE ?=
 MASTER ?=
 CLUSTER ?=
+# Options of the demonstration under faults, which also has CLUSTER and PUBLISH.
+SEED ?=
+FAULTS ?=
 # Options of the benchmarks. PUBLISH also belongs to `make demo COMPARE=1`.
 QUICK ?=
 PUBLISH ?=
@@ -33,6 +36,8 @@ is_set = $(filter-out 0,$(1))
 SHARED_OPTIONS = $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(RATE)) $(if $(call is_set,$(PUBLISH)),--publish)
 DEMO_OPTIONS = $(SHARED_OPTIONS) $(if $(TRIGGER),--trigger $(TRIGGER)) $(if $(call is_set,$(COMPARE)),--compare) \
 	$(if $(MASTER),--master $(MASTER)) $(if $(call is_set,$(CLUSTER)),--cluster)
+CHAOS_OPTIONS = $(SHARED_OPTIONS) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) \
+	$(if $(call is_set,$(CLUSTER)),--cluster)
 BENCH_OPTIONS = $(SHARED_OPTIONS) $(if $(call is_set,$(QUICK)),--quick) $(if $(FILTER),--filter "$(FILTER)") $(BENCH)
 
 define NO_PACKAGES
@@ -60,7 +65,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
-.PHONY: help setup packages quickstart demo soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel release-check test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel release-check test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -115,6 +120,9 @@ quickstart: setup ## send ten records through one real-time query and show their
 
 demo: setup ## run the whole pipeline, then reconcile; DURATION RATE TRIGGER=real-time|micro-batch COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
+
+chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... CLUSTER=1 PUBLISH=1
+	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
 
 soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, reconcile, and judge what grows; DURATION RATE PUBLISH=1
 	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)

@@ -49,6 +49,12 @@ EXAMPLES = {
     "examples/benchmarks/other_engines": "benchmarks/harness benchmarks/results benchmarks/spark services",
     "examples/benchmarks/sink": "attribution attribution/correlation attribution/settings attribution/topics "
     "measure realtime services sinks",
+    # The demonstration under faults, one of which is the slow connection of the sink's benchmark.
+    "examples/attribution/chaos/parts": "attribution attribution/pipeline attribution/settings attribution/topics "
+    "attribution/traffic benchmarks/sink realtime services services/files",
+    "examples/attribution/chaos": "attribution attribution/audit attribution/chaos/parts attribution/demo "
+    "attribution/pacing attribution/pipeline attribution/settings attribution/topics attribution/traffic "
+    "benchmarks/sink command_line measure realtime services",
     "examples/benchmarks": "alerts attribution attribution/settings attribution/topics benchmarks/harness "
     "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services",
 }

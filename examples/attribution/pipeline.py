@@ -81,7 +81,12 @@ def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
 
 
 def query_starters(
-    settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], checkpoint_dir: str
+    settings: Settings,
+    spark: SparkSession,
+    bootstrap_servers: str,
+    partitions: dict[str, int],
+    checkpoint_dir: str,
+    sink_options: Mapping[str, str] = KAFKA_SINK,
 ) -> dict[str, Starter]:
     """
     Check that the session has enough task slots for all queries, and return a function that starts each of them.
@@ -89,10 +94,10 @@ def query_starters(
     Call the functions in their order: those of queries with Python processors come first, and each waits for its first
     batch, so these queries start one after another while the machine is still idle.
     """
+    servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
     def read(topics: Iterable[str]) -> DataFrame:
-        source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS)
-        source = source.option("kafka.bootstrap.servers", bootstrap_servers)
+        source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS, **servers)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
     streams = {query: query.transform(read(query.sources)) for query in pipeline_queries(settings)}
@@ -100,8 +105,7 @@ def query_starters(
     preflight(spark, needs)
 
     def starter(query: PipelineQuery) -> Starter:
-        writer = streams[query].writeStream.format("kafka").options(**KAFKA_SINK)
-        writer = writer.option("kafka.bootstrap.servers", bootstrap_servers)
+        writer = streams[query].writeStream.format("kafka").options(**sink_options, **servers)
         if query.target:
             writer = writer.option("topic", settings.topic(query.target))
         writer = writer.queryName(query.name).outputMode("update")

@@ -18,6 +18,8 @@ SQL_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 WRAPPER_STATE = "XXKST"
 # A restart of a refused query fails again: feature not supported, syntax or analysis, and a forbidden setting.
 REFUSAL_STATES = ("0A", "42", "46")
+# Spark could not read or write a file, usually of the checkpoint.
+STORAGE_STATES = ("58",)
 # Spark adds the identity, offsets and plan of the query to the message.
 DETAILS = "=== Streaming Query ==="
 COMMITTED = re.compile(r"^Current Committed Offsets: \{(.*)\}$", re.MULTILINE)
@@ -67,8 +69,16 @@ class Cause:
 
 
 REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the query as the message says")
+STORAGE = Cause(
+    Kind.PASSING,
+    "a file of the checkpoint cannot be read or written",
+    # Without a condition, if a micro-batch query writes the file.
+    ("No space left on device", "Disk quota exceeded"),
+    "if it repeats, check the free space, the access rights and the availability of the checkpoint folder",
+)
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so that this record cannot end it")
 CAUSES = (
+    STORAGE,
     Cause(
         Kind.PERMANENT,
         "unread records are missing in Kafka",
@@ -99,6 +109,12 @@ CAUSES = (
             "Connection to streaming shuffle",
         ),
         "if it repeats, read the logs of the executors for the error of the task at the other end",
+    ),
+    Cause(
+        Kind.PASSING,
+        "a Python worker did not start within ten seconds",
+        ("Python worker failed to connect back",),
+        "if it repeats, start fewer queries with Python at the same time, or use more cores",
     ),
     Cause(
         Kind.PASSING,
@@ -185,6 +201,9 @@ def _cause_of(name: str, text: str) -> Cause:
     # its name is searched.
     known_by = name if f"[{name}]" in text else f"{name} {text}"
     known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
-    states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE]
-    is_refused = any(state.startswith(REFUSAL_STATES) for state in states[:1])
-    return known or (REFUSED if is_refused else UNKNOWN)
+    states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE][:1]
+    if known:
+        return known
+    if any(state.startswith(REFUSAL_STATES) for state in states):
+        return REFUSED
+    return STORAGE if any(state.startswith(STORAGE_STATES) for state in states) else UNKNOWN

@@ -88,9 +88,10 @@ def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = 
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
     own = [old for old in recent if old.query_name == failure.query_name]
     kind, count = failure.cause.kind, len(own) + 1
-    # Between two batches, a query learns only from the missing slots that it has lost an executor.
-    slots_were_lost = failure.has_run or any(old.cause.kind in (Kind.PASSING, Kind.SLOTS) for old in recent)
-    if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not slots_were_lost):
+    # Between two batches, a query learns only from the missing slots that it has lost an executor. At a restart, tasks
+    # of other queries that have failed at the same time can still hold slots for a moment.
+    had_slots = failure.has_run or bool(own) or any(old.cause.kind in (Kind.PASSING, Kind.SLOTS) for old in recent)
+    if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not had_slots):
         return Decision(failure, failure.cause.what, None)
     if kind is Kind.UNKNOWN and any(failure.is_same_as(old) for old in own):
         reason = "the same error at the same offsets twice: a record after them ends the query at every start"

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from .plans import plan_of_frame, plan_of_query
+from .proof import REAL_TIME_SCAN
 from .queries import wait_until
 
 EXCHANGE = re.compile(r"^(?P<indent>[^A-Za-z]*)(?:\*\(\d+\) )?(?P<node>BroadcastExchange|Exchange) (?P<rest>.*)")
@@ -107,8 +108,11 @@ def _slots_of(query: StreamingQuery) -> int:
     progress = query.lastProgress
     if progress is None:
         return 0  # The query is in its first batch; its slots are counted as running tasks.
-    offsets = [json.loads(source.endOffset) for source in progress.sources if source.endOffset]
-    return _exchange_partitions(plan_of_query(query)) + sum(map(_leaves, offsets))
+    plan = plan_of_query(query)
+    sources = sum(_leaves(json.loads(source.endOffset)) for source in progress.sources if source.endOffset)
+    exchanges = _exchange_partitions(plan)
+    # The stages of a micro-batch run one after the other.
+    return sources + exchanges if REAL_TIME_SCAN in plan else max(sources, exchanges)
 
 
 def _leaves(tree: object) -> int:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
@@ -31,8 +30,8 @@ from examples.attribution.pipeline import pipeline_queries, query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.slots import NotEnoughSlotsError
-from examples.services import LocalKafka, postgres_server, running
-from tests.helpers import end_offset, eventually, produce, records_of
+from examples.services import postgres_server
+from tests.helpers import eventually, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 
@@ -79,63 +78,11 @@ def demo_process(kafka: str, *options: str) -> Iterator[DemoProcess]:
             demo.kill()
 
 
-@pytest.fixture
-def separate_broker() -> Iterator[LocalKafka]:
-    """Yield a broker that a test may kill."""
-    with running(LocalKafka()) as broker:
-        yield broker
-
-
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
     """Yield the connection string of a database for the runs in this process."""
     with postgres_server() as connection_string:
         yield connection_string
-
-
-@pytest.mark.proves("chaos rounds", 2)
-def test_pipeline_reconciles_after_kill_of_pipeline_and_broker(separate_broker: LocalKafka, tmp_path: Path) -> None:
-    """
-    After kill -9 of the pipeline and of the broker, and a restart of both, every result equals the replay.
-
-    Results that were not committed at the kill are written twice and counted once.
-    """
-    kafka = separate_broker.bootstrap_servers
-    options = ("--duration", "0", "--warm-up-seconds", "5", "--rate", "150", "--checkpoint-dir", str(tmp_path))
-
-    def committed(batch: int) -> bool:
-        return all((tmp_path / query.name / "commits" / str(batch)).exists() for query in pipeline_queries(Settings()))
-
-    def results() -> int:
-        try:
-            return sum(end_offset(kafka, "ad-attributed", partition) for partition in (0, 1))
-        except KafkaException:
-            return 0  # right after its start, the broker has no partition leaders yet
-
-    with demo_process(kafka, *options) as first:
-        eventually(lambda: committed(0) or first.process.poll() is not None, 200, "a commit of every query")
-        before = results()
-        eventually(lambda: results() > before + 200, 60, "results that are not committed yet")
-        first.kill()
-    with demo_process(kafka, *options) as second:
-        before = results()
-        eventually(
-            lambda: results() > before + 500 or second.process.poll() is not None, 200, "results after the restart"
-        )
-        before = results()
-        separate_broker.kill()
-        separate_broker.start()
-        eventually(
-            lambda: results() > before + 500 or second.process.poll() is not None, 120, "results after the outage"
-        )
-        second.process.send_signal(signal.SIGINT)
-        status, output = second.process.wait(200), second.printed("output")
-        assert 0 == status
-
-    assert "\n0 differences" in output
-    assert "failed sends 0\n" in output
-    assert "duplicates by topic: ad-attributed " in output, output
-    assert "pending" not in output[output.index("failed sends") :]
 
 
 def kill_an_executor(demo: DemoProcess) -> float:

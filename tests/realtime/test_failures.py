@@ -11,6 +11,7 @@ from examples.realtime.keeper import Decision, Limits, judge
 
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("recorded_failures.json").read_text(encoding="utf-8"))
 LIMITS = Limits()
+CLICKS = '{"clicks":{"0":1}}'
 
 
 def recorded(name: str, at: float = 0, query: str = "copy") -> Failure:
@@ -34,6 +35,10 @@ def decisions(*failures: Failure) -> list[Decision]:
         ("missing offsets", "OffsetOutOfRangeException", '{"test-5d00774e":{"0":1}}', False),
         ("missing right", "TopicAuthorizationException", '{"test-5d00774e":{"0":0}}', False),
         ("too few slots", "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", "", False),
+        ("full disk under the state", "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT", CLICKS, True),
+        ("full disk under the checkpoint", "STREAMING_CHECKPOINT_LOG_WRITE_FAILURE.OFFSET_LOG", CLICKS, True),
+        ("full disk under a micro-batch", "IOException", '{"events":{"0":3957,"1":4114}}', True),
+        ("slow Python worker", "RuntimeError", '{"events":{"0":2859,"1":3251}}', True),
         ("refusal", "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED", "", False),
     ],
 )
@@ -120,6 +125,23 @@ def test_too_few_slots_for_the_next_batch_are_waited_for() -> None:
     between = failure_of("copy", RuntimeError(RECORDED["too few slots"]), 0, has_run=True)
 
     assert [1, 2] == [decision.pause_seconds for decision in decisions(between, recorded("too few slots", 40))]
+
+
+def test_too_few_slots_at_a_restart_are_waited_for() -> None:
+    """The query had its slots before, so tasks that are still ending hold them; a first start has no such reason."""
+    restart = recorded("too few slots", 5)
+
+    assert judge(restart, [recorded("poison record")]).pause_seconds
+    assert judge(restart, [recorded("poison record", query="another")]).pause_seconds is None
+
+
+@pytest.mark.parametrize("name", ["full disk under the state", "full disk under the checkpoint", "slow Python worker"])
+def test_passing_failure_at_the_same_offsets_is_no_poison_record(name: str) -> None:
+    """A disk can stay full, and a machine can stay busy, for longer than one restart takes."""
+    first, second, third = decisions(recorded(name), recorded(name, 5), recorded(name, 10))
+
+    assert [1, 2, 4] == [decision.pause_seconds for decision in (first, second, third)]
+    assert "record" not in str(third)
 
 
 @pytest.mark.parametrize("value", ["TimeoutException", "AuthorizationException"])

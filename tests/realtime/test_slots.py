@@ -160,6 +160,21 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
     assert SLOTS == slots_total(spark)
 
 
+@services
+def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The stages of a micro-batch run one after the other, so 3 + 2 tasks hold 3 slots, and the rest is free."""
+    source, target = new_topic(kafka, 3), new_topic(kafka, 1)
+    produce(kafka, source, [(n, b"value") for n in range(3)])
+    counted = read(spark, kafka, source).groupBy("value").count().select(F.col("count").cast("string").alias("value"))
+
+    query = start(counted, kafka, target, tmp_path / "micro-batch", real_time=False)
+
+    eventually(lambda: query.lastProgress, 60, "a finished batch")
+    eventually(lambda: slots_free(spark) == SLOTS - 3, 30, "three slots taken")
+    assert SLOTS - 3 == preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 3)})
+    query.stop()
+
+
 DEFAULT_PARALLELISM = """
 from pyspark.sql import SparkSession
 from examples.realtime.slots import slots_total

@@ -23,7 +23,7 @@ class UserHistory:
 
     touches: Mapping[TouchId, Touch] = field(default_factory=dict)
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
-    """Conversion records by `src`."""
+    """Conversion records by `src`. Of records from before an erasure, only the position and append time remain."""
     seen_records: int = 0
     """Number of records applied so far, including evicted records; credit versions increase with this number."""
     evaluated_at: int = 0
@@ -53,10 +53,11 @@ def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[O
 
 
 def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion]]:
-    """Return the conversion records of each order."""
+    """Return the conversion records of each order, without those from before an erasure."""
     records: defaultdict[OrderKey, list[Conversion]] = defaultdict(list)
     for record in history.conversions.values():
-        records[record.advertiser_id, record.order_id].append(record)
+        if record.order_id:
+            records[record.advertiser_id, record.order_id].append(record)
     return records
 
 

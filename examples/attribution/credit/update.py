@@ -52,6 +52,7 @@ def advance(
             evaluated_at=last.evaluated_at,
             last_record_at=last.last_record_at,
             erased_at=update.erased_at,
+            conversions=_positions(last.conversions),
         )
         update = _after(update, update.erased_at)
     updated = _apply(history, update, now)
@@ -112,12 +113,18 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
     records: list[Touch | Conversion] = [*history.touches.values(), *history.conversions.values()]
     newest_at = max((record.stored_at for record in records), default=0)
     min_stored_at = max(newest_at - rules.retention_ms, history.erased_at + 1)
+    erased = {src: record for src, record in history.conversions.items() if record.stored_at <= history.erased_at}
     by_time = sorted(history.touches.items(), key=lambda item: (item[1].effective_ts, item[0]))
     evicted = by_time[: max(len(by_time) - rules.max_user_touches, 0)]
     return replace(
         history,
         touches={touch_id: touch for touch_id, touch in by_time[len(evicted) :] if touch.stored_at >= min_stored_at},
         conversions={
+            src: record
+            for src, record in _positions(erased).items()
+            if record.stored_at >= newest_at - rules.retention_ms
+        }
+        | {
             record.src: record
             for of_order in conversions_by_order(history).values()
             # An order keeps all its records if its newest record is kept. Otherwise a late copy could remain alone and
@@ -127,6 +134,16 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
         },
         evicted_until_ts=max([history.evicted_until_ts, *(touch.effective_ts for _, touch in evicted)]),
     )
+
+
+def _positions(conversions: Mapping[str, Conversion]) -> dict[str, Conversion]:
+    """
+    Return only the positions and append times of conversions that an erasure has removed.
+
+    A restarted upstream query can append a conversion again after the erasure. Without its position, it would count as
+    a new order.
+    """
+    return {src: Conversion(src, "", "", 0, "", 0, 0, record.stored_at, 0) for src, record in conversions.items()}
 
 
 def _changed(before: Mapping[OrderKey, OrderCredit], after: Mapping[OrderKey, OrderCredit]) -> list[OrderCredit]:

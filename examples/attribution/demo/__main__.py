@@ -24,15 +24,7 @@ from examples.services.cluster import standalone_cluster
 from examples.services.kafka import kafka_broker
 from examples.services.packages import connector
 from examples.services.postgres import postgres_server
-from examples.services.spark import CONFS, build_session
-
-FAST_COMPILER_CONFS = {
-    # In the demonstration, the JVM's optimizing compiler uses a third of Spark's CPU time. A run of a few minutes does
-    # not recover this cost. Without the optimizing compiler, the default code cache is 48 MB, which five queries fill.
-    "spark.driver.extraJavaOptions": f"{CONFS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 "
-    "-XX:ReservedCodeCacheSize=240m"
-}
-"""JVM options for short runs on a local master; long-running jobs should keep the optimizing compiler."""
+from examples.services.spark import FAST_COMPILER_CONFS, build_session
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,13 +1,14 @@
 """Write the latencies of two runs, one per execution mode, to the JSON file from which README.md is generated."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from examples.attribution.demo.cli import PROGRAM, DemoOptions
 from examples.attribution.demo.report import Report
+from examples.attribution.settings import Settings
 from examples.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/demo.json")
@@ -44,17 +45,19 @@ def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> 
     }
 
 
-def command_of(options: DemoOptions) -> str:
-    """Return the shortest command that runs the demonstration with `options`."""
+def command_of(
+    options: Settings, target: str = "demo", program: str = PROGRAM, variables: Collection[str] = MAKE_VARIABLES
+) -> str:
+    """Return the shortest command that runs a program with `options`; its make target accepts `variables`."""
     changed = {
         field.name: getattr(options, field.name)
         for field in fields(options)
         if getattr(options, field.name) != field.default
     }
-    if changed.keys() <= set(MAKE_VARIABLES):
-        return " ".join(["make demo", *(f"{name.upper()}={_text(value)}" for name, value in changed.items())])
+    if changed.keys() <= set(variables):
+        return " ".join([f"make {target}", *(f"{name.upper()}={_text(value)}" for name, value in changed.items())])
     flags = {name: f"--{name.replace('_', '-')}" for name in changed}
-    return " ".join([PROGRAM, *(flags[k] if v is True else f"{flags[k]} {_text(v)}" for k, v in changed.items())])
+    return " ".join([program, *(flags[k] if v is True else f"{flags[k]} {_text(v)}" for k, v in changed.items())])
 
 
 def _text(value: float | str) -> str:

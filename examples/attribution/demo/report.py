@@ -48,7 +48,7 @@ class Report:
 
 def print_report(report: Report) -> None:
     """Print the counts, the reconciliation, the campaigns, the latencies and the CPU use of one run."""
-    console, settings, sent = _console(), report.settings, report.sent
+    console, settings, sent = report_console(), report.settings, report.sent
     duration = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
     _print(
@@ -58,7 +58,7 @@ def print_report(report: Report) -> None:
         f"{connector().version} | achieved {sent.rate:.1f}/s, producer lag p99 {lag_p99_ms:.1f} ms, "
         f"failed sends {sent.failed}",
     )
-    _print_reconciliation(console, report)
+    print_reconciliation(console, report.reconciliation, report.log, report.sink)
     console.print()
     _print_pacing(console, report)
     console.print()
@@ -70,8 +70,8 @@ def print_report(report: Report) -> None:
         _print_cpu(console, report.cpu)
 
 
-def _print_reconciliation(console: Console, report: Report) -> None:
-    outcome, log = report.reconciliation, report.log
+def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog, sink: Metrics | None = None) -> None:
+    """Print the counts, the duplicates, the credit and the differences of one run."""
     table = Table("kind", "input", "results", box=None)
     for family, codes in outcome.counts.items():
         results = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
@@ -79,13 +79,8 @@ def _print_reconciliation(console: Console, report: Report) -> None:
     console.print(table)
     duplicates = ", ".join(f"{topic} {count}" for topic, count in sorted(log.duplicates.items()))
     _print(console, f"ad-attributed: {log.result_rows} records; duplicates by topic: {duplicates or 'none'}")
-    p50_ms, p99_ms, max_ms = percentiles(report.sink.oldest_ms or [0], (0.5, 0.99, 1))
-    _print(
-        console,
-        f"PostgreSQL: {report.sink.flushed} rows upserted in {report.sink.flushes} commits; {report.sink.deduped} rows "
-        f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
-        f"p99 {p99_ms:.0f} max {max_ms:.0f} ms",
-    )
+    if sink:
+        _print_sink(console, sink)
     credit, orders = outcome.credits, outcome.credits.conversions
     _print(
         console,
@@ -101,6 +96,16 @@ def _print_reconciliation(console: Console, report: Report) -> None:
         f"orders and {len(log.counts)} counts"
     )
     console.print(summary, style="bold red" if outcome.differences else "bold green", highlight=False)
+
+
+def _print_sink(console: Console, sink: Metrics) -> None:
+    p50_ms, p99_ms, max_ms = percentiles(sink.oldest_ms or [0], (0.5, 0.99, 1))
+    _print(
+        console,
+        f"PostgreSQL: {sink.flushed} rows upserted in {sink.flushes} commits; {sink.deduped} rows "
+        f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
+        f"p99 {p99_ms:.0f} max {max_ms:.0f} ms",
+    )
 
 
 def _print_pacing(console: Console, report: Report) -> None:
@@ -141,7 +146,7 @@ def _print_cpu(console: Console, cpu: Cpu) -> None:
 
 def print_comparison(real_time: Report, micro_batch: Report) -> None:
     """Print the latency ratios and each mode's over-delivery."""
-    console = _console()
+    console = report_console()
     table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
     micro_batch_rows = {row.hop: row for row in micro_batch.latencies}
     for fast in real_time.latencies:
@@ -162,7 +167,8 @@ def _print(console: Console, text: str) -> None:
     console.print(text, highlight=False, soft_wrap=True)
 
 
-def _console() -> Console:
+def report_console() -> Console:
+    """Return a console that is wide enough for tables, also in a file or a pipe."""
     console = Console()
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 

@@ -84,6 +84,8 @@ class TrafficGenerator:
         """Share of requests for each campaign; the first campaign is the hot one."""
         self.campaigns = tuple(self.campaign_shares)
         self.cumulative_shares = tuple(accumulate(self.campaign_shares.values()))
+        self.clock_errors_ms = {"event_ts": 0, "server_ts": 0}
+        """Errors of the clocks of the devices and of the collector; another thread may change them."""
 
     def records(self) -> Iterator[ScheduledRecord]:
         """Yield records endlessly in the order of their send times."""
@@ -140,8 +142,8 @@ class TrafficGenerator:
         if draft.topic == ERASURES_TOPIC:
             return ScheduledRecord(draft.topic, draft.fields["user_key"], None, draft.label, send_at)
         start_ms = self.started_at * 1000 + transaction_ms
-        fields = {**draft.fields, "event_ts": int(start_ms + draft.event_ms)}
-        fields["server_ts"] = int((self.started_at + send_at) * 1000)
+        fields = {**draft.fields, "event_ts": int(start_ms + draft.event_ms) + self.clock_errors_ms["event_ts"]}
+        fields["server_ts"] = int((self.started_at + send_at) * 1000) + self.clock_errors_ms["server_ts"]
         if "transaction_id" in fields:
             fields["request_ts"] = int(start_ms)
         key = fields.get("transaction_id") or fields.get("user_key") or fields["order_id"]

@@ -29,15 +29,16 @@ class TcpProxy:
 
     The function `answer` takes each chunk that the server sends, and returns the chunk for the client, b"" to drop the
     chunk, or None to close the connection. The function `request` does the same for chunks of the client, and may block
-    to delay a chunk. Callers may replace both functions at any time.
+    to delay a chunk. Callers may replace both functions and `delay_seconds` at any time.
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:
         """Create a proxy that delays data by `delay_seconds` in each direction."""
         self.answer: Change = unchanged
         self.request: Change = unchanged
-        self._target, self._delay_seconds = target, delay_seconds
-        self._sockets: list[socket.socket] = []
+        self.delay_seconds = delay_seconds
+        self._target = target
+        self._sockets: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
 
@@ -56,31 +57,43 @@ class TcpProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                self._sockets.append(client)
-                try:
-                    server = socket.create_connection(self._target, CONNECT_SECONDS)
-                except OSError:
-                    client.close()
-                    continue
-                self._sockets.append(server)
-                for end in (client, server):
-                    end.settimeout(None)
-                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                _start(self._forward, client, server, lambda: self.request)
-                _start(self._forward, server, client, lambda: self.answer)
+                _start(self._connect, client)
+
+    def _connect(self, client: socket.socket) -> None:
+        """Forward data between a client and the server until one of them ends, then close both connections."""
+        try:
+            server = socket.create_connection(self._target, CONNECT_SECONDS)
+        except OSError:
+            client.close()
+            return
+        ends = {client, server}
+        self._sockets |= ends
+        for end in ends:
+            end.settimeout(None)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threads = [
+            _start(self._forward, client, server, lambda: self.request),
+            _start(self._forward, server, client, lambda: self.answer),
+        ]
+        for thread in threads:
+            thread.join()
+        for end in ends:
+            end.close()
+        self._sockets -= ends
 
     def _forward(self, source: socket.socket, target: socket.socket, change: Callable[[], Change]) -> None:
         queue: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
-        _start(_deliver, queue, target)
+        delivery = _start(_deliver, queue, target)
         with suppress(OSError):
             while chunk := source.recv(CHUNK_BYTES):
                 changed = change()(chunk)
                 if changed is None:
                     break
                 if changed:
-                    queue.put((time.monotonic() + self._delay_seconds, changed))
-        queue.put((time.monotonic() + self._delay_seconds, b""))
+                    queue.put((time.monotonic() + self.delay_seconds, changed))
+        queue.put((time.monotonic() + self.delay_seconds, b""))
         _shut(source)
+        delivery.join()
 
 
 def _deliver(queue: "SimpleQueue[tuple[float, bytes]]", target: socket.socket) -> None:
@@ -100,5 +113,7 @@ def _shut(end: socket.socket) -> None:
         end.shutdown(socket.SHUT_RDWR)
 
 
-def _start(action: Callable[..., None], *arguments: object) -> None:
-    threading.Thread(target=action, args=arguments, daemon=True).start()
+def _start(action: Callable[..., None], *arguments: object) -> threading.Thread:
+    thread = threading.Thread(target=action, args=arguments, daemon=True)
+    thread.start()
+    return thread

@@ -203,17 +203,39 @@ def test_erasure_in_any_split_separates_old_and_new_records(
 
 
 def test_erasure_clears_the_user_and_keeps_the_totals() -> None:
-    """A tombstone makes credit final and removes touches and orders; older touches that arrive later are ignored."""
+    """
+    A tombstone makes credit final and removes touches and orders; older touches that arrive later are ignored.
+
+    Only the position of the order's record remains.
+    """
     run = UserRun()
     run.at(T + 8, CLICK, ORDER)
 
     run.at(T + 50, Erasure(T + 50))
 
     assert [("attributed", True)] == [(credit.code, credit.final) for credit in run.newest.values()]
-    assert ({}, []) == (run.tester.peekMapState("touches", USER), run.tester.peekListState("conversions", USER))
+    assert {} == run.tester.peekMapState("touches", USER)
+    assert [(ORDER.src, "", "", 0, "", 0, 0, ORDER.stored_at, 0)] == run.tester.peekListState("conversions", USER)
     stored_again = replace(CLICK, version=4, stored_at=T + 54)
     run.at(T + 60, CLICK, stored_again, replace(ORDER, src="events:0:2", stored_at=T + 55))
     assert ["attributed", "unattributed"] == [run.newest[f"{USER}/a/o1{suffix}"].code for suffix in ("", f"/{T + 50}")]
+    run.at(T + 10 * LONG_SPAN_MS)
+    assert [] == run.state()
+
+
+def test_conversion_that_is_written_again_after_an_erasure_counts_once() -> None:
+    """A restarted query can append a record a second time, before which the user has been erased."""
+    run = UserRun()
+    run.at(T + 8, CLICK, ORDER)
+    run.at(T + 50, Erasure(T + 50))
+    emitted = run.emitted
+
+    run.at(T + 60, replace(ORDER, stored_at=T + 55))
+    run.at(T + 61, Erasure(T + 61))
+    run.at(T + 70, replace(ORDER, stored_at=T + 65))
+
+    assert emitted == run.emitted
+    assert 1 == sum(credit.records for credit in run.newest.values())
     run.at(T + 10 * LONG_SPAN_MS)
     assert [] == run.state()
 

@@ -1,0 +1,76 @@
+"""
+Run the pipeline under random faults, and print what each fault cost.
+
+The program exits with status 1 if a result is lost or wrong, or if a fault does not heal.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+
+import psycopg
+from confluent_kafka import KafkaException
+
+from examples.attribution.chaos.cli import ChaosOptions, parse
+from examples.attribution.chaos.outcome import Outcome
+from examples.attribution.chaos.parts import disk
+from examples.attribution.chaos.plan import KINDS, plan
+from examples.attribution.chaos.publish import publish
+from examples.attribution.chaos.report import print_outcome
+from examples.attribution.chaos.run import run
+from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.stderr_filter import filter_worker_logs
+from examples.realtime.queries import stop_on_interrupt
+
+# The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
+OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")
+EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all faults; return 0 if nothing is lost or wrong and every fault has healed, otherwise 1."""
+    options = parse(arguments)
+    try:
+        outcome = _run(options)
+        print_outcome(outcome, options.seed)
+        if options.publish:
+            publish(options, outcome)
+    except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return outcome.status
+
+
+def _run(options: ChaosOptions) -> Outcome:
+    if external := [name for name in EXTERNAL if os.environ.get(name)]:
+        raise RuntimeError(
+            f"{' and '.join(external)} would name a server that somebody else may use, and faults would hit it; unset "
+            "the variable, so that the run starts servers of its own"
+        )
+    # Before anything else, because threads and children inherit the mounts of this process.
+    is_mounted = disk.can_mount()
+    stop = threading.Event()
+    stop_on_interrupt(stop)
+    with LiveView() as view, filter_worker_logs(*OUTAGE_LOGS):
+        kinds = _kinds(options, is_mounted=is_mounted)
+        faults = plan(options.seed, options.planned, kinds)
+        view.print_line(f"seed {options.seed}: {len(faults)} faults of {len(kinds)} kinds")
+        if not is_mounted and not options.chosen:
+            view.print_line("fill-disk is left out, because only root on Linux can mount a small file system")
+        return run(options, faults, view, stop, is_mounted=is_mounted)
+
+
+def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
+    """Return the kinds that are possible on this machine; raise RuntimeError if the user has named another."""
+    if not is_mounted and "fill-disk" in options.chosen:
+        raise RuntimeError(
+            "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be full; "
+            "run the command as root, or leave fill-disk out"
+        )
+    met = {"", *(["cluster"] if options.cluster else []), *(["mount"] if is_mounted else [])}
+    return options.chosen or [name for name, kind in KINDS.items() if kind.needs in met]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

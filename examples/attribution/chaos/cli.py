@@ -1,0 +1,84 @@
+"""The command line of the demonstration under faults."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from examples.attribution.chaos.plan import KINDS
+from examples.attribution.settings import Settings
+from examples.command_line import arguments_of
+
+PROGRAM = "python -m examples.attribution.chaos"
+SECONDS_PER_FAULT = 30
+"""A run of 300 s has ten faults. Most faults, with their recoveries and pauses, take about this time."""
+
+
+@dataclass(frozen=True)
+class ChaosOptions(Settings):
+    """The pipeline's settings and the options specific to runs under faults."""
+
+    duration: float = 300
+    """Planned seconds of the run; there is one fault for every 30 s. The run lasts until all faults have healed."""
+    rate: float = 60
+    """Records per second, summed over all source topics."""
+    warm_up_seconds: float = 10
+    """Seconds of traffic at an increasing rate."""
+    interval_seconds: int = 10
+    """Seconds between two commits in real-time mode. A restart repeats up to this much output."""
+    watermark_slack_ms: int = 600_000
+    """Maximum time that a query may be behind, because state of older requests can expire (not time-scaled)."""
+    drain_seconds: float = 180
+    """Maximum number of seconds to wait for the last results after the traffic has ended."""
+    seed: int = 1
+    """Seed of the plan of faults and of the traffic; the same seed and options repeat the plan."""
+    count: int = 0
+    """Number of faults. The default follows from the duration."""
+    faults: str = ""
+    """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
+    cluster: bool = False
+    """Start a standalone Spark cluster with two workers, whose processes then are targets of faults too."""
+    deadline_seconds: float = 300
+    """Time from the end of a fault within which results must flow again; otherwise the run ends with status 1."""
+    publish: bool = False
+    """Add the run to references/measured/chaos.json, or replace the run with the same command."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for invalid settings and for unknown or impossible faults."""
+        super().__post_init__()
+        wrong = sorted(set(self.chosen) - KINDS.keys())
+        if wrong:
+            raise ValueError(f"faults contains {', '.join(map(repr, wrong))}; use some of {', '.join(sorted(KINDS))}")
+        for_cluster = sorted(name for name in self.chosen if KINDS[name].needs == "cluster" and not self.cluster)
+        if for_cluster:
+            raise ValueError(f"faults contains {', '.join(map(repr, for_cluster))}, which need --cluster")
+        if self.count < 0 or self.duration <= 0:
+            raise ValueError(f"count is {self.count} and duration is {self.duration:g}; use positive numbers")
+
+    @property
+    def chosen(self) -> list[str]:
+        """Return the kinds that the user has named."""
+        return [name for name in self.faults.replace(" ", "").split(",") if name]
+
+    @property
+    def planned(self) -> int:
+        """Return the number of faults."""
+        return self.count or max(round(self.duration / SECONDS_PER_FAULT), 1)
+
+    def settings(self) -> Settings:
+        """Return the pipeline's settings alone, which the driver and the follower get."""
+        names = {field.name for field in fields(Settings)}
+        return Settings(**{name: value for name, value in asdict(self).items() if name in names})
+
+
+def parse(arguments: Sequence[str] | None) -> ChaosOptions:
+    """Parse the command line into options; an invalid option ends the program with status 2."""
+    kinds = "\n".join(f"  {name:21} {kind.what}" for name, kind in KINDS.items())
+    return arguments_of(
+        ChaosOptions,
+        arguments,
+        program=PROGRAM,
+        description="Run the pipeline under random faults, and check that no result is lost or wrong.\n\n"
+        "A fault has healed when every source partition has a result in the database for a record that was sent after "
+        f"the fault and after the last restart that it caused.\n\nfaults:\n{kinds}",
+        example=f"{PROGRAM} --seed 3 --count 5 --faults kill-broker,pause-database",
+        fixed={"trigger": "real-time", "master": "", "topic_prefix": "", "checkpoint_dir": ""},
+    )

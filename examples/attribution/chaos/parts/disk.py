@@ -1,0 +1,61 @@
+"""A small file system of its own for the checkpoints, which can be full."""
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CLONE_NEWNS = 0x00020000
+SIZE = "size=1g"
+MAX_TRIES = 20
+
+
+def can_mount() -> bool:
+    """
+    Give this process mounts of its own, and return whether that was allowed, which needs root on Linux.
+
+    Call this before the process starts threads or children, which inherit the mounts. The mounts end with the last of
+    these processes, so nothing remains after kill -9.
+    """
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return False
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
+        return False
+    return _mount("--make-rprivate", "/")
+
+
+@contextmanager
+def mounted(folder: Path) -> Iterator[None]:
+    """Mount a file system in memory while the block runs; raise RuntimeError if that fails."""
+    if not _mount("-t", "tmpfs", "-o", SIZE, "tmpfs", str(folder)):
+        raise RuntimeError(
+            f"cannot mount a tmpfs at {str(folder)!r}, so no disk can be full; leave out fill-disk with --faults"
+        )
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)
+
+
+@contextmanager
+def full(folder: Path) -> Iterator[None]:
+    """Shrink the file system to the bytes that it holds while the block runs, so that a write fails with ENOSPC."""
+    try:
+        for _ in range(MAX_TRIES):
+            used = os.statvfs(folder)
+            size = (used.f_blocks - used.f_bfree) * used.f_frsize
+            # The kernel refuses a size below the bytes in use, which can have grown in the meantime.
+            if _mount("-o", f"remount,size={size}", str(folder)):
+                break
+        else:
+            raise RuntimeError(f"cannot shrink the file system at {str(folder)!r}, so no disk was full")
+        yield
+    finally:
+        _mount("-o", f"remount,{SIZE}", str(folder))
+
+
+def _mount(*arguments: str) -> bool:
+    return subprocess.run(["mount", *arguments], stderr=subprocess.DEVNULL, check=False).returncode == 0

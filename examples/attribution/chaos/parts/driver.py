@@ -1,0 +1,48 @@
+"""
+Run the five queries as a production job does: start them on their checkpoints, and keep them running.
+
+The process gets its settings as JSON. Its log contains each decision of the keeper.
+"""
+
+import json
+import logging
+import os
+import sys
+
+from examples.attribution.pipeline import query_starters
+from examples.attribution.settings import Settings
+from examples.attribution.topics import TOPICS
+from examples.realtime.keeper import Limits, keep
+from examples.realtime.queries import KAFKA_SINK
+from examples.services.spark import FAST_COMPILER_CONFS, build_session
+
+DELIVERY_SECONDS = 8
+"""Shortened `delivery.timeout.ms`, so a broker can stay away longer in a short run. The default is two minutes."""
+SHORT_DELIVERY = {
+    "kafka.delivery.timeout.ms": f"{DELIVERY_SECONDS}000",
+    # Kafka requires a request timeout below the delivery timeout.
+    "kafka.request.timeout.ms": f"{DELIVERY_SECONDS - 2}000",
+}
+LIMITS = Limits(max_pause_seconds=4, max_failures=10, window_seconds=60)
+"""A run has more failures per minute than a production job per day, so the keeper forgets them sooner."""
+
+
+def main() -> None:
+    """Run until SIGTERM, or until a query cannot continue."""
+    logging.basicConfig(format="%(name)s: %(message)s")
+    settings = Settings(**json.loads(sys.argv[1]))
+    spark = build_session(
+        "chaos",
+        master=settings.master,
+        slots=settings.slots,
+        shuffle_partitions=settings.shuffle_partitions,
+        confs=None if settings.master else FAST_COMPILER_CONFS,
+    )
+    partitions = dict.fromkeys(TOPICS, settings.partitions)
+    servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
+    sink = {**KAFKA_SINK, **SHORT_DELIVERY}
+    keep(spark, query_starters(settings, spark, servers, partitions, settings.checkpoint_dir, sink), limits=LIMITS)
+
+
+if __name__ == "__main__":
+    main()

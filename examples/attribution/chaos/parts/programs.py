@@ -1,0 +1,106 @@
+"""Start the driver and the follower as separate processes, start them again when they end, and read what they log."""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from examples.attribution.settings import Settings
+from examples.services.child import Child, start_child
+
+CHECKOUT = Path(__file__).parents[4]
+RESTART_PAUSE_SECONDS = 1.0
+STOP_SECONDS = 60.0
+DECISION = "examples.realtime.keeper: "
+"""The start of a log line with a decision of the keeper."""
+ERROR = re.compile(r"[\w.]+(?:Error|Exception): ")
+
+
+@dataclass
+class Program:
+    """A program of the pipeline. Like a production supervisor, `poll` starts it again when it has ended."""
+
+    name: str
+    settings: Settings
+    folder: Path
+    env: Mapping[str, str]
+    report: Callable[[str], None]
+    """Called with each line that users must see."""
+    changed_at: float = 0
+    """Time of the last decision of the keeper or of the last start, in epoch seconds."""
+    child: Child | None = field(default=None, init=False)
+    _read_bytes: int = field(default=0, init=False)
+    _due: float = field(default=0, init=False)
+    _is_killed: bool = field(default=False, init=False)
+
+    @property
+    def log_path(self) -> Path:
+        """Return the path of the program's output."""
+        return self.folder / f"{self.name}.log"
+
+    @property
+    def pid(self) -> int:
+        """Return the process id of the current run."""
+        if self.child is None:
+            raise RuntimeError(f"the {self.name} has not started")
+        return self.child.pid
+
+    def start(self) -> None:
+        """Start the program."""
+        command = [
+            sys.executable,
+            "-m",
+            f"examples.attribution.chaos.parts.{self.name}",
+            json.dumps(asdict(self.settings)),
+        ]
+        env = {**os.environ, "PYTHONPATH": str(CHECKOUT), **self.env}
+        self.child = start_child(
+            f"the {self.name}", command, log_path=self.log_path, env=env, grace_seconds=STOP_SECONDS
+        )
+        self.changed_at = time.time()
+
+    def poll(self) -> None:
+        """Report new decisions; if the program has ended, start it again after a second."""
+        for line in self._new_lines():
+            if line.startswith(DECISION):
+                self.changed_at = time.time()
+                self.report(line.removeprefix(DECISION))
+        if self.child is None or self.child.is_running():
+            return
+        if not self._due:
+            self._due = time.monotonic() + RESTART_PAUSE_SECONDS
+            self.changed_at = time.time()
+            self.report(f"the {self.name} has ended{'' if self._is_killed else f': {self.last_line()}'}")
+        elif time.monotonic() >= self._due:
+            self._due, self._is_killed = 0, False
+            self.report(f"the {self.name} starts again")
+            self.start()
+
+    def kill(self) -> None:
+        """Kill the program and the processes of its group."""
+        if self.child:
+            self._is_killed = True
+            self.child.kill()
+
+    def stop(self) -> None:
+        """Ask the program to finish, and wait until it has ended."""
+        if self.child:
+            self.child.stop()
+
+    def _new_lines(self) -> list[str]:
+        if not self.log_path.exists():
+            return []
+        with self.log_path.open("rb") as log:
+            log.seek(self._read_bytes)
+            complete = log.read().rpartition(b"\n")[0]
+        self._read_bytes += len(complete) + bool(complete)
+        return complete.decode(errors="replace").splitlines()
+
+    def last_line(self) -> str:
+        """Return the last line of the log that names an error, else the last that is not empty."""
+        lines = [line for line in self.log_path.read_text(errors="replace").splitlines() if line.strip()]
+        return next(filter(ERROR.match, reversed(lines)), lines[-1] if lines else "no output")

@@ -1,0 +1,116 @@
+"""Start the servers, proxies and programs of a run, each of which a fault can hit."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from psycopg.conninfo import make_conninfo
+
+from examples.attribution.chaos.parts import disk
+from examples.attribution.chaos.parts.programs import Program
+from examples.attribution.pipeline import pipeline_queries
+from examples.attribution.settings import Settings
+from examples.attribution.topics import create_topics
+from examples.attribution.traffic.generator import TrafficGenerator
+from examples.benchmarks.sink.tcp_proxy import TcpProxy
+from examples.services.child import Child, free_ports
+from examples.services.cluster import standalone_cluster
+from examples.services.files.run_folder import new_folder
+from examples.services.kafka import LocalKafka
+from examples.services.local_server import running
+from examples.services.postgres import LocalPostgres
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class System:
+    """All parts of a run. The programs connect through the proxies; the audit connects directly."""
+
+    settings: Settings
+    broker: LocalKafka
+    database: LocalPostgres
+    broker_proxy: TcpProxy
+    database_proxy: TcpProxy
+    driver: Program
+    follower: Program
+    traffic: TrafficGenerator
+    workers: list[Child]
+    """Spark workers that were started again after a kill."""
+
+    @property
+    def checkpoints(self) -> Path:
+        """Return the folder of the checkpoints."""
+        return Path(self.settings.checkpoint_dir)
+
+    def have_all_committed(self) -> bool:
+        """Return whether every query has committed a batch."""
+        return all(
+            (self.checkpoints / query.name / "commits" / "0").exists() for query in pipeline_queries(self.settings)
+        )
+
+    def poll(self) -> None:
+        """Start programs again that have ended, and report what the keeper decided."""
+        self.driver.poll()
+        self.follower.poll()
+
+    @property
+    def changed_at(self) -> float:
+        """Return the time of the last start, end or decision of a program, in epoch seconds."""
+        return max(self.driver.changed_at, self.follower.changed_at)
+
+
+@contextmanager
+def running_system(
+    traffic: TrafficGenerator, report: Callable[[str], None], *, on_cluster: bool, is_mounted: bool
+) -> Iterator[System]:
+    """
+    Start all parts, the driver last, and stop them when the block ends.
+
+    `report` prints a line. With `is_mounted`, the checkpoints are on a file system of their own, which can be full.
+    """
+    settings = traffic.settings
+    with ExitStack() as stack:
+        report("starting Kafka and PostgreSQL")
+        broker, broker_proxy = _broker(stack)
+        database = stack.enter_context(running(LocalPostgres()))
+        database_proxy = stack.enter_context(TcpProxy((HOST, database.port)))
+        create_topics(broker.bootstrap_servers, settings.topic_prefix, settings.partitions)
+        checkpoints = new_folder("checkpoints")
+        if is_mounted:
+            stack.enter_context(disk.mounted(checkpoints))
+        settings = replace(settings, checkpoint_dir=str(checkpoints))
+        if on_cluster:
+            report("starting a standalone Spark cluster")
+            settings = replace(settings, master=stack.enter_context(standalone_cluster(2, -(-settings.slots // 2))))
+        env = {
+            "KAFKA_BOOTSTRAP_SERVERS": f"{HOST}:{broker_proxy.port}",
+            "POSTGRES_DSN": make_conninfo(database.dsn, port=database_proxy.port),
+        }
+        folder = new_folder("programs")
+        driver, follower = (Program(name, settings, folder, env, report) for name in ("driver", "follower"))
+        workers: list[Child] = []
+        stack.callback(_stop_all, workers)
+        for program in (follower, driver):
+            stack.callback(program.stop)
+            program.start()
+        yield System(settings, broker, database, broker_proxy, database_proxy, driver, follower, traffic, workers)
+
+
+def _stop_all(workers: list[Child]) -> None:
+    for worker in workers:
+        worker.stop()
+
+
+def _broker(stack: ExitStack) -> tuple[LocalKafka, TcpProxy]:
+    """Start a broker whose second listener is advertised with the address of a proxy."""
+    port, controller, proxied = free_ports(3)
+    proxy = stack.enter_context(TcpProxy((HOST, proxied)))
+    listeners = {
+        "listeners": f"PLAINTEXT://{HOST}:{port},PROXIED://{HOST}:{proxied},CONTROLLER://{HOST}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port},PROXIED://{HOST}:{proxy.port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+    return stack.enter_context(running(LocalKafka(ports=[port, controller], properties=listeners))), proxy

@@ -1,0 +1,51 @@
+"""Find, kill and pause processes of the run."""
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from examples.realtime.queries import wait_until
+
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+JVM_OF_DRIVER = "org.apache.spark.deploy.SparkSubmit"
+FIND_SECONDS = 60.0
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """Return a process and its descendants."""
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
+
+
+def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil.Process]:
+    """Wait until `count` descendants of a process (default: this one) are JVMs of this class; return them by age."""
+    parent = psutil.Process(pid)
+    wait_until(lambda: len(_jvms(main_class, parent)) >= count, FIND_SECONDS, f"{count} processes of {main_class}")
+    return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())
+
+
+@contextmanager
+def paused(processes: Iterable[psutil.Process]) -> Iterator[None]:
+    """Stop processes (SIGSTOP) while the block runs."""
+    stopped = list(processes)
+    _signal(stopped, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        _signal(stopped, signal.SIGCONT)
+
+
+def _jvms(main_class: str, parent: psutil.Process) -> list[psutil.Process]:
+    # The command line of a process that has just ended is None. That of a supervisor contains its child's.
+    commands = {child: child.as_dict(["cmdline"])["cmdline"] or [""] for child in parent.children(recursive=True)}
+    return [child for child, words in commands.items() if words[0].endswith("java") and main_class in words]
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)

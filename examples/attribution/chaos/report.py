@@ -1,0 +1,44 @@
+"""Print the reconciliation of a run and the table of its faults."""
+
+from rich.console import Console
+from rich.table import Table
+
+from examples.attribution.chaos.outcome import Outcome, Row
+from examples.attribution.demo.report import print_reconciliation, report_console
+
+COLUMNS = ("fault", "times", "median s", "max s", "replayed", "lost", "wrong")
+LEGEND = (
+    "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
+    "that was sent after the fault and after the last restart that the fault caused. Replayed: records that were "
+    "written once more."
+)
+
+
+def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -> None:
+    """Print the counts, the differences, and one row for each kind of fault."""
+    console = console or report_console()
+    console.print()
+    print_reconciliation(console, outcome.reconciliation, outcome.log)
+    table = Table(*COLUMNS, box=None)
+    for row in outcome.rows:
+        table.add_row(*_cells(row))
+    console.print()
+    console.print(table)
+    console.print(LEGEND, highlight=False, soft_wrap=True)
+    interrupted = ", ended by Ctrl-C" if outcome.is_interrupted else ""
+    summary = (
+        f"seed {seed}: {len(outcome.incidents)} faults{interrupted}, {outcome.unhealed} not healed, "
+        f"{outcome.sent} records sent, {outcome.failed_sends} not accepted by the broker, "
+        f"{outcome.lost} lost, {outcome.wrong} wrong"
+    )
+    console.print(summary, style="bold red" if outcome.status else "bold green", highlight=False, soft_wrap=True)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    slowest = "not healed" if row.unhealed else _seconds(row.max_seconds)
+    counts = (str(number) for number in (row.replayed, row.lost, row.wrong))
+    return (row.kind, str(row.count), _seconds(row.median_seconds), slowest, *counts)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

@@ -1,0 +1,196 @@
+"""Carry out a plan of faults while traffic flows, wait for the last results, and reconcile."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaException
+from rich.markup import escape
+
+from examples.attribution.attributed_table import stored_results
+from examples.attribution.audit.reconciliation import reconcile
+from examples.attribution.audit.run_log_reader import RunLogReader
+from examples.attribution.chaos.cli import ChaosOptions
+from examples.attribution.chaos.faults import FAULTS
+from examples.attribution.chaos.outcome import Incident, Outcome
+from examples.attribution.chaos.parts.system import System, running_system
+from examples.attribution.chaos.plan import Fault
+from examples.attribution.chaos.recovery import ResultFlow
+from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.monitor import MICRO_BATCH_QUERIES, MIN_SETTLED_POLLS, POLL_SECONDS
+from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
+from examples.attribution.pipeline import RULES
+from examples.attribution.topics import TOPICS
+from examples.attribution.traffic.generator import TrafficGenerator
+from examples.attribution.traffic.goals import campaign_goals
+from examples.attribution.traffic.producer import SendLog, sending
+from examples.realtime.positions import committed_position
+
+START_SECONDS = 600.0
+
+
+@dataclass
+class ChaosRun:
+    """A run in progress; `stop` ends it early, as Ctrl-C does."""
+
+    options: ChaosOptions
+    system: System
+    reader: RunLogReader
+    flow: ResultFlow
+    throttle: DeliveryThrottle
+    view: LiveView
+    report: Callable[[str], None]
+    stop: threading.Event
+    incidents: list[Incident] = field(default_factory=list)
+
+    def poll(self, *, is_draining: bool = False) -> None:
+        """Read new records, start ended programs again, and update the view."""
+        self.reader.poll(POLL_SECONDS)
+        self.system.poll()
+        self.throttle.raise_if_failed()
+        self.view.print_caps(self.throttle.notices)
+        self.view.update(self.reader.log, is_draining=is_draining)
+
+    def wait_for_queries(self) -> None:
+        """Wait until every query has committed a batch, so that no backlog delays the recovery from the first fault."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self.system.have_all_committed() and not self.stop.is_set():
+            self.system.poll()
+            self.stop.wait(POLL_SECONDS)
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"timed out after {START_SECONDS:g} s waiting for the first batch of every query, so no fault was "
+                    f"tried; the last line of {self.system.driver.log_path} is: {self.system.driver.last_line()}"
+                )
+
+    def carry_out(self, faults: Sequence[Fault]) -> None:
+        """Wait for the first results, and carry out the faults one after the other, until one does not heal."""
+        flowed_at = self.wait_for_flow(time.time(), self.options.warm_up_seconds, START_SECONDS)
+        if flowed_at is None and not self.stop.is_set():
+            raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for results, so no fault was tried")
+        for number, fault in enumerate(faults, start=1):
+            if self.stop.is_set():
+                return
+            self.report(f"fault {number} of {len(faults)}: {fault}")
+            incident = self._carry_out(fault)
+            if self.stop.is_set() and incident.seconds is None:
+                # Nobody knows whether it would have healed.
+                self.incidents.remove(incident)
+            if incident.seconds is None:
+                return
+
+    def wait_for_flow(self, since: float, pause_seconds: float, max_seconds: float) -> float | None:
+        """
+        Wait until results flow, and until nothing has restarted for `pause_seconds`.
+
+        Return when they flowed again, in epoch seconds, or None after `max_seconds` or Ctrl-C.
+        """
+        deadline = time.monotonic() + max_seconds
+        while not self.stop.is_set() and time.monotonic() < deadline:
+            self.poll()
+            if self.flow.flows_since(since := max(since, self.system.changed_at)):
+                flowed_at = time.time()
+                self._poll_for(pause_seconds)
+                if self.system.changed_at <= since:
+                    return flowed_at
+        return None
+
+    def drain(self) -> None:
+        """Poll until every result is final; the reconciliation reports what is missing after the deadline."""
+        deadline, settled_polls = time.monotonic() + self.options.drain_seconds, 0
+        while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
+            self.poll(is_draining=True)
+            settled_polls = settled_polls + 1 if self._is_settled() else 0
+
+    def _carry_out(self, fault: Fault) -> Incident:
+        incident = Incident(fault, time.time())
+        self.incidents.append(incident)
+        before = self.reader.log.duplicates.total()
+        with FAULTS[fault.kind](self.system, fault):
+            self._poll_for(fault.seconds)
+        if fault.seconds:
+            self.report(f"end of {fault.kind}")
+        flowed_at = self.wait_for_flow(time.time(), fault.pause_seconds, self.options.deadline_seconds)
+        if flowed_at is not None:
+            incident.seconds = round(flowed_at - incident.begun_at, 1)
+            self.report(f"results flow again {incident.seconds:.1f} s after {fault.kind} began")
+            # A backlog would count as the effect of the next fault.
+            self.wait_for_flow(time.time(), 0, self.options.deadline_seconds)
+        elif not self.stop.is_set():
+            self.report(f"{fault.kind} did not heal within {self.options.deadline_seconds:g} s after its end")
+        incident.replayed = self.reader.log.duplicates.total() - before
+        return incident
+
+    def _poll_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.stop.is_set():
+            self.poll()
+
+    def _is_settled(self) -> bool:
+        try:
+            if not self.reader.is_settled():
+                return False
+            ends = self.reader.ends()
+            return all(self._has_read(name, ends) for name in MICRO_BATCH_QUERIES)
+        except (KafkaException, ValueError):
+            # The broker does not respond, or a checkpoint has no position yet.
+            return False
+
+    def _has_read(self, name: str, ends: dict[tuple[str, int], int]) -> bool:
+        position = committed_position(self.system.checkpoints / name)
+        return all(
+            offset >= ends[topic, int(partition)]
+            for source in position.sources
+            for topic, offsets in source.items()
+            for partition, offset in offsets.items()
+        )
+
+
+def run(
+    options: ChaosOptions, faults: Sequence[Fault], view: LiveView, stop: threading.Event, *, is_mounted: bool
+) -> Outcome:
+    """Run the pipeline under the planned faults, and return their outcome."""
+    sent = SendLog(started_at=time.time())
+    traffic = TrafficGenerator(options.settings(), run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
+
+    def report(text: str) -> None:
+        view.print_line(escape(f"{time.time() - sent.started_at:5.0f} s {text}"))
+
+    with ExitStack() as stack:
+        system = stack.enter_context(running_system(traffic, report, on_cluster=options.cluster, is_mounted=is_mounted))
+        chaos = stack.enter_context(_observed(options, system, view, report, stop))
+        report("starting the queries")
+        chaos.wait_for_queries()
+        sent.started_at = traffic.started_at = time.time()
+        view.start_run(sent, 0)
+        end_of_traffic = threading.Event()
+        with sending(system.broker.bootstrap_servers, system.settings, traffic.records(), sent, end_of_traffic):
+            chaos.carry_out(faults)
+            end_of_traffic.set()
+        is_interrupted = stop.is_set()
+        chaos.drain()
+        system.driver.stop()
+        system.follower.stop()
+        stored = stored_results(system.database.dsn, system.settings)
+    log, goals = chaos.reader.log, list(chaos.throttle.goals.values())
+    reconciliation = reconcile(log, system.settings, RULES, goals, stored)
+    return Outcome(chaos.incidents, reconciliation, log, sent.records, sent.failed, is_interrupted)
+
+
+@contextmanager
+def _observed(
+    options: ChaosOptions, system: System, view: LiveView, report: Callable[[str], None], stop: threading.Event
+) -> Iterator[ChaosRun]:
+    """Read all topics and the counts of campaigns while the block runs, directly from the broker."""
+    settings, servers = system.settings, system.broker.bootstrap_servers
+    reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
+    flow = ResultFlow(reader.log, system.database.dsn, settings)
+    try:
+        with delivery_throttle(servers, settings, settings.partitions, campaign_goals(system.traffic)) as throttle:
+            system.traffic.is_open = throttle.is_open
+            yield ChaosRun(options, system, reader, flow, throttle, view, report, stop)
+    finally:
+        flow.close()
+        reader.close()

@@ -1,0 +1,40 @@
+"""A full disk under the checkpoints is a real file system that refuses a write."""
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+# In a process of its own, because the mounts belong to the process that creates them.
+PROGRAM = """
+import sys
+from pathlib import Path
+from examples.attribution.chaos.parts import disk
+
+folder = Path(sys.argv[1])
+if not disk.can_mount():
+    sys.exit("cannot mount")
+with disk.mounted(folder):
+    (folder / "before").write_bytes(bytes(100_000))
+    with disk.full(folder):
+        try:
+            (folder / "within").write_bytes(bytes(100_000))
+        except OSError as error:
+            print(error.errno)
+    (folder / "after").write_bytes(bytes(100_000))
+    print(sorted(path.name for path in folder.iterdir()))
+print(sorted(path.name for path in folder.iterdir()))
+"""
+
+
+def test_full_disk_refuses_writes_until_it_is_larger_again(tmp_path: Path) -> None:
+    """A write fails with ENOSPC while the disk is full; a user who may not mount learns that."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    if result.returncode:
+        assert "cannot mount\n" == result.stderr
+    else:
+        assert f"{errno.ENOSPC}\n['after', 'before', 'within']\n[]\n" == result.stdout
+    assert [] == list(tmp_path.iterdir())

@@ -1,0 +1,45 @@
+"""A program of a run starts again when it has ended, and its log says why."""
+
+from pathlib import Path
+
+from examples.attribution.chaos.parts.programs import Program
+from examples.attribution.settings import Settings
+from tests.helpers import eventually
+
+
+def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Path) -> None:
+    """Without a broker and a database the follower cannot start, so its supervisor tries again and again."""
+    lines: list[str] = []
+    dsn = "postgresql://127.0.0.1:1/none"
+    env = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
+    follower = Program("follower", Settings(), tmp_path, env, lines.append)
+
+    def reported(number: int) -> bool:
+        follower.poll()
+        return len(lines) >= number
+
+    follower.start()
+    first = follower.pid
+    eventually(lambda: reported(2), 60, "a second start")
+    second = follower.pid
+    eventually(lambda: reported(3), 60, "a second end")
+    follower.stop()
+
+    assert lines[0].startswith("the follower has ended: psycopg.OperationalError: ")
+    assert first != second
+    assert "the follower starts again" == lines[1]
+    assert lines[2].startswith("the follower has ended")
+
+
+def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
+    """Users see each decision once, and other lines of the log not at all."""
+    lines: list[str] = []
+    driver = Program("driver", Settings(), tmp_path, {}, lines.append)
+    driver.log_path.write_text("WARNING: something else\nexamples.realtime.keeper: query 'a' failed\nunfinished")
+
+    driver.poll()
+    driver.poll()
+
+    assert ["query 'a' failed"] == lines
+    assert driver.changed_at > 0
+    assert "unfinished" == driver.last_line()

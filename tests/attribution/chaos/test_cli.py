@@ -1,0 +1,56 @@
+"""The command line of runs under faults."""
+
+import pytest
+
+from examples.attribution.chaos.cli import ChaosOptions, parse
+from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
+from examples.attribution.chaos.plan import KINDS
+from examples.attribution.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--faults", "kill-broker,kill-everything"], "faults contains 'kill-everything'; use some of "),
+        (["--faults", "kill-executor, kill-worker"], "faults contains 'kill-executor', 'kill-worker', which need"),
+        (["--count", "-1"], "count is -1 and duration is 300; use positive numbers"),
+        (["--rate", "0"], "rate is 0.0, but must be greater than 0"),
+    ],
+    ids=["unknown", "without-cluster", "negative", "setting"],
+)
+def test_invalid_options_end_the_command(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the option and what is allowed, and the status is 2."""
+    with pytest.raises(SystemExit, match="2"):
+        parse(arguments)
+
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"), [([], 10), (["--duration", "600"], 20), (["--duration", "5"], 1), (["--count", "3"], 3)]
+)
+def test_number_of_faults_follows_from_the_duration(arguments: list[str], count: int) -> None:
+    """A run has a fault for every half minute, or as many as the user says."""
+    assert count == parse(arguments).planned
+
+
+def test_programs_get_the_settings_without_the_options() -> None:
+    """The driver and the follower know nothing of the faults."""
+    options = parse(["--faults", "kill-executor", "--cluster", "--rate", "60"])
+
+    assert ["kill-executor"] == options.chosen
+    assert 60 == options.settings().rate
+    assert Settings is type(options.settings())
+
+
+def test_broker_stays_away_for_longer_than_the_delivery_timeout(capsys: pytest.CaptureFixture[str]) -> None:
+    """Records that the sink could not deliver end their query, and the help describes every kind."""
+    assert KINDS["remove-broker"].min_seconds > DELIVERY_SECONDS
+    with pytest.raises(SystemExit, match="0"):
+        parse(["--help"])
+
+    printed = capsys.readouterr().out
+    assert all(f"  {name} " in printed for name in KINDS)
+    assert ChaosOptions().planned == 10

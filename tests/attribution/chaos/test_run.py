@@ -1,0 +1,156 @@
+"""The pipeline under random faults: it reconciles, and a lost or wrong result or an unhealed fault is found."""
+
+import io
+import threading
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import pytest
+from rich.console import Console
+
+from examples.attribution.audit.reconciliation import reconcile
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.chaos.cli import ChaosOptions
+from examples.attribution.chaos.outcome import Outcome
+from examples.attribution.chaos.plan import Fault, plan
+from examples.attribution.chaos.report import print_outcome
+from examples.attribution.chaos.run import run
+from examples.attribution.demo.live_view import LiveView
+from examples.attribution.pipeline import RULES
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
+
+OPTIONS = ChaosOptions(
+    seed=1,
+    count=3,
+    faults="kill-broker,kill-driver,kill-follower",
+    interval_seconds=5,
+    warm_up_seconds=3,
+    time_scale=600,
+)
+ENDLESS = Fault("pause-database", 600, 0, 3)
+
+
+class InterruptedView(LiveView):
+    """A view that sets `stop`, as Ctrl-C does, when the last fault has begun."""
+
+    def __init__(self, output: io.StringIO, stop: threading.Event) -> None:
+        """Print to `output`."""
+        super().__init__(Console(file=output, width=200))
+        self._stop = stop
+
+    def print_line(self, text: str) -> None:
+        """Print a line, and stop the run at its last fault."""
+        super().print_line(text)
+        if f"fault 4 of 4: {ENDLESS}" in text:
+            self._stop.set()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A run that Ctrl-C ended while the database was paused, and what it printed."""
+
+    outcome: Outcome
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def observed() -> Observed:
+    """Run three planned faults and one that does not end by itself."""
+    output, stop = io.StringIO(), threading.Event()
+    faults = [*plan(OPTIONS.seed, OPTIONS.planned, OPTIONS.chosen), ENDLESS]
+    outcome = run(OPTIONS, faults, InterruptedView(output, stop), stop, is_mounted=False)
+    print_outcome(outcome, OPTIONS.seed, Console(file=output, width=200))
+    return Observed(outcome, output.getvalue())
+
+
+def table_row(printed: str, kind: str) -> list[str]:
+    """Return the columns of the last line that starts with a kind of fault."""
+    return next(line.split() for line in reversed(printed.splitlines()) if line.split()[:1] == [kind])
+
+
+@pytest.mark.proves("chaos rounds", 4)
+def test_pipeline_reconciles_after_random_faults(observed: Observed) -> None:
+    """
+    After kill -9 of the driver, the broker and the follower, and a restart of each, every result equals the replay.
+
+    Results that were not committed at the kill are written twice and counted once.
+    """
+    outcome = observed.outcome
+
+    assert [] == outcome.reconciliation.differences, observed.printed
+    assert 0 == outcome.status, observed.printed
+    assert {"kill-broker", "kill-driver", "kill-follower"} == {i.fault.kind for i in outcome.incidents}
+    assert all(incident.seconds for incident in outcome.incidents)
+    assert outcome.log.duplicates["ad-attributed"] > 0
+    assert next(i.replayed for i in outcome.incidents if i.fault.kind == "kill-driver") > 0
+    assert {} == {name: n for name, n in outcome.log.waiting.items() if n}
+
+
+def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
+    """Users see a fault when it begins, what was started again, and when results flow; the table has a row for it."""
+    printed = observed.printed
+
+    assert "s the driver has ended\n" in printed
+    assert "s the follower starts again\n" in printed
+    for number, incident in enumerate(observed.outcome.incidents, start=1):
+        kind = incident.fault.kind
+        assert f"s fault {number} of 4: {kind}\n" in printed
+        assert f"s results flow again {incident.seconds:.1f} s after {kind} began\n" in printed
+        assert [kind, "1", *[f"{incident.seconds:.1f}"] * 2, str(incident.replayed), "0", "0"] == table_row(
+            printed, kind
+        )
+    assert "seed 1: 3 faults, ended by Ctrl-C, 0 not healed" in printed
+    assert printed.endswith(" 0 lost, 0 wrong\n")
+
+
+def tampered(outcome: Outcome, log: RunLog) -> Outcome:
+    """Reconcile a changed log of a real run."""
+    stored = {row_id: {k: v for k, v in row.items() if v is not None} for row_id, row in log.results.items()}
+    changed = reconcile(log, OPTIONS.settings(), RULES, [], stored)
+    return replace(outcome, reconciliation=changed, log=log)
+
+
+def last_sent(outcome: Outcome) -> str:
+    """Return the id of the newest result whose record was sent after the last fault had begun."""
+    sources, results = outcome.log.sources, outcome.log.results
+    return max((r for r in results if results[r]["kind"] != "slot"), key=lambda r: sources[results[r]["src"]].t0)
+
+
+def test_lost_result_fails_the_run_at_its_fault(observed: Observed) -> None:
+    """A result that is removed from the log of a real run counts as lost, in the row of the fault at its time."""
+    outcome, log = observed.outcome, deepcopy(observed.outcome.log)
+    del log.results[last_sent(outcome)]
+
+    changed = tampered(outcome, log)
+
+    last = outcome.incidents[-1].fault.kind
+    assert 1 == changed.status
+    assert changed.lost >= 1
+    assert {last} == {row.kind for row in changed.rows if row.lost}
+
+
+def test_wrong_result_fails_the_run_at_its_fault(observed: Observed) -> None:
+    """A result whose code is changed counts as wrong."""
+    outcome, log = observed.outcome, deepcopy(observed.outcome.log)
+    result_id = last_sent(outcome)
+    log.results[result_id] = {**log.results[result_id], "campaign_id": "another"}
+
+    changed = tampered(outcome, log)
+
+    last = outcome.incidents[-1].fault.kind
+    assert (1, 0) == (changed.status, changed.lost)
+    assert {last} == {row.kind for row in changed.rows if row.wrong}
+
+
+def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None:
+    """A run in which results never flow again has status 1, and so has one whose records the broker refused."""
+    first, *others = observed.outcome.incidents
+    unhealed = replace(observed.outcome, incidents=[replace(first, seconds=None), *others])
+    output = io.StringIO()
+
+    print_outcome(unhealed, 1, Console(file=output, width=200))
+
+    assert 1 == unhealed.status
+    assert "not healed" in next(line for line in output.getvalue().splitlines() if line.startswith(f" {first.fault}"))
+    assert 1 == replace(observed.outcome, failed_sends=1).status
