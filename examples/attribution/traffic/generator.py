@@ -76,11 +76,9 @@ class TrafficGenerator:
         self.random = random.Random(settings.seed)
         self.windows = settings.windows
         self.ids = 0
-        hot_share = settings.hot_campaign_share
-        other_share = (1 - hot_share) / (CAMPAIGN_COUNT - 1)
-        self.campaign_shares = {
-            f"{run_id}-campaign-{n}": other_share if n else hot_share for n in range(CAMPAIGN_COUNT)
-        }
+        hot = settings.hot_campaign_share
+        shares = [hot, *[(1 - hot) / (CAMPAIGN_COUNT - 1)] * (CAMPAIGN_COUNT - 1)]
+        self.campaign_shares = {f"{run_id}-campaign-{n}": share for n, share in enumerate(shares)}
         """Share of requests for each campaign; the first campaign is the hot one."""
         self.campaigns = tuple(self.campaign_shares)
         self.cumulative_shares = tuple(accumulate(self.campaign_shares.values()))
