@@ -22,6 +22,8 @@ REFUSAL_STATES = ("0A", "42", "46")
 STORAGE_STATES = ("58",)
 # Spark adds the identity, offsets and plan of the query to the message.
 DETAILS = "=== Streaming Query ==="
+# The condition of an exception in a Python worker does not name its type.
+MISSING_MODULE = re.compile(r"^ModuleNotFoundError: No module named '[\w.]+'$", re.MULTILINE)
 COMMITTED = re.compile(r"^Current Committed Offsets: \{(.*)\}$", re.MULTILINE)
 KAFKA_OFFSETS = re.compile(r"\]: (\{.*?\}\})")
 
@@ -91,6 +93,12 @@ CAUSES = (
         "a login or a right is missing",
         ("AuthorizationException", "AuthenticationException", "SaslStateException", "AccessControlException"),
         "correct the login, or grant the right that the message names, and start the query again",
+    ),
+    Cause(
+        Kind.PERMANENT,
+        "the Python workers lack a module",
+        ("ModuleNotFoundError",),
+        "send your code with `spark-submit --py-files` and packages with `--archives`, or install them on each worker",
     ),
     Cause(
         Kind.SLOTS,
@@ -200,6 +208,7 @@ def _cause_of(name: str, text: str) -> Cause:
     # The message quotes values of the row, which can contain the name of any exception. If there is a condition, only
     # its name is searched.
     known_by = name if f"[{name}]" in text else f"{name} {text}"
+    known_by += "".join(MISSING_MODULE.findall(text))
     known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
     states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE][:1]
     if known:

@@ -4,9 +4,11 @@ import logging
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pyspark.errors import PySparkException
@@ -99,6 +101,28 @@ def test_refusal_after_the_start_is_not_repeated(spark: SparkSession, kafka: str
         keep(spark, {"numbers": healthy, "rates": refused}, threading.Event())
 
     assert [False, False] == [query.isActive for query in started]
+
+
+@pytest.mark.timeout(300)
+def test_module_that_only_the_driver_has_stops_the_keeper(
+    spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart sends no module to the workers, so the keeper names the missing options of `spark-submit`."""
+    topic, module = new_topic(kafka, 1), ModuleType("only_on_the_driver")
+    exec("def same(value):\n    return value", module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    produce(kafka, topic, [(0, b"1")])
+
+    def starter() -> StreamingQuery:
+        stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
+        rows = stream.option("startingOffsets", "earliest").load().select(F.udf(module.same, "binary")("value"))
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).queryName("mapped")
+        return writer.trigger(processingTime="0 seconds").start()
+
+    with pytest.raises(
+        GaveUpError, match=r"'mapped' failed with .*lack a module, .*spark-submit --py-files.*--archives"
+    ):
+        keep(spark, {"mapped": starter}, threading.Event())
 
 
 def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
