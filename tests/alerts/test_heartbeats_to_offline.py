@@ -200,14 +200,18 @@ def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options
             eventually(lambda: len(append_times(options)) > stopped + 2 / BEAT_SECONDS, 60, "two seconds of heartbeats")
             query = start(JOB, spark, short_batches)
             eventually(lambda: query.recentProgress, START_SECONDS, "a batch after the restart")
-        found = received(options, JOB, 1)
+        times = append_times(options)
+        last = f"d1/{times[-1]}"
+        eventually(lambda: last in offline_alarms(options), 60, "the alarm after the last heartbeat")
 
     raise_if_failed([query])
-    times = append_times(options)
     silences = [at for at, after in pairwise(times) if after > at + SILENCE_MS]
-    assert [f"d1/{at}" for at in [*silences, times[-1]]] == [
-        change["alarm_id"] for change in changes(found) if change["status"] == "offline"
-    ]
+    assert [*(f"d1/{at}" for at in silences), last] == offline_alarms(options)
+
+
+def offline_alarms(options: Options) -> list[str]:
+    """Return the ids of all alarms so far."""
+    return [change["alarm_id"] for change in changes(received(options, JOB, 1)) if change["status"] == "offline"]
 
 
 def test_device_silent_for_long_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:

@@ -20,7 +20,7 @@ SETTLING_MINUTES = 40
 """
 Minutes at the start that do not count. Until then, the JVM compiles its code, and the checkpoints of 100 batches fill.
 """
-MIN_SHARE = 0.01
+MIN_SHARE = 0.02
 """A change of less than this share of the level, over the judged part, is no growth."""
 NOISE = 3.0
 """A change of less than this many typical deviations from the line is no growth."""
@@ -44,6 +44,7 @@ LOOKBACK = "the query keeps each touch for the lookback window, which is longer 
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
     ("memory_mib", "Kafka"): "the broker fills its heap of 512 MiB for the first time",
+    ("memory_mib", "Spark"): "the JVM takes and returns heap below its limit, whatever the queries use",
     ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
     ("state_mib", "attributed_to_pacing"): "RocksDB collects changes in write buffers of 64 MiB per state partition",
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},

@@ -33,7 +33,7 @@ def samples_of(leak: float) -> list[dict[str, Any]]:
         {
             "seconds": 10.0 * number,
             **{group: {"Kafka": 100.0} for group in UNITS},
-            "memory_mib": {"Spark": 1000 + leak * number},
+            "memory_mib": {"Python workers": 1000 + leak * number},
             "cpu_seconds": {"Spark": 5.0 * number},
             "machine_cpu_seconds": {"all programs": 10.0 * number},
         }
@@ -61,7 +61,7 @@ def test_leak_is_reported_with_its_rate() -> None:
     assert [] == [*unexpected(result()["growth"])]
     (message,) = unexpected(result(leak=2)["growth"])
 
-    assert message.startswith("memory, MiB of Spark grows by 720.0 per hour from a level of 1,")
+    assert message.startswith("memory, MiB of Python workers grows by 720.0 per hour from a level of 1,")
 
 
 def test_load_of_other_programs_is_recorded() -> None:
@@ -74,8 +74,8 @@ def test_written_chart_labels_each_line(tmp_path: Path) -> None:
     write(result(leak=2), tmp_path)
 
     svg = (tmp_path / "soak.svg").read_text()
-    assert ["Spark (grows)", "Kafka", "p50", "p99"] == [
-        text for text in ("Spark (grows)", "Kafka", "p50", "p99") if f">{text}</text>" in svg
+    assert ["Python workers (grows)", "Kafka", "p50", "p99"] == [
+        text for text in ("Python workers (grows)", "Kafka", "p50", "p99") if f">{text}</text>" in svg
     ]
     assert 0 == json.loads((tmp_path / "soak.json").read_text())["differences"]
 
