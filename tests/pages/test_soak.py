@@ -30,9 +30,13 @@ def test_run_lasted_two_hours_and_reconciled() -> None:
     assert 0 == RUN["differences"]
 
 
-def test_everything_that_grows_has_a_cause() -> None:
-    """No resource grows without a cause, and each cause belongs to a resource that grows."""
-    assert [] == [row["part"] for row in RUN["growth"] if row["trend"] == "grows"]
+def test_two_growths_have_no_known_cause() -> None:
+    """The page names the two resources whose growth has no known cause."""
+    unknown = [(row["group"], row["part"], round(row["per_hour"])) for row in RUN["growth"] if row["trend"] == "grows"]
+
+    assert [("handles", "PostgreSQL", 5), ("checkpoint_mib", "events_to_attributed", 2)] == unknown
+    assert 145 == round(rows("handles")["PostgreSQL"]["level"])
+    assert 20 == round(rows("checkpoint_mib")["events_to_attributed"]["level"])
     assert [] == [row["part"] for row in RUN["growth"] if row["trend"] == "grows as expected" and not row["cause"]]
 
 
@@ -58,6 +62,15 @@ def test_only_state_with_a_long_window_grows() -> None:
     assert ["touches_to_credit"] == grow
 
 
+def test_only_one_state_grows_without_more_rows() -> None:
+    """The memory of one state grows although its rows do not, and is far below the write buffers."""
+    grow = [part for part, row in rows("state_mib").items() if row["trend"] != "steady"]
+
+    assert ["touches_to_credit", "attributed_to_pacing"] == grow
+    assert "falls" == rows("state_rows")["attributed_to_pacing"]["trend"]
+    assert rows("state_mib")["attributed_to_pacing"]["level"] < 64
+
+
 @pytest.mark.parametrize(("group", "part"), [("jvm_mib", "heap"), ("jvm_classes", "Spark")])
 def test_garbage_collection_ends_each_rise(group: str, part: str) -> None:
     """Heap and classes rise, and lose at least a tenth within a minute; their lowest use does not grow."""
@@ -68,6 +81,6 @@ def test_garbage_collection_ends_each_rise(group: str, part: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["handles", "jvm_threads"])
-def test_handles_and_threads_stay_constant(group: str) -> None:
-    """No part of the run leaks open files, connections or threads."""
-    assert {"steady"} == {row["trend"] for row in rows(group).values()}
+def test_handles_and_threads_of_spark_stay_constant(group: str) -> None:
+    """Spark leaks no open files, connections or threads."""
+    assert "steady" == rows(group)["Spark"]["trend"]

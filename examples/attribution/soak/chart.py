@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 PANELS = {
     "memory_mib": "Does a process grow? Memory, MiB",
-    "jvm_mib": "Does Spark's JVM grow? Lowest use of each minute, MiB",
+    "jvm_mib": "Does Spark's JVM grow? Memory, MiB",
     "handles": "Do open files and connections grow?",
     "state_rows": "Does the state grow? Rows",
     "checkpoint_files": "Do the checkpoints grow? Files",

@@ -22,10 +22,15 @@ TITLES = {**UNITS, "latency": "latency, ms"}
 
 
 def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
-    """Return the conditions, the number of differences, and the growth of each resource and of the latency."""
+    """
+    Return the conditions, the number of differences, and the growth of each resource and of the latency.
+
+    Samples from before the first batch and from after the last query do not count.
+    """
     settings = report.settings
     latency = latency_by_minute(report.log, report.sent.measured_from_ms(settings))
-    found = [*growths(samples), *(latency_growth(latency, name) for name in LATENCIES)]
+    running = [sample for sample in samples if sample["batches"]]
+    found = [*growths(running), *(latency_growth(latency, name) for name in LATENCIES)]
     return {
         "conditions": {
             "command": command,
@@ -38,7 +43,7 @@ def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[s
         },
         "records": report.sent.records,
         "differences": len(report.reconciliation.differences),
-        "foreign_cores": foreign_cores(samples),
+        "foreign_cores": foreign_cores(running),
         "growth": [
             {
                 **asdict(each),

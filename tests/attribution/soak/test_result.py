@@ -32,6 +32,7 @@ def samples_of(leak: float) -> list[dict[str, Any]]:
     return [
         {
             "seconds": 10.0 * number,
+            "batches": {"kafka_to_events": number},
             **{group: {"Kafka": 100.0} for group in UNITS},
             "memory_mib": {"Python workers": 1000 + leak * number},
             "cpu_seconds": {"Spark": 5.0 * number},
@@ -62,6 +63,17 @@ def test_leak_is_reported_with_its_rate() -> None:
     (message,) = unexpected(result(leak=2)["growth"])
 
     assert message.startswith("memory, MiB of Python workers grows by 720.0 per hour from a level of 1,")
+
+
+def test_samples_of_the_reconciliation_do_not_count() -> None:
+    """After the last query, the program only compares results, which needs memory of its own."""
+    samples = samples_of(0)
+    after = {**samples[-1], "seconds": 10.0 * len(samples), "batches": {}, "memory_mib": {"Python workers": 9000}}
+    invented = replace(report("real-time", 7, []), log=log_of_minutes())
+
+    minutes = result_of(invented, [*samples, *[after] * 6], "make soak")["growth"][0]["minutes"]
+
+    assert [1000] * MINUTES == minutes
 
 
 def test_load_of_other_programs_is_recorded() -> None:
