@@ -119,7 +119,7 @@ def query_starters(
         def start() -> StreamingQuery:
             # After the loss of an executor, its slots are missing until another one has registered.
             preflight(spark, {query.name: needs[query.name]})
-            return writer.start() if query.micro_batch_seconds is None else _start_with_python(writer)
+            return writer.start() if query.micro_batch_seconds is None else start_with_python(writer)
 
         return start
 
@@ -127,14 +127,20 @@ def query_starters(
     return {query.name: starter(query) for query in ordered}
 
 
-def _start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:
+def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:
+    """
+    Start a query with a Python processor, and wait for its first batch.
+
+    On a busy machine, a Python worker can need longer than the ten seconds that Spark allows; then the query starts
+    again, up to `attempts` times.
+    """
     query = writer.start()
     try:
         wait_until(lambda: query.lastProgress, START_TIMEOUT_SECONDS, f"the first batch of {query.name!r}", [query])
     except BaseException as error:
         query.stop()
         if attempts > 1 and SLOW_PYTHON_MESSAGE in str(error):
-            return _start_with_python(writer, attempts - 1)
+            return start_with_python(writer, attempts - 1)
         raise
     return query
 

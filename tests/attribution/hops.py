@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.attribution.pipeline import start_with_python
 from examples.kafka.consumer import consumer_from_start, is_record
 from examples.realtime.queries import raise_if_failed
 from tests.helpers import eventually
@@ -22,10 +23,17 @@ class RunningHop:
     """One query from sources to a target; topics have their full names."""
 
     def __init__(
-        self, spark: SparkSession, kafka: str, transform: Callable[[DataFrame], DataFrame], checkpoint: Path
+        self,
+        spark: SparkSession,
+        kafka: str,
+        transform: Callable[[DataFrame], DataFrame],
+        checkpoint: Path,
+        *,
+        has_python: bool = False,
     ) -> None:
-        """Prepare a query; `transform` maps Kafka source rows to Kafka sink rows."""
+        """Prepare a query; `transform` maps Kafka source rows to sink rows, with or without a Python processor."""
         self.spark, self.kafka, self.transform, self.checkpoint = spark, kafka, transform, checkpoint
+        self.has_python = has_python
         self.query: StreamingQuery
 
     def start(
@@ -43,8 +51,9 @@ class RunningHop:
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         if real_time:
             self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
-        else:
-            self.query = writer.trigger(processingTime=interval).start()
+            return
+        writer = writer.trigger(processingTime=interval)
+        self.query = start_with_python(writer) if self.has_python else writer.start()
 
     def has_committed(self) -> bool:
         """Return whether a batch with input has been committed since the start."""

@@ -47,7 +47,9 @@ class TimeoutsRun:
         """Start both queries."""
         self.settings, self.source, self.target = settings, settings.topic("events"), settings.topic("ad-attributed")
         self.matches = RunningHop(spark, kafka, lambda rows: events_to_attributed(rows, settings), folder / "matches")
-        self.timeouts = RunningHop(spark, kafka, lambda rows: events_to_timeouts(rows, settings), folder / "timeouts")
+        self.timeouts = RunningHop(
+            spark, kafka, lambda rows: events_to_timeouts(rows, settings), folder / "timeouts", has_python=True
+        )
         self.matches.start([self.source], self.target, real_time=True)
         assert_real_time(self.matches.query)
         self.timeouts.start([self.source], self.target)
@@ -181,7 +183,9 @@ def test_real_time_mode_refuses_the_python_processor(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
     """On OSS 4.3.0 a Python processor fails in real-time mode, after `start()` has returned."""
-    hop = RunningHop(spark, kafka, lambda rows: events_to_timeouts(rows, settings), tmp_path / "checkpoint")
+    hop = RunningHop(
+        spark, kafka, lambda rows: events_to_timeouts(rows, settings), tmp_path / "checkpoint", has_python=True
+    )
 
     hop.start([settings.topic("events")], settings.topic("ad-attributed"), real_time=True)
     eventually(hop.query.exception, 60, "the refusal")

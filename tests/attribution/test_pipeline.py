@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -123,7 +124,8 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(kafka: str, caps
         print(f" [decision after {decided_at - killed_at:.0f} ms, results stopped for {stopped_ms} ms]", end="")
     assert "\n0 differences" in output
     assert "real-time on spark://127.0.0.1" in output
-    assert "query 'events_to_attributed' failed with " in output
+    # A query that is between two batches at the kill does not notice it, so at least one of the two must have failed.
+    assert re.search(r"query '(events_to_attributed|attributed_to_pacing)' failed with ", output), output
     # Its tasks do not shuffle rows, so Spark repeats those of the lost executor.
     assert "query 'kafka_to_events' failed" not in output
     assert "pauses of events_to_attributed at batch boundaries" in output

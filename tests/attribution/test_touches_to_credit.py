@@ -46,7 +46,9 @@ class CreditHop:
     ) -> None:
         """Start the query on new topics."""
         self.settings = replace(settings, time_scale=1)
-        self.running = RunningHop(spark, kafka, lambda rows: touches_to_credit(rows, self.settings, rules), checkpoint)
+        self.running = RunningHop(
+            spark, kafka, lambda rows: touches_to_credit(rows, self.settings, rules), checkpoint, has_python=True
+        )
         self.erasures, self.target = self.settings.topic("ad-erasures"), new_topic(kafka, PARTITIONS)
         self.client = HopClient(kafka, self.target)
         self.start()
