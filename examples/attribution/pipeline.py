@@ -26,6 +26,7 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
 )
 from examples.attribution.touches_to_credit import touches_to_credit
+from examples.realtime.failures import SLOW_PYTHON
 from examples.realtime.keeper import Starter
 from examples.realtime.queries import KAFKA_SINK, wait_until
 from examples.realtime.slots import preflight, slots_needed
@@ -35,7 +36,6 @@ RULES = CreditRules()
 """The demonstration's credit rules, before their times are divided by the time scale."""
 START_TIMEOUT_SECONDS = 120
 # On OSS 4.3.0, the first Python worker of a query must connect to Spark within ten seconds. This limit is fixed.
-SLOW_PYTHON_MESSAGE = "Python worker failed to connect back"
 MAX_PYTHON_STARTS = 3
 
 
@@ -139,7 +139,7 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
         wait_until(lambda: query.lastProgress, START_TIMEOUT_SECONDS, f"the first batch of {query.name!r}", [query])
     except BaseException as error:
         query.stop()
-        if attempts > 1 and SLOW_PYTHON_MESSAGE in str(error):
+        if attempts > 1 and SLOW_PYTHON in str(error):
             return start_with_python(writer, attempts - 1)
         raise
     return query

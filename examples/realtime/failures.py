@@ -20,6 +20,7 @@ WRAPPER_STATE = "XXKST"
 REFUSAL_STATES = ("0A", "42", "46")
 # Spark could not read or write a file, usually of the checkpoint.
 STORAGE_STATES = ("58",)
+SLOW_PYTHON = "Python worker failed to connect back"
 # Spark adds the identity, offsets and plan of the query to the message.
 DETAILS = "=== Streaming Query ==="
 # The condition of an exception in a Python worker does not name its type.
@@ -121,7 +122,7 @@ CAUSES = (
     Cause(
         Kind.PASSING,
         "a Python worker did not start within ten seconds",
-        ("Python worker failed to connect back",),
+        (SLOW_PYTHON,),
         "if it repeats, start fewer queries with Python at the same time, or use more cores",
     ),
     Cause(
@@ -210,9 +211,9 @@ def _cause_of(name: str, text: str) -> Cause:
     known_by = name if f"[{name}]" in text else f"{name} {text}"
     known_by += "".join(MISSING_MODULE.findall(text))
     known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
-    states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE][:1]
     if known:
         return known
-    if any(state.startswith(REFUSAL_STATES) for state in states):
+    state = next((state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE), "")
+    if state.startswith(REFUSAL_STATES):
         return REFUSED
-    return STORAGE if any(state.startswith(STORAGE_STATES) for state in states) else UNKNOWN
+    return STORAGE if state.startswith(STORAGE_STATES) else UNKNOWN

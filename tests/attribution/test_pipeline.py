@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from examples.attribution.chaos.processes import EXECUTOR, find
 from examples.attribution.correlation.rule import Result
 from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.live_view import LiveView
@@ -39,7 +39,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 CHECKOUT = Path(__file__).parents[2]
 # Windows of minutes take a second or two, so a run that needs no long windows is drained sooner.
 SHORT_WINDOWS = 600
-EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,7 @@ def dsn() -> Iterator[str]:
 
 def kill_an_executor(demo: DemoProcess) -> float:
     """Kill one executor of the demonstration's cluster with -9, and return the time in milliseconds of the epoch."""
-    children = psutil.Process(demo.process.pid).children(recursive=True)
-    # The command line of a process that has just ended is None.
-    commands = {child: child.as_dict(["cmdline"])["cmdline"] or [] for child in children}
-    next(child for child, words in commands.items() if EXECUTOR in words).kill()
+    find(EXECUTOR, demo.process.pid)[0].kill()
     return time.time() * 1000
 
 

@@ -19,7 +19,7 @@ from examples.attribution.chaos.parts.system import System, running_system
 from examples.attribution.chaos.plan import Fault
 from examples.attribution.chaos.recovery import ResultFlow
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.demo.monitor import MICRO_BATCH_QUERIES, MIN_SETTLED_POLLS, POLL_SECONDS
+from examples.attribution.demo.monitor import MICRO_BATCH_QUERIES, POLL_SECONDS, is_past, poll_until_settled
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import RULES
 from examples.attribution.topics import TOPICS
@@ -99,10 +99,7 @@ class ChaosRun:
 
     def drain(self) -> None:
         """Poll until every result is final; the reconciliation reports what is missing after the deadline."""
-        deadline, settled_polls = time.monotonic() + self.options.drain_seconds, 0
-        while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
-            self.poll(is_draining=True)
-            settled_polls = settled_polls + 1 if self._is_settled() else 0
+        poll_until_settled(lambda: self.poll(is_draining=True), self._is_settled, self.options.drain_seconds)
 
     def _carry_out(self, fault: Fault) -> Incident:
         incident = Incident(fault, time.time())
@@ -133,19 +130,11 @@ class ChaosRun:
             if not self.reader.is_settled():
                 return False
             ends = self.reader.ends()
-            return all(self._has_read(name, ends) for name in MICRO_BATCH_QUERIES)
+            positions = [committed_position(self.system.checkpoints / name) for name in MICRO_BATCH_QUERIES]
+            return all(is_past(source, ends) for position in positions for source in position.sources)
         except (KafkaException, ValueError):
             # The broker does not respond, or a checkpoint has no position yet.
             return False
-
-    def _has_read(self, name: str, ends: dict[tuple[str, int], int]) -> bool:
-        position = committed_position(self.system.checkpoints / name)
-        return all(
-            offset >= ends[topic, int(partition)]
-            for source in position.sources
-            for topic, offsets in source.items()
-            for partition, offset in offsets.items()
-        )
 
 
 def run(

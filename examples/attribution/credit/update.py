@@ -113,17 +113,17 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
     records: list[Touch | Conversion] = [*history.touches.values(), *history.conversions.values()]
     newest_at = max((record.stored_at for record in records), default=0)
     min_stored_at = max(newest_at - rules.retention_ms, history.erased_at + 1)
-    erased = {src: record for src, record in history.conversions.items() if record.stored_at <= history.erased_at}
+    erased = {
+        src: record
+        for src, record in history.conversions.items()
+        if newest_at - rules.retention_ms <= record.stored_at <= history.erased_at
+    }
     by_time = sorted(history.touches.items(), key=lambda item: (item[1].effective_ts, item[0]))
     evicted = by_time[: max(len(by_time) - rules.max_user_touches, 0)]
     return replace(
         history,
         touches={touch_id: touch for touch_id, touch in by_time[len(evicted) :] if touch.stored_at >= min_stored_at},
-        conversions={
-            src: record
-            for src, record in _positions(erased).items()
-            if record.stored_at >= newest_at - rules.retention_ms
-        }
+        conversions=_positions(erased)
         | {
             record.src: record
             for of_order in conversions_by_order(history).values()

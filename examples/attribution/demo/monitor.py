@@ -7,6 +7,7 @@ is final.
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -50,21 +51,30 @@ class RunMonitor:
 
     def drain(self, max_seconds: float) -> None:
         """Poll until the run is settled or `max_seconds` have passed; the reconciliation reports what is missing."""
-        deadline, settled_polls = time.monotonic() + max_seconds, 0
-        # The last record can change several results, and these results can arrive in separate polls. The run is
-        # therefore complete only after several settled polls in a row.
-        while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
-            self.poll(is_draining=True)
-            settled_polls = settled_polls + 1 if self.is_settled() else 0
+        poll_until_settled(lambda: self.poll(is_draining=True), self.is_settled, max_seconds)
+
+
+def poll_until_settled(poll: Callable[[], None], is_settled: Callable[[], bool], max_seconds: float) -> None:
+    """Poll until the run is settled or `max_seconds` have passed."""
+    deadline, settled_polls = time.monotonic() + max_seconds, 0
+    # The last record can change several results, and these results can arrive in separate polls. The run is therefore
+    # complete only after several settled polls in a row.
+    while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
+        poll()
+        settled_polls = settled_polls + 1 if is_settled() else 0
+
+
+def is_past(position: Mapping[str, Mapping[str, int]], ends: Mapping[tuple[str, int], int]) -> bool:
+    """Return whether a position, the next offset by topic and partition, has reached the end of each partition."""
+    return all(
+        offset >= ends[topic, int(partition)]
+        for topic, offsets in position.items()
+        for partition, offset in offsets.items()
+    )
 
 
 def _has_read(query: StreamingQuery, ends: dict[tuple[str, int], int]) -> bool:
     progress = query.lastProgress
     if progress is None or not progress.sources[0].endOffset:
         return False
-    read_offsets = json.loads(progress.sources[0].endOffset)
-    return all(
-        offset >= ends[topic, int(partition)]
-        for topic, offsets in read_offsets.items()
-        for partition, offset in offsets.items()
-    )
+    return is_past(json.loads(progress.sources[0].endOffset), ends)

@@ -4,7 +4,6 @@ Run the pipeline for hours at a steady rate, sample its resources, reconcile the
 The program exits with status 1 if it fails, if a result differs from the replay, or if something grows that should not.
 """
 
-import shlex
 import sys
 import tempfile
 import threading
@@ -17,6 +16,7 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
@@ -32,6 +32,8 @@ from examples.services.postgres import postgres_server
 from examples.services.spark import build_session
 
 PROGRAM = "python -m examples.attribution.soak"
+MAKE_VARIABLES = ("duration", "rate", "publish")
+"""Options that `make soak` accepts as variables."""
 FOLDER, PUBLISHED = Path("build/soak"), Path("references/measured")
 
 
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         report, samples = _run(options)
         print_report(report)
-        result = result_of(report, samples, shlex.join([PROGRAM, *(sys.argv[1:] if arguments is None else arguments)]))
+        result = result_of(report, samples, command_of(options, "soak", PROGRAM, MAKE_VARIABLES))
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

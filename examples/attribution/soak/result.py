@@ -46,6 +46,7 @@ def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[s
         "foreign_cores": foreign_cores(running),
         "growth": [
             {
+                "title": TITLES[each.group],
                 **asdict(each),
                 "minutes": [round(value, 2) for value in each.minutes],
                 "per_hour": round(each.per_hour, 2),
@@ -77,9 +78,7 @@ def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None
     """Print a table with the level, the growth and the trend of each resource."""
     table = Table("resource", "part", "level", "per hour", "trend", box=None)
     for row in found:
-        table.add_row(
-            TITLES[row["group"]], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"]
-        )
+        table.add_row(row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"])
     (console or Console()).print(table)
 
 
@@ -88,7 +87,7 @@ def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in found:
         if row["trend"] == "grows":
             yield (
-                f"{TITLES[row['group']]} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
+                f"{row['title']} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
                 f"{row['level']:,.0f}; find the cause before you run this for weeks"
             )
 

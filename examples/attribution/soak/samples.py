@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,28 +34,23 @@ def sampling(take: Callable[[], Sample], path: Path, period_seconds: float) -> I
 
     An error of `take` ends the sampling, and is raised at the end of the block.
     """
-    samples, errors, stop, started_at = list[Sample](), list[Exception](), threading.Event(), time.monotonic()
+    samples, stop, started_at = list[Sample](), threading.Event(), time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("")
 
     def run() -> None:
-        try:
-            while not stop.wait(period_seconds):
-                samples.append({"seconds": round(time.monotonic() - started_at, 1), **take()})
-                with path.open("a") as file:
-                    file.write(json.dumps(samples[-1]) + "\n")
-        except Exception as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
+        while not stop.wait(period_seconds):
+            samples.append({"seconds": round(time.monotonic() - started_at, 1), **take()})
+            with path.open("a") as file:
+                file.write(json.dumps(samples[-1]) + "\n")
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield samples
-    finally:
-        stop.set()
-        thread.join()
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(1) as threads:
+        sampled = threads.submit(run)
+        try:
+            yield samples
+        finally:
+            stop.set()
+        sampled.result()
 
 
 def sample(spark: SparkSession, checkpoints: Path) -> Sample:

@@ -1,12 +1,11 @@
 """Render the results of the published runs of `make chaos` as a table with one row for each kind of fault."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from scripts.pack.tables.format import table
+from scripts.pack.tables.format import measured, table
 
 CHAOS = "references/measured/chaos.json"
 COMMAND = "make chaos PUBLISH=1"
@@ -14,10 +13,7 @@ COMMAND = "make chaos PUBLISH=1"
 
 def faults(root: Path, _: str) -> str:
     """Return the conditions of the runs, the table of all faults, and the sums."""
-    path = root / CHAOS
-    if not path.is_file():
-        raise ValueError(f"{CHAOS} does not exist; create it with `{COMMAND}`")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content = measured(root, CHAOS, COMMAND)
     runs = content["runs"]
     rows = [_row(name, what, runs) for name, what in content["kinds"].items()]
     header = ("fault", "times", "median, s", "maximum, s", "written again", "lost", "wrong")

@@ -1,10 +1,9 @@
 """Render the results of the published run of `make demo COMPARE=1 PUBLISH=1` as tables."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import factor, table
+from scripts.pack.tables.format import factor, measured, table
 
 DEMO = "references/measured/demo.json"
 COMMAND = "make demo COMPARE=1 PUBLISH=1"
@@ -14,7 +13,7 @@ FIELDS = {"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"}
 
 def comparison(root: Path, _: str) -> str:
     """Return the conditions of the run, and tables of latencies, speed-ups, over-delivery and CPU use of both modes."""
-    content = _content(root)
+    content = measured(root, DEMO, COMMAND)
     known, rows = content["conditions"], _rows(content)
     fast, slow = rows["real-time"], rows["micro-batch"]
     conditions = (
@@ -44,14 +43,6 @@ def comparison(root: Path, _: str) -> str:
         ],
     )
     return f"{conditions}\n{latencies}\n{effects}{_load(cpu['micro_batch'], known['cores'])}"
-
-
-def _content(root: Path) -> dict[str, Any]:
-    path = root / DEMO
-    if not path.is_file():
-        raise ValueError(f"{DEMO} does not exist; create it with `{COMMAND}`")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
 
 
 def _rows(content: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -1,9 +1,19 @@
-"""Format the numbers, conditions and Markdown tables of generated benchmark results."""
+"""Read generated benchmark results, and format their numbers, conditions and Markdown tables."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+
+
+def measured(root: Path, name: str, command: str) -> Any:
+    """Return the content of a JSON file; if there is none, raise ValueError with the command that creates it."""
+    path = root / name
+    if not path.is_file():
+        raise ValueError(f"{name} does not exist; create it with `{command}`")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -6,11 +6,10 @@ The only computed numbers are three kinds of ratios: between one and two copies 
 the lowest p99 of tuning runs, and between the p50 of both modes in throughput runs.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, milliseconds, table
+from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, measured, milliseconds, table
 
 FOLDER = "references/measured"
 LATENCY = "Latency is in ms, measured from scheduled send to receipt."
@@ -200,11 +199,8 @@ def engine_only(root: Path, _: str) -> str:
 
 
 def _content(root: Path, stem: str) -> dict[str, Any]:
-    path = root / FOLDER / f"{stem}.json"
-    if not path.is_file():
-        command = f"bench-{stem.replace('_', '-')}"
-        raise ValueError(f"{FOLDER}/{stem}.json does not exist; create it with `make {command} PUBLISH=1`")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    command = f"make bench-{stem.replace('_', '-')} PUBLISH=1"
+    content: dict[str, Any] = measured(root, f"{FOLDER}/{stem}.json", command)
     return content
 
 

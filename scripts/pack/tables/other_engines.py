@@ -4,21 +4,17 @@ Render the JSON of `make bench-other-engines` as Markdown tables.
 For each engine that was not measured, a sentence below the table states the reason.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, table
+from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, measured, table
 
 OTHER_ENGINES = "references/measured/other_engines.json"
 
 
 def other_engines(root: Path, workload: str) -> str:
     """Return a table for workload `stateless` or `stateful`: the baseline, then each engine."""
-    path = root / OTHER_ENGINES
-    if not path.is_file():
-        raise ValueError(f"{OTHER_ENGINES} does not exist; create it with `make bench-other-engines PUBLISH=1`")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content = measured(root, OTHER_ENGINES, "make bench-other-engines PUBLISH=1")
     cases = [case for case in content["cases"] if case["workload"] in {"echo", workload}]
     if all(case["workload"] == "echo" for case in cases):
         known = sorted({case["workload"] for case in content["cases"]} - {"echo"})

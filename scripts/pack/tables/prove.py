@@ -1,9 +1,10 @@
 """Render the published runs of `prove`: the output for one query, and the verdicts on every query of the repository."""
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from scripts.pack.tables.format import measured
 
 PROVE = "references/measured/prove.json"
 EXAMPLES = "references/measured/prove_examples.json"
@@ -14,7 +15,7 @@ INDENT = " " * 19
 
 def output(root: Path, _: str) -> str:
     """Return the command, its conditions and the text that it printed, with long lines wrapped."""
-    content = _content(root, PROVE, f"{COMMAND} --format json > {PROVE}")
+    content = measured(root, PROVE, f"{COMMAND} --format json > {PROVE}")
     known = content["conditions"]
     lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
     return (
@@ -25,7 +26,7 @@ def output(root: Path, _: str) -> str:
 
 def examples(root: Path, _: str) -> str:
     """Return a table of the queries of this repository and what is not good in each of them."""
-    content = _content(root, EXAMPLES, "make prove-examples")
+    content = measured(root, EXAMPLES, "make prove-examples")
     known = content["conditions"]
     rows = [f"| `{row['target']}` | {len(row['verdicts'])} | {_rest(row['verdicts'])} |" for row in content["targets"]]
     return "\n".join(
@@ -37,12 +38,6 @@ def examples(root: Path, _: str) -> str:
             "",
         ]
     )
-
-
-def _content(root: Path, name: str, command: str) -> Any:
-    if not (root / name).is_file():
-        raise ValueError(f"{name} does not exist; create it with `{command}`")
-    return json.loads((root / name).read_text(encoding="utf-8"))
 
 
 def _rest(verdicts: dict[str, str]) -> str:

@@ -1,33 +1,16 @@
 """Render the result of the published run of `make soak PUBLISH=1` as a table."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-from scripts.pack.tables.format import table
+from scripts.pack.tables.format import measured, table
 
 SOAK = "references/measured/soak.json"
 COMMAND = "make soak PUBLISH=1"
-TITLES = {
-    "memory_mib": "memory, MiB",
-    "jvm_mib": "memory in Spark's JVM, MiB",
-    "handles": "open files and connections",
-    "jvm_threads": "threads in Spark's JVM",
-    "jvm_classes": "classes in Spark's JVM",
-    "state_rows": "state rows",
-    "state_mib": "state memory, MiB",
-    "checkpoint_files": "checkpoint files",
-    "checkpoint_mib": "checkpoint size, MiB",
-    "latency": "latency, ms",
-}
 
 
 def soak(root: Path, _: str) -> str:
     """Return the conditions of the run, and a table with the growth of each resource."""
-    path = root / SOAK
-    if not path.is_file():
-        raise ValueError(f"{SOAK} does not exist; create it with `{COMMAND}`")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content = measured(root, SOAK, COMMAND)
     known = content["conditions"]
     busiest = max(content["foreign_cores"], default=0)
     conditions = (
@@ -41,7 +24,7 @@ def soak(root: Path, _: str) -> str:
     )
     rows = [
         (
-            TITLES[row["group"]],
+            row["title"],
             row["part"].removesuffix("_ms"),
             _number(row["level"]),
             f"{'+' if row['per_hour'] > 0 else ''}{_number(row['per_hour'])}",

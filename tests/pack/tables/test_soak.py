@@ -28,9 +28,9 @@ CONTENT: dict[str, Any] = {
     "differences": 0,
     "foreign_cores": [0.2, 1.14],
     "growth": [
-        {**GROWTH, "group": "memory_mib", "part": "Spark"},
-        {**GROWTH, "group": "state_rows", "part": "credit", "per_hour": 9000, **EXPECTED},
-        {**GROWTH, "group": "latency", "part": "p50_ms", "level": 5, "per_hour": -0.6, "trend": "falls"},
+        {**GROWTH, "title": "memory, MiB", "part": "Spark"},
+        {**GROWTH, "title": "state rows", "part": "credit", "per_hour": 9000, **EXPECTED},
+        {**GROWTH, "title": "latency, ms", "part": "p50_ms", "level": 5, "per_hour": -0.6, "trend": "falls"},
     ],
 }
 
