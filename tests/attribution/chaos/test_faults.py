@@ -1,0 +1,69 @@
+"""Faults that need no pipeline: each has its effect while its block runs, and none afterwards."""
+
+import random
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from examples.attribution.chaos.faults import CUT_SHARE, FAULTS, exhausted, slow, wrong_clock
+from examples.attribution.chaos.plan import KINDS, Fault
+from examples.benchmarks.sink.tcp_proxy import TcpProxy
+from tests.helpers import eventually
+
+pytestmark = pytest.mark.services
+
+BREAKS_SOON = next(s / 1000 for s in range(1000) if random.Random(s / 1000).random() < CUT_SHARE)
+"""A strength whose first chunk breaks the connection."""
+
+
+def connect(dsn: str, **parameters: str | int) -> psycopg.Connection:
+    """Return a connection that commits every statement; `parameters` override those of the connection string."""
+    return psycopg.connect(make_conninfo(dsn, connect_timeout=10, **parameters), autocommit=True)
+
+
+def test_every_kind_of_the_plan_can_be_carried_out() -> None:
+    """A planned kind without a function would end a run in the middle."""
+    assert KINDS.keys() == FAULTS.keys()
+
+
+def test_slow_connection_breaks_and_then_works_again(rtm_postgres: str) -> None:
+    """Clients connect again after the fault, without a new proxy."""
+    address = conninfo_to_dict(rtm_postgres)
+    with TcpProxy((str(address["host"]), int(address["port"] or 0))) as proxy:
+        with connect(rtm_postgres, host="127.0.0.1", port=proxy.port) as connection:
+            with slow(proxy, Fault("slow-database", 5, BREAKS_SOON, 3)):
+                assert proxy.delay_seconds > 0
+                with pytest.raises(psycopg.OperationalError):
+                    connection.execute("select 1")
+            assert connection.closed
+        with connect(rtm_postgres, host="127.0.0.1", port=proxy.port) as connection:
+            assert (1,) == connection.execute("select 1").fetchone()
+        assert 0 == proxy.delay_seconds
+
+
+def test_exhausted_database_refuses_connections_and_closes_those_of_the_follower(rtm_postgres: str) -> None:
+    """A client that is connected may stay, but the follower loses its connection and cannot connect again."""
+    follower = connect(rtm_postgres, application_name="public.attributed_results")
+    with exhausted(rtm_postgres):
+        with pytest.raises(psycopg.OperationalError):
+            follower.execute("select 1")
+        with pytest.raises(psycopg.OperationalError, match=r"too many clients|remaining connection slots"):
+            connect(rtm_postgres)
+
+    def has_connection() -> bool:
+        try:
+            connect(rtm_postgres).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    eventually(has_connection, 30, "a connection after the fault")
+
+
+def test_wrong_clock_is_right_again_after_the_block() -> None:
+    """The generator adds the error to the field of each record."""
+    errors_ms: dict[str, int] = {}
+    with wrong_clock(errors_ms, "event_ts", -1.5):
+        assert {"event_ts": -1500} == errors_ms
+    assert {"event_ts": 0} == errors_ms
