@@ -49,7 +49,7 @@ def _run(options: ChaosOptions) -> Outcome:
             "the variable, so that the run starts servers of its own"
         )
     # Before anything else, because threads and children inherit the mounts of this process.
-    is_mounted = disk.can_mount()
+    is_mounted = disk.own_mounts()
     stop = threading.Event()
     stop_on_interrupt(stop)
     with LiveView() as view, filter_worker_logs(*OUTAGE_LOGS):

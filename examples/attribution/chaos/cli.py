@@ -23,15 +23,15 @@ class ChaosOptions(Settings):
     warm_up_seconds: float = 10
     """Seconds of traffic at an increasing rate."""
     interval_seconds: int = 10
-    """Seconds between two commits in real-time mode. A restart repeats up to this much output."""
+    """Seconds between two commits in real-time mode. A restart repeats at most the output of this many seconds."""
     watermark_slack_ms: int = 600_000
-    """Maximum time that a query may be behind, because state of older requests can expire (not time-scaled)."""
+    """Maximum time that one partition may be read ahead of another before rows count as late (not time-scaled)."""
     drain_seconds: float = 180
     """Maximum number of seconds to wait for the last results after the traffic has ended."""
     seed: int = 1
     """Seed of the plan of faults and of the traffic; the same seed and options repeat the plan."""
     count: int = 0
-    """Number of faults. The default follows from the duration."""
+    """Number of faults; 0 means one for every 30 s of the duration."""
     faults: str = ""
     """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
     cluster: bool = False

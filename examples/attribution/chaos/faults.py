@@ -21,7 +21,7 @@ from examples.services.local_server import LocalServer
 
 MIN_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.05, 0.25
 CUT_SHARE = 0.02
-"""Share of the chunks in each direction at which a slow connection breaks."""
+"""Probability that a chunk, sent or received, breaks its slow connection."""
 MAX_CONNECTIONS = 100
 MAX_DEVICE_ERROR_SECONDS = 600
 # Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be

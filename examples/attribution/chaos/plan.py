@@ -53,9 +53,9 @@ class Fault:
     seconds: float
     """How long it lasts; 0 for a kill."""
     strength: float
-    """From 0 to 1: how slow a connection is, how far a clock jumps, which of two processes it hits."""
+    """A random number from 0 to 1 that sets, depending on the kind, the delay, the jump or the process that it hits."""
     pause_seconds: float
-    """Time after the recovery in which nothing may restart."""
+    """Time after the recovery; a restart within it means that the fault has not healed yet."""
 
     def __str__(self) -> str:
         """Name the kind and the duration."""

@@ -10,12 +10,12 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
 
 MAX_NEWEST = 2_000
-"""So many of the newest results are searched for records that were sent after a fault."""
+"""Number of the newest results that are searched for records that were sent after a fault."""
 CONNECT_SECONDS = 2
 
 
 class ResultFlow:
-    """Compares the results in Kafka and in the database with the time after which their records were sent."""
+    """Tells whether the results of records that were sent after a given time are in Kafka and in the database."""
 
     def __init__(self, log: RunLog, dsn: str, settings: Settings) -> None:
         """Read from `log`, which another object fills, and from the results table."""

@@ -1,1 +1,1 @@
-"""The servers, proxies, programs and the disk of a run, each of which a fault can hit."""
+"""The servers, programs and the disk of a run, and the proxies through which a fault slows connections."""

@@ -13,7 +13,7 @@ SIZE = "size=1g"
 MAX_TRIES = 20
 
 
-def can_mount() -> bool:
+def own_mounts() -> bool:
     """
     Give this process mounts of its own, and return whether that was allowed, which needs root on Linux.
 

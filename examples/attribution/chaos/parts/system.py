@@ -1,4 +1,4 @@
-"""Start the servers, proxies and programs of a run, each of which a fault can hit."""
+"""Start the servers and programs of a run, and the proxies through which a fault slows connections."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from examples.attribution.chaos.parts import disk
 
 folder = Path(sys.argv[1])
-if not disk.can_mount():
+if not disk.own_mounts():
     sys.exit("cannot mount")
 with disk.mounted(folder):
     (folder / "before").write_bytes(bytes(100_000))
