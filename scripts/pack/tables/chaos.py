@@ -37,13 +37,13 @@ def _differences(runs: Sequence[dict[str, Any]], name: str) -> tuple[str, str]:
 
 def _conditions(runs: Sequence[dict[str, Any]]) -> str:
     newest, dates = runs[-1], sorted({run["date"] for run in runs})
-    loads = [run["load_average"] for run in runs]
+    loads = sorted(run["load_average"] for run in runs)
+    load = " to ".join(dict.fromkeys((f"{loads[0]:g}", f"{loads[-1]:g}")))
     days = " and ".join(dict.fromkeys((dates[0], dates[-1])))
     return (
         f"Measured on {days}: {newest['cores']} cores, {newest['memory_gib']} GiB, PySpark "
         f"{newest['pyspark']}, Kafka connector {newest['kafka_connector']}, broker {newest['kafka_broker']}, Java "
-        f"{newest['java']}.\nOther programs used the machine during the runs: the load average over 15 minutes was "
-        f"{min(loads):g} to {max(loads):g}.\n"
+        f"{newest['java']}.\nThe load average over 15 minutes, which includes the runs themselves, was {load}.\n"
     )
 
 
