@@ -175,7 +175,7 @@ validate: $(VENV)/installed-dev ## check pages, links, wording, manifest and ski
 	@$(PY) scripts/skills.py validate
 
 site: $(VENV)/installed-docs ## build the site into site/; every warning is an error
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it when a page changes
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve
