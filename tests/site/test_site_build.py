@@ -25,7 +25,7 @@ def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, 
 
 
 def test_command_of_make_site_fails_for_a_page_outside_the_navigation(tmp_path: Path) -> None:
-    """A mkdocs build only warns about such a page, and the command of the Makefile turns every warning into an error."""
+    """The build warns about such a page, and the command of the Makefile turns every warning into an error."""
     (tmp_path / "docs").mkdir()
     for name in ("index", "lost"):
         (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n")
