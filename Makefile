@@ -118,13 +118,13 @@ $(VENV)/archives: $(VENV)/installed | packages
 quickstart: setup ## send ten records through one real-time query and show their latency (30 s)
 	@$(PY) -m examples.quickstart
 
-demo: setup ## run the whole pipeline, then reconcile; DURATION RATE TRIGGER=real-time|micro-batch COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
+demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
 
 chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... CLUSTER=1 PUBLISH=1
 	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
 
-soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, reconcile, and judge what grows; DURATION RATE PUBLISH=1
+soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report what grows; DURATION=seconds RATE=records/s PUBLISH=1
 	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
 
 bench: bench-latency ## short for bench-latency
@@ -175,7 +175,7 @@ validate: $(VENV)/installed-dev ## check pages, links, wording, manifest and ski
 	@$(PY) scripts/skills.py validate
 
 site: $(VENV)/installed-docs ## build the site into site/; every warning is an error
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it when a page changes
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve

@@ -97,9 +97,9 @@ class Settings:
     """Number of state partitions of each stateful query. Real-time mode needs one task slot per state partition."""
     slots: int = 24
     """
-    Task slots of a local master. The default covers 14 for real-time mode, 8 for micro-batch mode and 2 spare slots.
+    Task slots of a local master. With 2 partitions and 2 shuffle partitions, the pipeline needs 22, and 2 are spare.
 
-    Real-time mode needs 3 x 2 + 2 x (2 + 2) task slots, and micro-batch mode needs 2 + 6.
+    Real-time mode needs 3 x 2 + 2 x (2 + 2) = 14 task slots, and micro-batch mode needs 2 + 6 = 8.
     """
     time_scale: int = 60
     """Divisor of all windows. With a time scale of 60, a window of five minutes takes five seconds."""

@@ -82,7 +82,7 @@ def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = 
     Decide whether a query starts again after `failure`; `history` contains the earlier failures of all queries.
 
     A poison record cannot be recognized at its first failure, because any exception could be the result of a passing
-    state. It ends every restart with the same error at the same offsets.
+    state. A poison record ends every restart with the same error at the same offsets.
     """
     limits = limits or Limits()
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
@@ -94,7 +94,7 @@ def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = 
     if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not had_slots):
         return Decision(failure, failure.cause.what, None)
     if kind is Kind.UNKNOWN and any(failure.is_same_as(old) for old in own):
-        reason = "the same error at the same offsets twice: a record after them ends the query at every start"
+        reason = "the same error at the same offsets twice: a record after them probably ends the query at every start"
         return Decision(failure, reason, None)
     if count >= limits.max_failures:
         reason = f"{failure.cause.what}, and this was failure {count} within {limits.window_seconds:g} s"

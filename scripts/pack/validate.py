@@ -10,7 +10,7 @@ from scripts.pack.checks.advice import check_advice, check_triggers
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
-from scripts.pack.checks.links import check_links, check_orphans
+from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from scripts.pack.checks.wording import check_wording
 from scripts.text.finding import Finding
@@ -23,6 +23,7 @@ CHECKS = (
     check_rule_engines,
     check_links,
     check_orphans,
+    check_navigation,
     check_fences,
     check_evidence,
     check_advice,

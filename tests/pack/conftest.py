@@ -17,7 +17,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the root of a copy of the pack with up-to-date generated parts, which no test modifies."""
     root = tmp_path_factory.mktemp("original") / "pack"
     root.mkdir()
-    others = ("evals", "tests", ".claude-plugin", "CITATION.cff", *(path.name for path in files.ROOT.glob("*.md")))
+    top = [path.name for pattern in ("*.md", "mkdocs.yml") for path in files.ROOT.glob(pattern)]
+    others = ("evals", "tests", ".claude-plugin", "CITATION.cff", *top)
     for name in dict.fromkeys([*manifest.SHIPPED_PATHS, *others]):
         source = files.ROOT / name
         if source.is_dir():

@@ -13,7 +13,7 @@ from scripts.pack.checks.advice import check_advice, check_triggers, wrong_trigg
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
-from scripts.pack.checks.links import check_links, check_orphans
+from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from scripts.pack.checks.wording import check_wording
 from scripts.pack.validate import CHECKS, validate
@@ -155,6 +155,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
         "references/lost.md",
         "does not link to a test",
+    ),
+    "navigation": (
+        check_navigation,
+        _replace("mkdocs.yml", "- references/soak.md", "# - references/soak.md"),
+        "mkdocs.yml",
+        "`nav` does not contain references/soak.md",
     ),
     "module": (
         check_orphans,

@@ -5,7 +5,6 @@ import functools
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts.pack import files
-from tests.site.helpers import Document, documents
+from tests.site.helpers import BUILD, Document, documents
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL = "install one, on Debian with `apt-get install --no-install-recommends chromium`"
@@ -35,12 +34,12 @@ def built(run_folder: Path) -> Path:
     with (run_folder / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+            command = [*BUILD, "--site-dir", str(folder)]
             environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
             done = subprocess.run(
                 command, cwd=files.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
             )
-            assert (0, "") == (done.returncode, done.stdout + done.stderr)
+            assert 0 == done.returncode, done.stdout + done.stderr
     return folder
 
 

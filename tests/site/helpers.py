@@ -1,10 +1,13 @@
 """Helpers that the tests of the site share."""
 
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 ROOT_ADDRESS = "http://site/"
+BUILD = (sys.executable, "-m", "mkdocs", "build", "--strict")
+"""The command of `make site`. With `--quiet`, mkdocs ignores warnings even in strict mode."""
 
 
 class Document(HTMLParser):

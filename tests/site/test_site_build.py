@@ -2,17 +2,19 @@
 
 import json
 import re
+import subprocess
 from html import unescape
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+import yaml
 
 from scripts.pack import files
 from scripts.site import chart, tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from scripts.text import markdown
-from tests.site.helpers import Document, broken, documents
+from tests.site.helpers import BUILD, Document, broken, documents
 
 pytestmark = pytest.mark.services
 
@@ -20,6 +22,22 @@ pytestmark = pytest.mark.services
 def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, Document]) -> None:
     """Every link of the site leads to an existing page and section."""
     assert [] == broken(built, pages)
+
+
+def test_command_of_make_site_fails_for_a_page_outside_the_navigation(tmp_path: Path) -> None:
+    """The build warns about such a page, and the command of the Makefile turns every warning into an error."""
+    (tmp_path / "docs").mkdir()
+    for name in ("index", "lost"):
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n")
+    validation = yaml.safe_load((files.ROOT / "mkdocs.yml").read_text())["validation"]
+    small = {"site_name": "Small", "nav": ["index.md"], "validation": validation}
+    (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(small))
+
+    done = subprocess.run(BUILD, cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
+
+    assert 1 == done.returncode
+    assert "- lost.md" in done.stderr
+    assert f"$(PY) {' '.join(BUILD[1:])}\n" in (files.ROOT / "Makefile").read_text()
 
 
 def test_broken_link_and_anchor_would_be_found(tmp_path: Path) -> None:

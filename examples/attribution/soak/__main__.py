@@ -1,7 +1,8 @@
 """
-Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and judge what grows.
+Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report what grows.
 
-The program exits with status 1 if it fails, if a result differs from the replay, or if something grows that should not.
+The program exits with status 1 if it fails, if a result differs from the replay, or if a resource grows without a cause
+in `growth.py`.
 """
 
 import sys
@@ -22,7 +23,7 @@ from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.attribution.settings import Settings
 from examples.attribution.soak.growth import MIN_MINUTES
-from examples.attribution.soak.result import print_growth, result_of, unexpected, write
+from examples.attribution.soak.result import FOLDER, exit_status, folder_of, print_growth, result_of, unexpected, write
 from examples.attribution.soak.samples import Sample, sample, sampling
 from examples.command_line import arguments_of
 from examples.realtime.queries import stop_on_interrupt
@@ -34,7 +35,6 @@ from examples.services.spark import build_session
 PROGRAM = "python -m examples.attribution.soak"
 MAKE_VARIABLES = ("duration", "rate", "publish")
 """Options that `make soak` accepts as variables."""
-FOLDER, PUBLISHED = Path("build/soak"), Path("references/measured")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class SoakOptions(Settings):
     sample_seconds: float = 10
     """Seconds between two samples of the resources."""
     publish: bool = False
-    """Write the result and the chart to references/measured/ instead of build/soak/, if there are no differences."""
+    """
+    Write the result and the chart to references/measured/ if no result differs from the replay, even if resources grow.
+    """
 
     def __post_init__(self) -> None:
         """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
@@ -58,13 +60,15 @@ class SoakOptions(Settings):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; return 0 if all results equal the replay and nothing grows unexpectedly, otherwise 1."""
+    """Run the soak; return 0 if all results equal the replay and nothing grows without a cause, otherwise 1."""
     options = arguments_of(
         SoakOptions,
         arguments,
         program=PROGRAM,
         description=(__doc__ or "").strip(),
         example=f"{PROGRAM} --duration 7200 --rate 60",
+        # The run starts Spark itself, and samples the checkpoints of this run alone.
+        fixed={"master": "", "checkpoint_dir": ""},
     )
     try:
         report, samples = _run(options)
@@ -74,13 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print_growth(result["growth"])
-    problems = [*unexpected(result["growth"])]
-    for problem in problems:
+    for problem in unexpected(result["growth"]):
         print(f"growth: {problem}", file=sys.stderr)
-    folder = PUBLISHED if options.publish and not result["differences"] else FOLDER
+    folder = folder_of(result, publish=options.publish)
     write(result, folder)
     print(f"result and chart: {folder}/soak.json and {folder}/soak.svg")
-    return 1 if result["differences"] or problems else 0
+    return exit_status(result)
 
 
 def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:

@@ -23,7 +23,7 @@ Minutes at the start that do not count. Until then, the JVM compiles its code, a
 MIN_SHARE = 0.02
 """A change of less than this share of the level, over the judged part, is no growth."""
 NOISE = 3.0
-"""A change of less than this many typical deviations from the line is no growth."""
+"""A change of less than this many median absolute deviations from the line is no growth."""
 UNITS = {
     "memory_mib": "memory, MiB",
     "jvm_mib": "memory in Spark's JVM, MiB",
@@ -39,17 +39,18 @@ UNITS = {
 COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
 """Groups that contain garbage: they rise until a collection of the JVM, or until Spark deletes old files of state."""
 COLLECTION_MINUTES = 30
-"""In these groups, the lowest value of this time counts. With little load, a cycle takes up to 25 minutes."""
+"""In these groups, the lowest value of this time counts, because Spark requests a collection every 30 minutes."""
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
+BLOCK_CACHE = "likely the block cache of RocksDB, which fills up to 8 MiB per state partition"
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
     ("memory_mib", "Kafka"): "the broker fills its heap of 512 MiB for the first time",
     ("memory_mib", "Spark"): "the JVM takes and returns heap below its limit, whatever the queries use",
     ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
-    ("state_mib", "attributed_to_pacing"): "RocksDB collects changes in write buffers of 64 MiB per state partition",
+    ("state_mib", "attributed_to_pacing"): BLOCK_CACHE,
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
 }
-"""Growth whose cause is known, with the cause."""
+"""Growth that does not end the run with status 1, with its known or likely cause."""
 
 
 @dataclass(frozen=True)

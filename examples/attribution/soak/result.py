@@ -18,6 +18,7 @@ from examples.attribution.soak.samples import Sample
 from examples.measure.machine import describe_machine
 
 LATENCIES = ("p50_ms", "p99_ms")
+FOLDER, PUBLISHED = Path("build/soak"), Path("references/measured")
 TITLES = {**UNITS, "latency": "latency, ms"}
 
 
@@ -74,6 +75,16 @@ def foreign_cores(samples: Sequence[Sample]) -> list[float]:
     ]
 
 
+def exit_status(result: Mapping[str, Any]) -> int:
+    """Return 1 if a result differs from the replay, or if a resource grows without a known or likely cause."""
+    return 1 if result["differences"] or any(unexpected(result["growth"])) else 0
+
+
+def folder_of(result: Mapping[str, Any], *, publish: bool) -> Path:
+    """Return where to write the result; differences keep a run from being published, and growth does not."""
+    return PUBLISHED if publish and not result["differences"] else FOLDER
+
+
 def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None) -> None:
     """Print a table with the level, the growth and the trend of each resource."""
     table = Table("resource", "part", "level", "per hour", "trend", box=None)
@@ -83,7 +94,7 @@ def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None
 
 
 def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield a message for each resource that grows without a known cause."""
+    """Yield a message for each resource that grows without a known or likely cause."""
     for row in found:
         if row["trend"] == "grows":
             yield (

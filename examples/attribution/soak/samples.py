@@ -1,5 +1,5 @@
 """
-Sample what could grow in a run of hours: memory, handles, threads, state and checkpoint files.
+Sample what could grow in a run of hours: memory, open files and connections, threads, state and checkpoint files.
 
 A sample is a dictionary of groups. Each group maps a part of the run, such as `Kafka` or the name of a query, to a
 number.

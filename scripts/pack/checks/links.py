@@ -1,10 +1,11 @@
 """
-Check every relative link and anchor, and report orphaned pages, modules and tests.
+Check every relative link and anchor, and report pages outside of the navigation and orphaned pages, modules and tests.
 
 Links must work between the files of the repository, because assistants read these files and not the site.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from scripts.text.finding import Finding
 
 # Each release of the changelog has the same headings.
 CHANGELOG = "CHANGELOG.md"
+SITE = "mkdocs.yml"
+_NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 # These tests cover several modules or pages, so they are not named after a single one.
 SHARED_TESTS = ("tests/pages/", "tests/test_layout.py", "tests/test_unit_ring.py")
 
@@ -57,6 +60,19 @@ def check_orphans(root: Path) -> Iterator[Finding]:
         if not name.startswith(SHARED_TESTS) and not any(f"{subject}_".startswith(f"{known}_") for known in names):
             problem = f"tests {subject!r}, but no module or page has this name"
             yield Finding(name, 1, "orphan", problem, "name the test after its module or page")
+
+
+def check_navigation(root: Path) -> Iterator[Finding]:
+    """Yield pages that the navigation of the site does not contain; an installed copy of the pack has no site."""
+    site = root / SITE
+    if not site.is_file():
+        return
+    before, _, navigation = site.read_text(encoding="utf-8").partition("\nnav:\n")
+    listed = {match["page"] for match in _NAV_ENTRY.finditer(navigation)}
+    for name in (files.relative(root, page) for page in files.references(root)):
+        if name not in listed:
+            problem = f"`nav` does not contain {name}, so readers of the site cannot find the page"
+            yield Finding(SITE, before.count("\n") + 2, "navigation", problem, "add the page to a group")
 
 
 def link_targets(page: Path) -> set[Path]:

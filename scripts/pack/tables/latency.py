@@ -70,7 +70,7 @@ def overview(root: Path, _: str) -> str:
 
 
 def speed_up(root: Path, _: str) -> str:
-    """Return a sentence for each workload that compares single queries in both modes, for the top of the README."""
+    """Return a sentence per workload that compares single queries in both modes, for the top of the README."""
     cases = {(case["workload"], case["engine"]): case for case in _content(root, "latency")["cases"]}
     sentences = []
     for workload, name in (("stateless", "without state"), ("stateful", "with state")):
@@ -80,7 +80,7 @@ def speed_up(root: Path, _: str) -> str:
             f"On OSS 4.3.0, the median latency of a query {name} is {milliseconds(fast['p50_ms'])} ms in real-time "
             f"mode and {milliseconds(slow['p50_ms'])} ms in tuned micro-batch mode, {ratio} times as long."
         )
-    return "\n".join(sentences) + "\n"
+    return "\n".join(sentences) + " The factors are those of the unrounded latencies.\n"
 
 
 def boundaries(root: Path, _: str) -> str:

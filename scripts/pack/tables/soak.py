@@ -6,13 +6,14 @@ from scripts.pack.tables.format import measured, table
 
 SOAK = "references/measured/soak.json"
 COMMAND = "make soak PUBLISH=1"
+HEADER = ("resource", "of", "level", "peak", "change per hour", "trend")
 
 
 def soak(root: Path, _: str) -> str:
-    """Return the conditions of the run, and a table with the growth of each resource."""
+    """Return the conditions of the run, and a table with the level, the peak and the growth of each resource."""
     content = measured(root, SOAK, COMMAND)
     known = content["conditions"]
-    busiest = max(content["foreign_cores"], default=0)
+    foreign = content["foreign_cores"]
     conditions = (
         f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, Java {known['java']}, "
         f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, "
@@ -20,20 +21,22 @@ def soak(root: Path, _: str) -> str:
         f"Load: {known['duration_seconds'] / 3600:.1f} hours at {known['rate']:g} records/s, "
         f"{known['hot_campaign_share']:.0%} of the requests for one campaign, a commit every "
         f"{known['interval_seconds']:g} s; {content['records']:,} records, {content['differences']} differences from "
-        f"the replay.\nOther programs used up to {busiest:.1f} cores.\n"
+        f"the replay.\nOther programs used {min(foreign):.1f} to {max(foreign):.1f} cores.\n"
     )
     rows = [
         (
             row["title"],
             row["part"].removesuffix("_ms"),
             _number(row["level"]),
+            _number(max(row["minutes"])),
             f"{'+' if row['per_hour'] > 0 else ''}{_number(row['per_hour'])}",
             f"{row['trend']}: {row['cause']}" if row["trend"] == "grows as expected" else row["trend"],
         )
         for row in content["growth"]
     ]
-    return f"{conditions}\n{table(('resource', 'of', 'level', 'change per hour', 'trend'), rows)}"
+    return f"{conditions}\n{table(HEADER, rows)}"
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.1f}"
+    # The sum turns -0.0 into 0.0.
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{round(value, 1) + 0.0:.1f}"

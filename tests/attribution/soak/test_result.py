@@ -11,7 +11,16 @@ from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.soak.__main__ import main
 from examples.attribution.soak.growth import UNITS
 from examples.attribution.soak.latencies import latency_by_minute
-from examples.attribution.soak.result import foreign_cores, result_of, unexpected, write
+from examples.attribution.soak.result import (
+    FOLDER,
+    PUBLISHED,
+    exit_status,
+    folder_of,
+    foreign_cores,
+    result_of,
+    unexpected,
+    write,
+)
 from tests.attribution.demo.reports import report
 
 MINUTES = 90
@@ -90,6 +99,28 @@ def test_written_chart_labels_each_line(tmp_path: Path) -> None:
         text for text in ("Python workers (grows)", "Kafka", "p50", "p99") if f">{text}</text>" in svg
     ]
     assert 0 == json.loads((tmp_path / "soak.json").read_text())["differences"]
+
+
+@pytest.mark.parametrize(
+    ("leak", "differences", "status", "folder"),
+    [(0, 0, 0, PUBLISHED), (2, 0, 1, PUBLISHED), (0, 1, 1, FOLDER)],
+    ids=["good", "growth", "difference"],
+)
+def test_growth_and_differences_end_with_status_1(leak: float, differences: int, status: int, folder: Path) -> None:
+    """A run with growth is still published; a run whose results differ from the replay is not."""
+    run = {**result(leak), "differences": differences}
+
+    assert (status, folder) == (exit_status(run), folder_of(run, publish=True))
+    assert FOLDER == folder_of(run, publish=False)
+
+
+@pytest.mark.parametrize("flag", ["--master", "--checkpoint-dir"])
+def test_options_without_effect_are_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The soak starts Spark itself and uses a temporary checkpoint, so it has no option for another one."""
+    with pytest.raises(SystemExit, match="2"):
+        main([flag, "x"])
+
+    assert f"unrecognized arguments: {flag} x" in capsys.readouterr().err
 
 
 def test_short_duration_is_refused_before_the_start(capsys: pytest.CaptureFixture[str]) -> None:

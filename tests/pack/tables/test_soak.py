@@ -8,7 +8,7 @@ import pytest
 
 from scripts.pack.tables.soak import SOAK, soak
 
-GROWTH = {"minutes": [], "level": 1375.4, "per_hour": 0.4, "trend": "steady"}
+GROWTH = {"minutes": [1300.0, 1930.6, 1400.0], "level": 1375.4, "per_hour": 0.4, "trend": "steady"}
 EXPECTED = {"trend": "grows as expected", "cause": "the window is long"}
 CONTENT: dict[str, Any] = {
     "conditions": {
@@ -31,11 +31,12 @@ CONTENT: dict[str, Any] = {
         {**GROWTH, "title": "memory, MiB", "part": "Spark"},
         {**GROWTH, "title": "state rows", "part": "credit", "per_hour": 9000, **EXPECTED},
         {**GROWTH, "title": "latency, ms", "part": "p50_ms", "level": 5, "per_hour": -0.6, "trend": "falls"},
+        {**GROWTH, "title": "checkpoint size, MiB", "part": "credit", "per_hour": -0.03},
     ],
 }
 
 
-def test_table_shows_level_growth_and_verdict(tmp_path: Path) -> None:
+def test_table_shows_level_peak_growth_and_verdict(tmp_path: Path) -> None:
     """Each resource has a row, and the sentences above state the load and the load by other programs."""
     path = tmp_path / SOAK
     path.parent.mkdir(parents=True)
@@ -44,10 +45,11 @@ def test_table_shows_level_growth_and_verdict(tmp_path: Path) -> None:
     text = soak(tmp_path, "")
 
     assert "Load: 2.0 hours at 60 records/s, 40% of the requests for one campaign, a commit every 15 s; " in text
-    assert "432,750 records, 0 differences from the replay.\nOther programs used up to 1.1 cores.\n" in text
-    assert "| memory, MiB | Spark | 1,375 | +0.4 | steady |" in text
-    assert "| state rows | credit | 1,375 | +9,000 | grows as expected: the window is long |" in text
-    assert "| latency, ms | p50 | 5.0 | -0.6 | falls |" in text
+    assert "432,750 records, 0 differences from the replay.\nOther programs used 0.2 to 1.1 cores.\n" in text
+    assert "| memory, MiB | Spark | 1,375 | 1,931 | +0.4 | steady |" in text
+    assert "| state rows | credit | 1,375 | 1,931 | +9,000 | grows as expected: the window is long |" in text
+    assert "| latency, ms | p50 | 5.0 | 1,931 | -0.6 | falls |" in text
+    assert "| checkpoint size, MiB | credit | 1,375 | 1,931 | 0.0 | steady |" in text
 
 
 def test_missing_run_names_its_command(tmp_path: Path) -> None:
