@@ -64,8 +64,8 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins
-.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel release-check test test-unit check lint format clean
+BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage
+.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel job-archive release-check test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -156,6 +156,9 @@ bench-offline-lateness: setup ## measure how late Scala timers fire in real-time
 bench-joins: setup ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1
 	@$(PY) -m examples.benchmarks.joins $(BENCH_OPTIONS)
 
+bench-checkpoint-storage: setup $(VENV)/installed-bench ## measure the pause between batches by the storage of checkpoints; QUICK=1 FILTER PUBLISH=1
+	@$(PY) -m examples.benchmarks.checkpoint_storage $(BENCH_OPTIONS)
+
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate
 
@@ -191,6 +194,9 @@ wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command r
 	@rm -rf dist
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index --wheel-dir dist .
 	@ls dist/*.whl
+
+job-archive: $(VENV)/installed ## write the archives in dist/ that spark-submit sends to workers without this checkout
+	@$(PY) -m examples.services job-archive dist
 
 release-check: ## check a release: no uncommitted file, pages and manifest valid, all tests, the site, the wheel
 	@test -z "$$(git status --porcelain)" || { git status --short >&2; \

@@ -25,14 +25,14 @@ def arguments_of(
     description: str,
     example: str,
     fixed: Mapping[str, Any] | None = None,
-    quick: Mapping[str, Any] | None = None,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> T:
     """
     Parse a command line into an instance of the dataclass `kind`.
 
     If an argument is invalid or the constructor raises ValueError, the program exits with status 2 and prints its
-    usage. A field in `fixed` takes its value from `fixed` and has no flag. If the user passes `--quick`, the values in
-    `quick` replace the defaults.
+    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a flag such as `quick` to the
+    values that replace the defaults if the user passes this flag.
     """
     parser = argparse.ArgumentParser(
         prog=program,
@@ -41,17 +41,18 @@ def arguments_of(
         # Keep the line breaks of the description and of the example.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    fixed, quick, texts = fixed or {}, quick or {}, docstrings_of(kind)
+    fixed, presets, texts = fixed or {}, presets or {}, docstrings_of(kind)
     types = get_type_hints(kind)
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name not in fixed:
-            text = f"{texts.get(field.name, '')}{_default(field, quick)}".replace("%", "%%")
+            text = f"{texts.get(field.name, '')}{_default(field, presets)}".replace("%", "%%")
             required = field.default is MISSING and field.default_factory is MISSING
             flag, options = f"--{field.name.replace('_', '-')}", _options(field, types[field.name])
             parser.add_argument(flag, default=argparse.SUPPRESS, required=required, help=text, **options)
     given = vars(parser.parse_args(arguments))
     try:
-        return kind(**{**(quick if given.get("quick") else {}), **fixed, **given})
+        chosen = {name: value for flag, values in presets.items() if given.get(flag) for name, value in values.items()}
+        return kind(**{**chosen, **fixed, **given})
     except ValueError as error:
         parser.error(str(error))
 
@@ -96,12 +97,12 @@ def _metavar(name: str, kind: Any) -> str:
     return words.get(name.rpartition("_")[2], "TEXT" if kind is str else "N")
 
 
-def _default(field: "Field[Any]", quick: Mapping[str, Any]) -> str:
+def _default(field: "Field[Any]", presets: Mapping[str, Mapping[str, Any]]) -> str:
     if isinstance(field.default, bool) or field.default in (MISSING, None, "", ()):
         return ""
-    value = quick.get(field.name, field.default)
-    with_quick = f"; with --quick: {_text(value)}" if value != field.default else ""
-    return f" (default: {_text(field.default)}{with_quick})"
+    values = {flag: preset.get(field.name, field.default) for flag, preset in presets.items()}
+    others = [f"; with --{flag}: {_text(value)}" for flag, value in values.items() if value != field.default]
+    return f" (default: {_text(field.default)}{''.join(others)})"
 
 
 def _text(value: Any) -> str:

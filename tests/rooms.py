@@ -55,6 +55,8 @@ EXAMPLES = {
     "examples/attribution/chaos": "attribution attribution/audit attribution/chaos/parts attribution/demo "
     "attribution/pacing attribution/pipeline attribution/settings attribution/topics attribution/traffic "
     "benchmarks/sink command_line measure realtime services",
+    "examples/benchmarks/checkpoint_storage": "attribution/demo attribution/settings benchmarks/harness "
+    "benchmarks/results services services/files",
     "examples/benchmarks": "alerts attribution attribution/settings attribution/topics benchmarks/harness "
     "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services",
 }

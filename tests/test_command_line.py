@@ -47,7 +47,12 @@ class SlowOptions(Options):
 def parse(*arguments: str) -> Options:
     """Parse with a quick preset."""
     return arguments_of(
-        Options, arguments, program="tool", description="Do it.", example="tool --quick", quick={"rate": 7.0}
+        Options,
+        arguments,
+        program="tool",
+        description="Do it.",
+        example="tool --quick",
+        presets={"quick": {"rate": 7.0}},
     )
 
 

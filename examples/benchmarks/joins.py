@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program=PROGRAM,
         description=(__doc__ or "").strip(),
         example=f"{PROGRAM} --rate 200 --duration 60",
-        quick={"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5},
+        presets={"quick": {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5}},
     )
     return exit_status(lambda: _measure(options))
 

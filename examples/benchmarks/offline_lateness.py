@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program=PROGRAM,
         description=(__doc__ or "").strip(),
         example=f"{PROGRAM} --devices 50 --duration 60",
-        quick={"duration": 9},
+        presets={"quick": {"duration": 9}},
     )
     return exit_status(lambda: _print_lateness(options))
 

@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program=PROGRAM,
         description=(__doc__ or "").strip(),
         example=f"{PROGRAM} --rate 50 --duration 60 --interval-seconds 1",
-        quick={"duration": 9},
+        presets={"quick": {"duration": 9}},
     )
     return exit_status(lambda: _print_lateness(options))
 

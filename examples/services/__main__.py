@@ -5,11 +5,12 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from examples.services.files import job_archive
 from examples.services.java import java_home, system_java_home
 from examples.services.kafka import kafka_broker
 from examples.services.kafka import record_classes as record_broker_classes
@@ -25,21 +26,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        if options.command == "packages":
-            return _fetch_packages()
-        if options.command == "archives":
-            return _record_classes()
-        if options.command == "java":
-            return _print_java_home(system_only=options.system_only)
-        if options.command == "checksums":
-            print(downloaded_checksums(options.ivy_file), end="")
-            return 0
-        return _run_servers()
+        return _run(options)
     except RuntimeError as error:
         print(error, file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    commands: dict[str | None, Callable[[], int]] = {
+        None: _run_servers,
+        "packages": _fetch_packages,
+        "archives": _record_classes,
+        "job-archive": lambda: _write_job_archives(options.folder),
+        "checksums": lambda: _print_checksums(options.ivy_file),
+        "java": lambda: _print_java_home(system_only=options.system_only),
+    }
+    return commands[options.command]()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("packages", help=packages, description=packages)
     archives = "record which classes a broker and a Spark session load, so that later ones start in half the time"
     commands.add_parser("archives", help=archives, description=archives)
+    job = "write the archives with which spark-submit sends the examples and their Python packages to foreign workers"
+    job_parser = commands.add_parser("job-archive", help=job, description=job)
+    job_parser.add_argument("folder", type=Path, metavar="DIR", help="for example dist")
     checksums = "download the jars that an Ivy file pins, and print their SHA-256 checksums"
     checksums_parser = commands.add_parser("checksums", help=checksums, description=checksums)
     checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")
@@ -99,6 +106,17 @@ def _record_classes() -> int:
 
     print(f"Classes of the Kafka broker: {record_broker_classes()}")
     print(f"Classes of Spark: {record_spark_classes()}")
+    return 0
+
+
+def _print_checksums(ivy_file: Path) -> int:
+    print(downloaded_checksums(ivy_file), end="")
+    return 0
+
+
+def _write_job_archives(folder: Path) -> int:
+    for path in job_archive.write_job_archives(folder):
+        print(path)
     return 0
 
 

@@ -2,7 +2,8 @@
 Run a Spark standalone cluster on this machine: a master and workers from the PySpark package, as child processes.
 
 Only programs that know the cluster's secret can connect to it. Real-time mode runs all tasks of a query at the same
-time, so the cluster needs enough task slots in total.
+time, so the cluster needs enough task slots in total. The workers are as foreign as those of a cluster that others own:
+they know neither this checkout nor its Python packages, so a job must send both (`job_confs`).
 """
 
 import json
@@ -10,14 +11,16 @@ import os
 import secrets
 import shlex
 import shutil
-import sys
+import sysconfig
 import urllib.request
+import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from examples.services.cache import cached_folder
 from examples.services.child import Child, free_ports, start_child, wait_until_ready
-from examples.services.files import class_archive
+from examples.services.files import class_archive, job_archive
 from examples.services.files.run_folder import jvm_folder, new_folder
 from examples.services.java import java_home
 from examples.services.spark import SPARK_HOME, archive_folder, class_path
@@ -31,7 +34,11 @@ SECRET_BYTES = 32
 SCALA_VERSION = "2.13"
 SUBMIT_VARIABLE = "PYSPARK_SUBMIT_ARGS"
 """The environment variable with the arguments that PySpark passes to `spark-submit` when it starts a JVM."""
-CHECKOUT = Path(__file__).parents[2]
+PYTHON_VARIABLE = "PYSPARK_PYTHON"
+"""The environment variable with the Python that PySpark runs on the workers."""
+PATH_VARIABLE = "PYTHONPATH"
+# These variables would show the environment of this process to the workers.
+OWN_VARIABLES = ("SPARK_", "PYSPARK_", "PYTHON", "VIRTUAL_ENV")
 
 
 def _write_properties(folder: Path) -> Path:
@@ -41,27 +48,45 @@ def _write_properties(folder: Path) -> Path:
     properties.touch(mode=0o600)
     properties.write_text(
         f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(SECRET_BYTES)}\n"
-        f"spark.local.dir {folder / 'local'}\n"
+        # A worker that gets the signal SIGPWR then runs its tasks to their end, but no new ones.
+        f"spark.local.dir {folder / 'local'}\nspark.decommission.enabled true\n"
     )
     return properties
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without SPARK_ variables, which could select another installation or other ports."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
-    python_path = os.pathsep.join(filter(None, [str(CHECKOUT), kept.get("PYTHONPATH")]))
+    """Return the environment of the workers, without variables that name another Spark or this process's Python."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
     return {
         **kept,
         "JAVA_HOME": str(java_home()),
         # Workers pass this variable to the executors.
         "JDK_JAVA_OPTIONS": f'{kept.get("JDK_JAVA_OPTIONS", "")} "-Djava.io.tmpdir={jvm_folder()}"',
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": python_path,
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": HOST,
         # Spark's scripts set this variable, and a worker cannot start an executor without it.
         "SPARK_SCALA_VERSION": SCALA_VERSION,
     }
+
+
+def job_confs() -> dict[str, str]:
+    """
+    Return the settings that send this checkout and the Python packages of its queries to the workers of a cluster.
+
+    They are those of the options `--py-files`, `--archives` and `--conf` of `spark-submit`.
+    """
+    name = f"job/{job_archive.packages_id()}"
+    packages = cached_folder(name, _write_packages) / job_archive.PACKAGES_ARCHIVE
+    code = job_archive.write_code_archive(new_folder("job") / job_archive.CODE_ARCHIVE)
+    return {
+        "spark.submit.pyFiles": str(code),
+        "spark.archives": f"{packages}#{job_archive.PACKAGES_FOLDER}",
+        "spark.executorEnv.PYTHONPATH": job_archive.PACKAGES_FOLDER,
+    }
+
+
+def _write_packages(folder: Path) -> None:
+    job_archive.write_packages_archive(folder / job_archive.PACKAGES_ARCHIVE)
 
 
 def _alive_workers(web_port: int) -> int | None:
@@ -83,16 +108,27 @@ def _start(name: str, properties: Path, *arguments: str) -> Child:
 
 
 @contextmanager
-def _submit_arguments(properties: Path) -> Iterator[None]:
-    """Let PySpark pass the settings of the cluster to each JVM that it starts."""
-    previous = os.environ.get(SUBMIT_VARIABLE)
-    os.environ[SUBMIT_VARIABLE] = f"--properties-file {shlex.quote(str(properties))} {previous or 'pyspark-shell'}"
+def _variables(properties: Path, python: Path) -> Iterator[None]:
+    """Let PySpark pass the settings of the cluster to each JVM that it starts, and run the Python of the workers."""
+    arguments = os.environ.get(SUBMIT_VARIABLE, "pyspark-shell")
+    own_packages = [os.environ.get(PATH_VARIABLE), sysconfig.get_path("purelib")]
+    changed = {
+        SUBMIT_VARIABLE: f"--properties-file {shlex.quote(str(properties))} {arguments}",
+        PYTHON_VARIABLE: str(python),
+        # Spark also runs the Python of the workers on the driver, when a query with a state processor starts. There, it
+        # finds its packages on the path of the driver.
+        PATH_VARIABLE: os.pathsep.join(filter(None, own_packages)),
+    }
+    previous = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
     try:
         yield
     finally:
-        del os.environ[SUBMIT_VARIABLE]
-        if previous is not None:
-            os.environ[SUBMIT_VARIABLE] = previous
+        for name, value in previous.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextmanager
@@ -101,9 +137,11 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
     Start a cluster, yield its master's URL after all workers have registered, and stop it when the `with` block ends.
 
     Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
-    Executors run Python workers with this interpreter. Jars that are not part of Spark belong in `spark.jars`.
-    The block sets the environment variable `PYSPARK_SUBMIT_ARGS`, from which the first session of a process and its
-    child processes learn the secret; a session without the secret cannot use the cluster.
+    Executors run Python workers with an environment that contains no packages, so a job that needs this checkout or its
+    packages must send them (`job_confs`). Jars that are not part of Spark belong in `spark.jars`.
+    The block sets three environment variables: from `PYSPARK_SUBMIT_ARGS`, the first session of a process and its child
+    processes learn the secret; a session without the secret cannot use the cluster. `PYSPARK_PYTHON` is the Python of
+    the workers, and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
     Raises RuntimeError with the last lines of a log if the cluster does not start within 60 s.
     """
     folder = new_folder("cluster")
@@ -120,5 +158,6 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
             arguments = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
             cleanup.callback(_start(f"Spark worker {number}", properties, *arguments).stop)
         wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_TIMEOUT_SECONDS)
-        cleanup.enter_context(_submit_arguments(properties))
+        venv.create(folder / "python", symlinks=True)
+        cleanup.enter_context(_variables(properties, folder / "python" / "bin" / "python"))
         yield url

@@ -56,13 +56,14 @@ CONFS = {
     "spark.executor.extraJavaOptions": COMPILE_LARGE_METHODS,
 }
 """Settings of every session, each with its reason."""
+FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 FAST_COMPILER_CONFS = {
     # In the demonstration, the JVM's optimizing compiler uses a third of Spark's CPU time. A run of a few minutes does
     # not recover this cost. Without the optimizing compiler, the default code cache is 48 MB, which five queries fill.
-    "spark.driver.extraJavaOptions": f"{CONFS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 "
-    "-XX:ReservedCodeCacheSize=240m"
+    name: f"{CONFS[name]} {FAST_COMPILER}"
+    for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 }
-"""JVM options for short runs on a local master; long-running jobs should keep the optimizing compiler."""
+"""JVM options for short runs on this machine; long-running jobs should keep the optimizing compiler."""
 
 FALLBACK_NOTICE = (
     "Spark {spark} uses the tested Kafka connector {connector}, because connector {spark} could not be downloaded and "
@@ -93,9 +94,11 @@ def build_session(
     `archive_options`.
     """
     os.environ["JAVA_HOME"] = str(java_home())
-    # Without these two variables, Spark workers run the first Python on the PATH.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     url, kafka = master or f"local[{slots}]", connector()
+    # Without these two variables, Spark workers run the first Python on the PATH. Those of a cluster may have another.
+    if url.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     is_here = url.startswith("local") or "//127.0.0.1:" in url
     if kafka.version != pyspark.__version__:
         print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)

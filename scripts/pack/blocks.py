@@ -10,7 +10,18 @@ from pathlib import Path
 
 from scripts.lint.engine import GROUPS
 from scripts.pack import assistants, files, parsed, verification
-from scripts.pack.tables import chaos, demo, latency, notices, other_engines, postgres_sink, prove, sizing, soak
+from scripts.pack.tables import (
+    chaos,
+    checkpoint_storage,
+    demo,
+    latency,
+    notices,
+    other_engines,
+    postgres_sink,
+    prove,
+    sizing,
+    soak,
+)
 from scripts.pack.tables.format import table
 
 Maker = Callable[[Path, str], str]
@@ -82,6 +93,7 @@ def lint_index(_: Path, __: str) -> str:
 
 BLOCKS: dict[str, Maker] = {
     "measured-chaos": chaos.faults,
+    "measured-checkpoint-storage": checkpoint_storage.pauses,
     "measured-demo": demo.comparison,
     "router": router,
     "assistants": assistant_folders,

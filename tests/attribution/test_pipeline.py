@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from examples.attribution.chaos.processes import EXECUTOR, find
+from examples.attribution.chaos.processes import EXECUTOR, WORKER, find
 from examples.attribution.correlation.rule import Result
 from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.live_view import LiveView
@@ -32,6 +33,7 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.slots import NotEnoughSlotsError
 from examples.services import postgres_server
+from examples.services.child import free_ports, start_child
 from tests.helpers import eventually, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
@@ -91,17 +93,59 @@ def kill_an_executor(demo: DemoProcess) -> float:
     return time.time() * 1000
 
 
+def is_registered(executor: psutil.Process) -> bool:
+    """Return whether the driver knows an executor, which opens a port for its blocks only then."""
+    return any(connection.status == psutil.CONN_LISTEN for connection in executor.net_connections("tcp"))
+
+
+@contextmanager
+def another_worker(demo: DemoProcess, folder: Path) -> Iterator[None]:
+    """Add a worker like the others to the demonstration's cluster, and wait until its executor is registered."""
+    like = find(WORKER, demo.process.pid)[0]
+    command = like.cmdline()
+    command[command.index("--webui-port") + 1] = str(free_ports(1)[0])
+    worker = start_child("added worker", command, log_path=folder / "added-worker.log", env=like.environ())
+    try:
+        executor = find(EXECUTOR, worker.pid)[0]
+        eventually(lambda: is_registered(executor), 120, "the registration of the added executor")
+        yield
+    finally:
+        worker.stop()
+
+
+def decommission_a_worker(demo: DemoProcess) -> float:
+    """Decommission the first worker, and return the time in milliseconds at which its executor has ended."""
+    worker = find(WORKER, demo.process.pid)[0]
+    executor = find(EXECUTOR, worker.pid)[0]
+    worker.send_signal(signal.SIGPWR)
+    eventually(lambda: not executor.is_running(), 120, "the end of the executor")
+    return time.time() * 1000
+
+
 def append_times(kafka: str, topic: str) -> list[int]:
     """Return the append times of the records of a topic with two partitions, in their order."""
     return sorted(record.timestamp()[1] for partition in (0, 1) for record in records_of(kafka, topic, partition))
 
 
-def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(kafka: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The streaming shuffle crosses processes, the lost queries start again, and every result equals the replay."""
+def longest_gap_ms(times: list[int], from_ms: float, to_ms: float) -> int:
+    """Return the longest time without a record between two times, and up to the first record after them."""
+    first = next(number for number, at in enumerate(times) if at > from_ms - 1000)
+    last = next(number for number, at in enumerate(times) if at > to_ms)
+    return max(later - earlier for earlier, later in pairwise(times[first : last + 1]))
+
+
+def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
+    kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The streaming shuffle crosses processes, the lost queries start again, and every result equals the replay.
+
+    Afterwards a worker is added and another one is decommissioned: results flow again without the old worker.
+    """
     prefix = f"test-{uuid.uuid4().hex[:8]}."
     options = ["--duration=0", "--warm-up-seconds=3", "--rate=60", f"--time-scale={SHORT_WINDOWS}", "--cluster"]
 
-    with demo_process(kafka, *options, "--topic-prefix", prefix) as cluster:
+    with demo_process(kafka, *options, "--topic-prefix", prefix) as cluster, ExitStack() as stack:
         counts = f"{prefix}ad-pacing"
         eventually(lambda: "sent" in cluster.printed("output") or cluster.process.poll() is not None, 200, "traffic")
         eventually(lambda: len(append_times(kafka, counts)) > 200, 60, "counts before the kill")
@@ -110,14 +154,21 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(kafka: str, caps
         decided_at = time.time() * 1000
         # A query that has not failed yet can still write for a moment.
         eventually(lambda: append_times(kafka, counts)[-50] > decided_at + 2000, 240, "counts after the restart")
+        flowed_at = time.time() * 1000
+
+        stack.enter_context(another_worker(cluster, tmp_path))
+        left_at = decommission_a_worker(cluster)
+        eventually(lambda: append_times(kafka, counts)[-50] > left_at + 2000, 240, "counts without the old worker")
         cluster.process.send_signal(signal.SIGINT)
         status, output = cluster.process.wait(200), cluster.printed("output")
         assert 0 == status
 
-    times = [at for at in append_times(kafka, counts) if at > killed_at - 1000]
-    stopped_ms = max(later - earlier for earlier, later in pairwise(times))
+    times = append_times(kafka, counts)
+    lost_ms = longest_gap_ms(times, killed_at, flowed_at)
+    left_ms = longest_gap_ms(times, flowed_at, left_at + 2000)
     with capsys.disabled():
-        print(f" [decision after {decided_at - killed_at:.0f} ms, results stopped for {stopped_ms} ms]", end="")
+        print(f" [decision after {decided_at - killed_at:.0f} ms, results stopped for {lost_ms} ms]", end="")
+        print(f" [worker left after {left_at - flowed_at:.0f} ms, results stopped for {left_ms} ms]", end="")
     assert "\n0 differences" in output
     assert "real-time on spark://127.0.0.1" in output
     # A query that is between two batches at the kill does not notice it, so at least one of the two must have failed.

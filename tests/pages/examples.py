@@ -78,3 +78,11 @@ def definition_of(path: Path, name: str) -> Any:
 
 
 EXAMPLES = [example for path in files.pages(files.ROOT) for example in examples_of(path)]
+
+
+def spark_submit_of(page: str) -> str:
+    """Return the command `spark-submit` in the first shell block of a page of `references/`, on one line."""
+    text = (files.ROOT / "references" / page).read_text(encoding="utf-8")
+    code = next(fence.code for fence in markdown.fences(text) if fence.language == "bash")
+    (line,) = (line for line in code.replace("\\\n", " ").splitlines() if "spark-submit " in line)
+    return line.split("spark-submit ")[1]

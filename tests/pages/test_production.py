@@ -2,7 +2,6 @@
 
 import functools
 import operator
-import os
 import re
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.queries import wait_until
 from examples.realtime.slots import preflight
-from examples.services import java_home
 from scripts.lint.files.definitions import definition_problems
 from scripts.lint.files.documents import read_yaml
 from scripts.pack import files
@@ -39,17 +37,6 @@ def first_fence(language: str) -> str:
     """Return the first code block of the page in a language."""
     fences = markdown.fences(PAGE.read_text(encoding="utf-8"))
     return next(fence.code for fence in fences if fence.language == language)
-
-
-def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `spark-submit` from the folder of this Python, as an activated environment would."""
-    programs = Path(sys.executable).parent
-    changed = {"JAVA_HOME": str(java_home()), "PYTHONPATH": ".", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    command = [str(programs / "spark-submit"), *arguments]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    return subprocess.run(
-        command, cwd=files.ROOT, env=inherited | changed, text=True, capture_output=True, check=False, timeout=100
-    )
 
 
 @pytest.mark.spark
@@ -147,30 +134,6 @@ def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
     assert names == names & set(found.stdout.split())
     assert set() == set(found.stdout.split()) & REQUIREMENTS - names - {"pyspark"}
     assert [] == [package for package in installed if package not in PINNED]
-
-
-@pytest.mark.spark
-def test_command_of_page_starts_the_pipeline() -> None:
-    """spark-submit knows its options, and the program finds its package and accepts the options that follow it."""
-    line = first_fence("bash").replace("\\\n", " ").splitlines()[-1]
-    before, options = line.split("spark-submit ")[1].split("examples/attribution/demo/__main__.py")
-    arguments = before.replace('--jars "$JARS"', "").split()
-
-    started = spark_submit(*arguments, "examples/attribution/demo/__main__.py", *options.split(), "--help")
-
-    assert 0 == started.returncode, started.stderr
-    assert "python -m examples.attribution.demo" in started.stdout
-
-
-@pytest.mark.spark
-def test_standalone_cluster_refuses_python_driver() -> None:
-    """A standalone cluster has no cluster mode for Python, so the supervisor must restart the driver."""
-    submitted = spark_submit(
-        "--master", "spark://host:7077", "--deploy-mode", "cluster", "examples/attribution/demo/__main__.py"
-    )
-
-    assert 0 != submitted.returncode
-    assert "Cluster deploy mode is currently not supported for python applications" in submitted.stderr
 
 
 def start(

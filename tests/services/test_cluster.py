@@ -1,20 +1,28 @@
-"""A local cluster is complete when its block starts, stopped when it ends, and refuses programs without its secret."""
+"""
+A local cluster is complete when its block starts, stopped when it ends, and refuses programs without its secret.
 
+Its workers know nothing of this checkout, so everything reaches them through the command of the page.
+"""
+
+import json
 import os
 import re
 import shlex
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from examples.services.cluster import standalone_cluster
-from examples.services.files import class_archive
+from examples.services.cluster import job_confs, standalone_cluster
+from examples.services.files import class_archive, job_archive
 from examples.services.java import java_home
 from examples.services.spark import archive_folder, class_path
+from scripts.pack import files
+from tests.pages.examples import spark_submit_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 
@@ -90,3 +98,50 @@ def test_workers_load_their_classes_from_the_archive(cluster: str) -> None:
 
     assert 1 == len(workers)
     assert str(archive_folder()) in Path(f"/proc/{workers[0]}/maps").read_text()
+
+
+REPORT = """
+import json
+from pyspark.sql import SparkSession
+
+def seen(_):
+    import os, sys
+    import google.protobuf, pandas, pyarrow
+    import examples.attribution.credit.processor as processor
+    paths = [os.path.abspath(module.__file__) for module in (processor, google.protobuf, pandas, pyarrow)]
+    return [{"folder": os.getcwd(), "python": sys.executable, "path": sys.path, "files": paths}]
+
+context = SparkSession.builder.getOrCreate().sparkContext
+print(json.dumps(context.parallelize([0], 1).mapPartitions(seen).first()))
+"""
+
+
+@pytest.mark.timeout(300)
+def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Path) -> None:
+    """With the options of the page, a worker imports our modules and their packages from its own folder only."""
+    words = shlex.split(spark_submit_of("workers.md"))
+    options = words[words.index("--py-files") : words.index("examples/attribution/demo/__main__.py")]
+    confs = job_confs()
+    archives = {
+        f"dist/{job_archive.CODE_ARCHIVE}": confs["spark.submit.pyFiles"],
+        f"dist/{job_archive.PACKAGES_ARCHIVE}#packages": confs["spark.archives"],
+    }
+    _, properties, _ = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
+    program = tmp_path / "report.py"
+    program.write_text(REPORT)
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--properties-file", properties]
+    command += ["--conf", "spark.ui.enabled=false", *(archives.get(word, word) for word in options), str(program)]
+    own = {"JAVA_HOME": str(java_home()), "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+    result = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | own, capture_output=True, text=True, check=False, timeout=240
+    )
+
+    assert 0 == result.returncode, result.stderr
+    seen = json.loads(result.stdout.splitlines()[-1])
+    assert seen["python"] == os.environ["PYSPARK_PYTHON"] != sys.executable
+    assert "/work/app-" in seen["folder"]
+    assert all(file.startswith(f"{seen['folder']}/") for file in seen["files"]), seen["files"]
+    # Spark's own modules are in archives inside the installation of Spark.
+    folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]
+    assert [] == [entry for entry in folders if entry.startswith((str(files.ROOT), sys.prefix))]

@@ -4,6 +4,7 @@ Run the demonstration: start servers and queries, send traffic, show progress, a
 The program exits with status 1 if it fails or if a result differs from the replay.
 """
 
+import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
@@ -20,11 +21,14 @@ from examples.attribution.demo.report import Report, print_comparison, print_rep
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.realtime.queries import stop_on_interrupt
-from examples.services.cluster import standalone_cluster
+from examples.services.cluster import job_confs, standalone_cluster
 from examples.services.kafka import kafka_broker
 from examples.services.packages import connector
 from examples.services.postgres import postgres_server
 from examples.services.spark import FAST_COMPILER_CONFS, build_session
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""`spark-submit` sets this environment variable; its options have then sent the job to the workers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +58,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
     view, stop = LiveView(), threading.Event()
     with ExitStack() as stack:
         stack.enter_context(view)
+        confs = {} if settings.master else FAST_COMPILER_CONFS
         view.print_line("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())
@@ -61,6 +66,8 @@ def _run_all(settings: DemoOptions) -> list[Report]:
             view.print_line("starting a standalone Spark cluster")
             master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
             settings = replace(settings, master=master)
+        if settings.master.startswith("spark://") and SUBMITTED not in os.environ:
+            confs = {**confs, **job_confs()}
         view.print_line(f"starting Spark with Kafka connector {connector().version}")
         with filter_worker_logs():
             spark = build_session(
@@ -68,7 +75,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
                 master=settings.master,
                 slots=settings.slots,
                 shuffle_partitions=settings.shuffle_partitions,
-                confs=None if settings.master else FAST_COMPILER_CONFS,
+                confs=confs,
             )
         stack.callback(spark.stop)
         stop_on_interrupt(stop)

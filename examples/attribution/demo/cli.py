@@ -7,6 +7,8 @@ from examples.attribution.settings import Settings
 from examples.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.demo"
+CLUSTER_RATE = 60
+"""Default records per second on a cluster, whose processes need more CPU time for a record than one JVM."""
 
 
 @dataclass(frozen=True)
@@ -43,4 +45,5 @@ def parse(arguments: Sequence[str] | None) -> DemoOptions:
         program=PROGRAM,
         description="Send ad traffic through the pipeline (Kafka, Spark, Kafka, PostgreSQL) and check all results.",
         example=f"{PROGRAM} --duration 60 --rate 200 --compare",
+        presets={"cluster": {"rate": CLUSTER_RATE}},
     )

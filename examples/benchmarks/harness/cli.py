@@ -79,7 +79,12 @@ def parse(
     program = f"python -m examples.benchmarks.{module}"
     summary = (description or "").strip()
     return arguments_of(
-        kind, arguments, program=program, description=summary, example=f"{program} {example}", quick=quick
+        kind,
+        arguments,
+        program=program,
+        description=summary,
+        example=f"{program} {example}",
+        presets={"quick": quick},
     )
 
 

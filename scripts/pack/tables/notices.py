@@ -15,9 +15,13 @@ from xml.etree import ElementTree
 from scripts.pack.tables.format import table
 
 LICENCES = "scripts/pack/licences.json"
-IVY_DIRS = ("examples/services/ivy", "examples/benchmarks/other_engines/ivy")
+IVY_DIRS = (
+    "examples/services/ivy",
+    "examples/benchmarks/checkpoint_storage/ivy",
+    "examples/benchmarks/other_engines/ivy",
+)
 _PACKAGE = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
-_JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?)\.jar")
+_JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?(?:\.Final|-jre)?)\.jar")
 
 
 def packages(root: Path) -> Iterator[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.attribution.demo.cli import DemoOptions, parse
+from examples.attribution.demo.cli import CLUSTER_RATE, DemoOptions, parse
 
 
 def test_no_flags_give_the_documented_defaults() -> None:
@@ -29,6 +29,13 @@ def test_every_flag_sets_its_option() -> None:
         rate=50, timeouts_interval_seconds=2.5, credits_interval_seconds=9, compare=True, cluster=True
     )
     assert expected == options
+
+
+def test_cluster_has_a_lower_default_rate() -> None:
+    """A cluster on the same cores leaves less time for records, but a rate of the user applies to it too."""
+    assert DemoOptions(cluster=True, rate=CLUSTER_RATE) == parse(["--cluster"])
+    assert DemoOptions(cluster=True, rate=150) == parse(["--cluster", "--rate", "150"])
+    assert CLUSTER_RATE < DemoOptions().rate
 
 
 def test_invalid_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.realtime.keeper import Limits, keep
 from examples.realtime.queries import KAFKA_SINK
+from examples.services.cluster import job_confs
 from examples.services.spark import FAST_COMPILER_CONFS, build_session
 
 DELIVERY_SECONDS = 8
@@ -36,7 +37,8 @@ def main() -> None:
         master=settings.master,
         slots=settings.slots,
         shuffle_partitions=settings.shuffle_partitions,
-        confs=None if settings.master else FAST_COMPILER_CONFS,
+        # The only cluster of a run is on this machine.
+        confs={**FAST_COMPILER_CONFS, **(job_confs() if settings.master else {})},
     )
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]

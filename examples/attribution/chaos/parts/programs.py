@@ -57,7 +57,9 @@ class Program:
             f"examples.attribution.chaos.parts.{self.name}",
             json.dumps(asdict(self.settings)),
         ]
-        env = {**os.environ, "PYTHONPATH": str(CHECKOUT), **self.env}
+        # On a cluster, the path already contains packages (`standalone_cluster`).
+        path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))
+        env = {**os.environ, "PYTHONPATH": path, **self.env}
         self.child = start_child(
             f"the {self.name}", command, log_path=self.log_path, env=env, grace_seconds=STOP_SECONDS
         )

@@ -1,15 +1,26 @@
 """A program of a run starts again when it has ended, and its log says why."""
 
+import os
 from pathlib import Path
 
-from examples.attribution.chaos.parts.programs import Program
+import psutil
+import pytest
+
+from examples.attribution.chaos.parts.programs import CHECKOUT, Program
 from examples.attribution.settings import Settings
 from tests.helpers import eventually
 
 
-def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Path) -> None:
-    """Without a broker and a database the follower cannot start, so its supervisor tries again and again."""
+def test_ended_program_is_reported_with_its_error_and_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Without a broker and a database the follower cannot start, so its supervisor tries again and again.
+
+    It finds the packages on the path of this process, as the driver on a cluster must.
+    """
     lines: list[str] = []
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     dsn = "postgresql://127.0.0.1:1/none"
     env = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
     follower = Program("follower", Settings(), tmp_path, env, lines.append)
@@ -19,7 +30,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Pat
         return len(lines) >= number
 
     follower.start()
-    first = follower.pid
+    first, path = follower.pid, psutil.Process(follower.pid).environ()["PYTHONPATH"]
     eventually(lambda: reported(2), 60, "a second start")
     second = follower.pid
     eventually(lambda: reported(3), 60, "a second end")
@@ -27,6 +38,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Pat
 
     assert lines[0].startswith("the follower has ended: psycopg.OperationalError: ")
     assert first != second
+    assert [str(CHECKOUT), str(tmp_path)] == path.split(os.pathsep)
     assert "the follower starts again" == lines[1]
     assert lines[2].startswith("the follower has ended")
 

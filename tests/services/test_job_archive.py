@@ -1,0 +1,49 @@
+"""The archives for foreign workers contain the modules of the examples, and packages with all that they require."""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from examples.services.files import job_archive
+
+
+def test_module_is_imported_from_the_code_archive(tmp_path: Path) -> None:
+    """A Python that knows only the archive imports a module of the pipeline from it."""
+    archive = job_archive.write_code_archive(tmp_path / "job.zip")
+    program = f"import sys; sys.path.insert(0, {str(archive)!r})\n"
+    program += "import examples.attribution.credit.rule as rule; print(rule.__file__)"
+
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert f"{archive}/examples/attribution/credit/rule.py\n" == result.stdout
+
+
+def test_packages_archive_contains_required_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package brings the packages that it requires, but neither its tests nor its console scripts."""
+    monkeypatch.setattr(job_archive, "WORKER_PACKAGES", ("psycopg",))
+
+    archive = job_archive.write_packages_archive(tmp_path / "packages.tar")
+
+    with tarfile.open(archive) as content:
+        names = content.getnames()
+    assert {"psycopg/__init__.py", "typing_extensions.py"} <= set(names)
+    assert [] == [name for name in names if name.startswith(("/", "..")) or "__pycache__" in name]
+
+
+def test_packages_of_workers_are_few() -> None:
+    """The list is small, because Spark sends the archive to each executor."""
+    assert {"confluent-kafka", "numpy", "pandas", "protobuf", "pyarrow"} <= set(job_archive.packages_of_workers())
+    assert len(job_archive.packages_of_workers()) < 10
+
+
+def test_missing_package_stops_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the package and the remedy."""
+    monkeypatch.setattr(job_archive, "WORKER_PACKAGES", ("not-installed",))
+
+    with pytest.raises(RuntimeError, match=r"'not-installed' is not installed here, .* run `make setup`"):
+        job_archive.write_packages_archive(tmp_path / "packages.tar")
