@@ -60,7 +60,7 @@ def test_table_adds_up_all_runs(tmp_path: Path) -> None:
     assert "| `kill-driver`: kill -9 | 4 | 26 | 31 | 3,200 | 0 | 0 |" in text
     assert "fill-disk" not in text
     assert text.startswith("Measured on 2026-11-23 and 2026-11-24: 2 cores, 24 GiB, PySpark 4.3.0")
-    assert "the load average over 15 minutes was 2 to 9.5." in text
+    assert "The load average over 15 minutes, which includes the runs themselves, was 2 to 9.5." in text
     assert "In all: 6 faults of 2 seeds in 2 runs, 12,000 records, 10,000 results compared" in text
     assert "0 lost, 0 wrong: `make chaos SEED=1 PUBLISH=1`; `make chaos SEED=2 PUBLISH=1`." in text
 

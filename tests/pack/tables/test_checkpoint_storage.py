@@ -9,7 +9,7 @@ import pytest
 from scripts.pack import files
 from scripts.pack.tables.checkpoint_storage import STORAGE, pauses
 
-KINDS = ("local disk", "shared folder")
+KINDS = ("local disk", "shared folder", "object store")
 RUN: dict[str, Any] = {"storage": "local disk", "manager": "Manager", "results": 1_200, "differences": 0}
 CONTENT: dict[str, Any] = {
     "conditions": {
@@ -54,7 +54,7 @@ def test_missing_runs_stop_the_page(tmp_path: Path) -> None:
 
 
 def test_published_runs_are_valid_and_of_this_spark() -> None:
-    """Local disk and shared folder have several boundaries and no wrong result, and the version is the pinned one."""
+    """Each kind of storage has several boundaries and no wrong result, and the version is the pinned one."""
     content = json.loads((files.ROOT / STORAGE).read_text(encoding="utf-8"))
     pinned = (files.ROOT / "constraints.txt").read_text(encoding="utf-8")
     boundaries = dict.fromkeys(KINDS, 0)
