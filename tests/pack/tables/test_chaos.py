@@ -56,8 +56,8 @@ def test_table_adds_up_all_runs(tmp_path: Path) -> None:
     """Each kind has one row with its number, times and replayed records; a kind that never came has none."""
     text = rendered(tmp_path, CONTENT)
 
-    assert "| `kill-broker`: kill -9 of the broker | 2 | 8 | 8 | 0 | 0 | 0 |" in text
-    assert "| `kill-driver`: kill -9 | 4 | 26 | 31 | 3,200 | 0 | 0 |" in text
+    assert "| `kill-broker`: kill -9 of the broker | 2 | 8.2 | 8.2 | 0 | 0 | 0 |" in text
+    assert "| `kill-driver`: kill -9 | 4 | 25.5 | 31.0 | 3,200 | 0 | 0 |" in text
     assert "fill-disk" not in text
     assert text.startswith("Measured on 2026-11-23 and 2026-11-24: 2 cores, 24 GiB, PySpark 4.3.0")
     assert "The load average over 15 minutes, which includes the runs themselves, was 2 to 9.5." in text
@@ -74,7 +74,7 @@ def test_lost_wrong_and_unhealed_faults_are_shown(tmp_path: Path) -> None:
     text = rendered(tmp_path, content)
 
     assert "| `kill-broker`: kill -9 of the broker | 2 | - | not healed | 0 | 0 | 0 |" in text
-    assert "| `kill-driver`: kill -9 | 4 | 26 | 31 | 3,200 | 3 | 1 |" in text
+    assert "| `kill-driver`: kill -9 | 4 | 25.5 | 31.0 | 3,200 | 3 | 1 |" in text
     assert "3 lost, 1 wrong: `make" in text
 
 
