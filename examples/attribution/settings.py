@@ -106,6 +106,8 @@ class Settings:
     watermark_slack_ms: int = 120_000
     """
     Maximum time that one partition may be read ahead of another before rows are dropped as late (not time-scaled).
+
+    `attributed_to_pacing` also drops timeouts as late if `events_to_timeouts` is behind by more than this time.
     """
     pacing_shards: int = 4
     """Number of shards per campaign. The counters of a hot campaign are spread over this many state keys."""
