@@ -31,7 +31,8 @@ def test_cpu_time_of_an_ended_child_is_kept() -> None:
 
     assert after
     assert 1.5 == pytest.approx(before.seconds * sum(before.by_name.values()), abs=0.7)
-    assert after.seconds * after.run >= before.seconds * before.run
+    # The products of the same whole ticks can differ in their last digit.
+    assert after.seconds * after.run >= before.seconds * before.run - 0.001
     assert 0 < after.machine <= after.cores + 0.1
 
 
