@@ -142,7 +142,7 @@ class Settings:
     several_impressions_share: float = 0.05
     """Share of filled ad slots for which a second impression is sent."""
     drain_seconds: float = 90
-    """Maximum number of seconds to wait for the last results after the traffic has ended."""
+    """Number of seconds without progress after which a run no longer waits for its last results."""
 
     def __post_init__(self) -> None:
         """Raise one ValueError that lists all invalid values."""

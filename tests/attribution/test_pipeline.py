@@ -134,6 +134,7 @@ def longest_gap_ms(times: list[int], from_ms: float, to_ms: float) -> int:
     return max(later - earlier for earlier, later in pairwise(times[first : last + 1]))
 
 
+@pytest.mark.timeout(1200)
 def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
     kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,16 +144,16 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
     Afterwards a worker is added and another one is decommissioned: results flow again without the old worker.
     """
     prefix = f"test-{uuid.uuid4().hex[:8]}."
-    options = ["--duration=0", "--warm-up-seconds=3", "--rate=60", f"--time-scale={SHORT_WINDOWS}", "--cluster"]
+    options = ["--duration=0", "--warm-up-seconds=3", "--rate=30", f"--time-scale={SHORT_WINDOWS}", "--cluster"]
     # On a busy machine, the timeouts can be minutes behind; with the default slack, they would count as late.
     options.append("--watermark-slack-ms=600000")
 
     with demo_process(kafka, *options, "--topic-prefix", prefix) as cluster, ExitStack() as stack:
         counts = f"{prefix}ad-pacing"
         eventually(lambda: "sent" in cluster.printed("output") or cluster.process.poll() is not None, 200, "traffic")
-        eventually(lambda: len(append_times(kafka, counts)) > 200, 60, "counts before the kill")
+        eventually(lambda: len(append_times(kafka, counts)) > 100, 120, "counts before the kill")
         killed_at = kill_an_executor(cluster)
-        eventually(lambda: "starts again from its checkpoint" in cluster.printed("output"), 60, "a decision")
+        eventually(lambda: "starts again from its checkpoint" in cluster.printed("output"), 120, "a decision")
         decided_at = time.time() * 1000
         # A query that has not failed yet can still write for a moment.
         eventually(lambda: append_times(kafka, counts)[-50] > decided_at + 2000, 240, "counts after the restart")
@@ -162,7 +163,7 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
         left_at = decommission_a_worker(cluster)
         eventually(lambda: append_times(kafka, counts)[-50] > left_at + 2000, 240, "counts without the old worker")
         cluster.process.send_signal(signal.SIGINT)
-        status, output = cluster.process.wait(200), cluster.printed("output")
+        status, output = cluster.process.wait(400), cluster.printed("output")
         assert 0 == status
 
     times = append_times(kafka, counts)

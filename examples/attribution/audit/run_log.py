@@ -149,11 +149,15 @@ class RunLog:
             are_final[order] = are_final.get(order, True) and credit["final"]
         return sum(not are_final.get(order) for order in self.orders)
 
-    def is_pacing_complete(self) -> bool:
-        """Return whether the newest counts include the newest version of each ad slot and no ad slot is reserved."""
+    def wrong_counts(self) -> int:
+        """Return the number of ad slots that the newest counts lack, deliver wrongly or still reserve."""
         filled = [row["code"] == "filled" for row in self.results.values() if row["kind"] == "slot"]
         sums = [sum(row[name] for row in self.counts.values()) for name in ("slots", "delivered", "reserved")]
-        return sums == [len(filled), sum(filled), 0]
+        return sum(abs(found - due) for found, due in zip(sums, (len(filled), sum(filled), 0), strict=True))
+
+    def outstanding(self) -> int:
+        """Return the number of records without a result, and of results, orders and ad slots that are not final."""
+        return sum(self.waiting.values()) + len(self.pending) + self.open_orders() + self.wrong_counts()
 
     def _keep_newest(self, topic: str, newest: dict[str, Row], row: Row) -> None:
         result_id = row["result_id"]

@@ -73,10 +73,7 @@ class RunLogReader:
 
     def is_settled(self) -> bool:
         """Return whether all topics are read to the end, every record has its result, and every result is final."""
-        log = self.log
-        if any(log.waiting.values()) or log.pending or log.open_orders() or not log.is_pacing_complete():
-            return False
-        return is_at_end(self._consumer)
+        return not self.log.outstanding() and is_at_end(self._consumer)
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the end offset of each partition, keyed by topic and partition number."""

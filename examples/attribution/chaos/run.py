@@ -98,8 +98,13 @@ class ChaosRun:
         return None
 
     def drain(self) -> None:
-        """Poll until every result is final; the reconciliation reports what is missing after the deadline."""
-        poll_until_settled(lambda: self.poll(is_draining=True), self._is_settled, self.options.drain_seconds)
+        """Poll until every result is final or the run stands still; the reconciliation reports what is missing."""
+        poll_until_settled(
+            lambda: self.poll(is_draining=True),
+            self._is_settled,
+            self.reader.log.outstanding,
+            self.options.drain_seconds,
+        )
 
     def _carry_out(self, fault: Fault) -> Incident:
         incident = Incident(fault, time.time())

@@ -49,19 +49,29 @@ class RunMonitor:
         ends = self.reader.ends()
         return all(_has_read(self.keeper.queries[name], ends) for name in MICRO_BATCH_QUERIES)
 
-    def drain(self, max_seconds: float) -> None:
-        """Poll until the run is settled or `max_seconds` have passed; the reconciliation reports what is missing."""
-        poll_until_settled(lambda: self.poll(is_draining=True), self.is_settled, max_seconds)
+    def drain(self, idle_seconds: float) -> None:
+        """Poll until the run is settled or stands still; the reconciliation reports what is missing."""
+        poll_until_settled(
+            lambda: self.poll(is_draining=True), self.is_settled, self.reader.log.outstanding, idle_seconds
+        )
 
 
-def poll_until_settled(poll: Callable[[], None], is_settled: Callable[[], bool], max_seconds: float) -> None:
-    """Poll until the run is settled or `max_seconds` have passed."""
-    deadline, settled_polls = time.monotonic() + max_seconds, 0
+def poll_until_settled(
+    poll: Callable[[], None],
+    is_settled: Callable[[], bool],
+    outstanding: Callable[[], int],
+    idle_seconds: float,
+    now: Callable[[], float] = time.monotonic,
+) -> None:
+    """Poll until the run is settled, or until its outstanding work has not become less for `idle_seconds`."""
+    least, deadline, settled_polls = outstanding(), now() + idle_seconds, 0
     # The last record can change several results, and these results can arrive in separate polls. The run is therefore
     # complete only after several settled polls in a row.
-    while settled_polls < MIN_SETTLED_POLLS and time.monotonic() < deadline:
+    while settled_polls < MIN_SETTLED_POLLS and now() < deadline:
         poll()
         settled_polls = settled_polls + 1 if is_settled() else 0
+        if (left := outstanding()) < least:
+            least, deadline = left, now() + idle_seconds
 
 
 def is_past(position: Mapping[str, Mapping[str, int]], ends: Mapping[tuple[str, int], int]) -> bool:

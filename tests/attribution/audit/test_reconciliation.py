@@ -260,22 +260,26 @@ def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
     assert {} == {partition: n for partition, n in backward.waiting.items() if n}
 
 
-def test_run_is_settled_when_nothing_is_pending_or_reserved() -> None:
-    """A pending result, credit that is not final and a reserved slot each keep the run from being settled."""
+def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
+    """Each of them counts until its final version, and so does an ad slot that the counts lack."""
     log = good_log()
-    settled = (len(log.pending), log.open_orders(), log.is_pacing_complete())
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
+    steps = (
+        lambda: log.record_result({**slot, "code": "pending", "version": 1}, T),
+        lambda: log.record_credit({**log.credits[ORDER], "final": False, "version": 1}),
+        lambda: log.record_count({**count, "reserved": 1, "version": 1}),
+        lambda: log.record_count({**count, "reserved": 0, "slots": count["slots"] - 1, "version": 2}),
+        lambda: log.record_result({**slot, "version": 2}, T),
+        lambda: log.record_credit({**log.credits[ORDER], "final": True, "version": 2}),
+        lambda: log.record_count({**count, "version": 3}),
+    )
+    outstanding = [log.outstanding()]
 
-    log.record_result({**slot, "code": "pending", "version": 1}, T)
-    log.record_credit({**log.credits[ORDER], "final": False, "version": 1})
-    log.record_count({**count, "reserved": 1, "version": 1})
-    waiting = (len(log.pending), log.open_orders(), log.is_pacing_complete())
-    log.record_result({**slot, "version": 2}, T)
-    log.record_credit({**log.credits[ORDER], "final": True, "version": 2})
-    log.record_count({**count, "version": 2})
+    for step in steps:
+        step()
+        outstanding.append(log.outstanding())
 
-    assert (0, 0, True) == settled == (len(log.pending), log.open_orders(), log.is_pacing_complete())
-    assert (1, 1, False) == waiting
+    assert [0, 1, 2, 3, 3, 2, 1, 0] == outstanding
 
 
 def test_touch_written_twice_has_its_first_append_time() -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,7 +17,7 @@ from examples.benchmarks.spark.engine import spark_engine
 from examples.benchmarks.spark.queries import Mode, QueryId, SparkOptions, start_queries
 from examples.benchmarks.spark.variants import spark_case
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
-from tests.helpers import end_offset
+from tests.helpers import end_offset, eventually
 
 
 @contextmanager
@@ -99,16 +101,29 @@ def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
 @pytest.mark.spark
 def test_second_copy_starts_between_boundaries_of_the_first(kafka: str) -> None:
     """Copies that start at the same time would pause at the same time."""
-    # A cold process drifts by seconds in each batch, so the position of its boundaries is arbitrary.
-    options = SparkOptions("real-time", interval_seconds=5, copies=2, warm_up_batches=8)
-    case = spark_case("real-time, two copies", "stateful", options)
+    options = SparkOptions("real-time", interval_seconds=4, copies=2)
+    batches: list[list[dict[str, Any]]] = []
 
-    result = run_case(kafka, case, Traffic(200, warm_up_seconds=4, duration_seconds=11, drain_seconds=60))
+    @contextmanager
+    def keeping_batches(run: Run) -> Iterator[Engine]:
+        with spark_engine(options)(run) as engine:
+            yield engine
+            copies = [replace(engine, batches=(path,)) for path in engine.batches]
+            eventually(lambda: all(copy.progress() for copy in copies), 60, "a batch of each copy")
+            batches.extend(copy.progress() for copy in copies)
+
+    traffic = Traffic(200, warm_up_seconds=4, duration_seconds=5, drain_seconds=60)
+    result = run_case(kafka, Case("real-time, two copies", "stateful", keeping_batches), traffic)
 
     assert_all_answered(result)
-    due_at = {name: [one.due_at for one in result.boundaries if one.query == name] for name in ("copy_0", "copy_1")}
-    nearest = min(abs(one - other) for one in due_at["copy_0"] for other in due_at["copy_1"])
-    assert nearest > 0.5
+    first, second = batches
+    first_boundary = started_at(first[0]) + first[0]["durationMs"]["triggerExecution"] / 1000
+    assert started_at(second[0]) >= first_boundary + options.interval_seconds / 2
+
+
+def started_at(progress: dict[str, Any]) -> float:
+    """Return when a batch was started, in epoch seconds."""
+    return datetime.fromisoformat(progress["timestamp"]).timestamp()
 
 
 @pytest.mark.services

@@ -1,0 +1,30 @@
+"""How long a demonstration waits for its last results."""
+
+import pytest
+
+from examples.attribution.demo.monitor import MIN_SETTLED_POLLS, poll_until_settled
+
+
+def polls(outstanding: list[int], idle_seconds: float) -> int:
+    """Return how often a run is polled that has this outstanding work after each poll; each poll takes a second."""
+    done = iter(outstanding)
+    left = [next(done)]
+
+    def poll() -> None:
+        left.append(next(done, left[-1]))
+
+    poll_until_settled(poll, lambda: left[-1] == 0, lambda: left[-1], idle_seconds, now=lambda: float(len(left)))
+    return len(left) - 1
+
+
+def test_run_with_progress_is_drained_to_its_end() -> None:
+    """A slow run may take longer than the limit, because the limit is for the time without progress."""
+    slow = [9, 9, 8, 8, 5, 5, 3, 3, 1, 1, 0]
+
+    assert len(slow) - 2 + MIN_SETTLED_POLLS == polls(slow, idle_seconds=3)
+
+
+@pytest.mark.parametrize("standing", [[4, 3], [4, 3, 5, 4, 3, 4, 5, 4, 3, 4, 5]], ids=["unchanged", "up and down"])
+def test_run_without_progress_ends_after_the_limit(standing: list[int]) -> None:
+    """Work that comes and goes again is no progress."""
+    assert 1 + 4 == polls(standing, idle_seconds=4)
