@@ -264,7 +264,7 @@ def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
     """Each of them counts until its final version, and so does an ad slot that the counts lack."""
     log = good_log()
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
-    steps = (
+    steps: tuple[Callable[[], None], ...] = (
         lambda: log.record_result({**slot, "code": "pending", "version": 1}, T),
         lambda: log.record_credit({**log.credits[ORDER], "final": False, "version": 1}),
         lambda: log.record_count({**count, "reserved": 1, "version": 1}),
