@@ -46,6 +46,7 @@ def record_classes() -> Path:
     def record(folder: Path) -> None:
         with running(LocalKafka(archive_options=class_archive.recording(folder))):
             pass
+        class_archive.require(folder)
 
     return cached_folder(archive_folder(broker_jars()).relative_to(cache_root()).as_posix(), record)
 

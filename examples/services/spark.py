@@ -72,9 +72,10 @@ FALLBACK_NOTICE = (
 DEFAULT_SLOTS = 8
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 EXECUTOR_JAVA_OPTIONS = "spark.executor.extraJavaOptions"
-# A JVM that records its classes needs seconds to write them.
 JVM_END_SECONDS = 60.0
 QUERY_SECONDS = 60
+# A JVM that records its classes writes them when it ends, which took over a minute on a busy machine.
+RECORDING_SECONDS = 600.0
 
 
 def build_session(
@@ -151,7 +152,8 @@ def record_classes() -> Path:
         writer = rows.writeStream.format("noop").option("checkpointLocation", str(new_folder("checkpoint")))
         writer.outputMode("update").trigger(availableNow=True).start().awaitTermination(QUERY_SECONDS)
         session.stop()
-        _end_jvm(os.getpid())
+        _end_jvm(os.getpid(), RECORDING_SECONDS)
+        class_archive.require(folder)
 
     return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
 
@@ -165,13 +167,13 @@ def _private(url: str) -> dict[str, str]:
     return authentication
 
 
-def _end_jvm(owner: int) -> None:
+def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
     """Wait for the shutdown hooks of the JVM, which delete Spark's files, before the folder of the run is deleted."""
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public API for its process
     if process and os.getpid() == owner:
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(JVM_END_SECONDS)
+            process.wait(seconds)
 
 
 def _local_files() -> dict[str, str]:

@@ -61,6 +61,15 @@ def test_broker_starts_with_a_foreign_archive(tmp_path: Path) -> None:
         assert "classes.jsa" not in broker.log_path.read_text()
 
 
+def test_missing_archive_is_an_error(tmp_path: Path) -> None:
+    """Otherwise, the cache would keep an empty folder, and no later run would record the classes."""
+    with pytest.raises(RuntimeError, match="wrote no archive"):
+        class_archive.require(tmp_path)
+
+    (tmp_path / class_archive.ARCHIVE).touch()
+    class_archive.require(tmp_path)
+
+
 def test_changed_jar_has_another_archive(tmp_path: Path) -> None:
     """The folder of the archive depends on the size and the time of each jar, so an update records a new archive."""
     jar = tmp_path / "a.jar"

@@ -39,3 +39,12 @@ def using(folder: Path) -> list[str]:
 def recording(folder: Path) -> list[str]:
     """Return the JVM options that write an archive of all loaded classes to `folder` when the JVM ends."""
     return [f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS]
+
+
+def require(folder: Path) -> None:
+    """Raise a `RuntimeError` if the JVM that recorded its classes wrote no archive to `folder`."""
+    if not (folder / ARCHIVE).is_file():
+        raise RuntimeError(
+            "a JVM wrote no archive of its classes, so JVMs would start slowly for good; run "
+            "`python -m examples.services archives` again when the machine has more processor time and free disk space"
+        )
