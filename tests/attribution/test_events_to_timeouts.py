@@ -111,7 +111,7 @@ def test_timeouts_and_matches_need_no_coordination(
 ) -> None:
     """After a restart, the newest versions equal the rule: no result is pending, and matches replace timeouts."""
     # The slack covers the restart on a busy machine: state that ended earlier would not know the requests.
-    run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=20_000), tmp_path)
+    run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=60_000), tmp_path)
     started_at = int(time.time() * 1000)
     transactions = [transaction(n, started_at) for n in range(PATTERN_TRANSACTIONS)]
     run.send(events[0] for events in transactions)
@@ -149,7 +149,7 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
     eventually(run.timeouts.has_committed, 120, "the only batch")
     run.restart()
     run.wait(lambda: run.code(slot) == "pending", 120, "the slot from the real-time query")
-    run.wait(is_idle_past_the_deadline, 60, "a progress event of the idle query after the deadline")
+    run.wait(is_idle_past_the_deadline, 120, "a progress event of the idle query after the deadline")
     assert run.code(slot) == "pending"
 
     run.wake()
