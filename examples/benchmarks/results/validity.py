@@ -20,7 +20,11 @@ MAX_FOREIGN_CORES = 0.15
 
 
 def problems(
-    numbers: Mapping[str, Any], examples: Iterable[str] = (), *, has_boundaries: bool = False
+    numbers: Mapping[str, Any],
+    examples: Iterable[str] = (),
+    *,
+    has_boundaries: bool = False,
+    min_boundaries: int = MIN_BOUNDARIES,
 ) -> tuple[list[str], list[str]]:
     """Return the problems that make a run invalid, and the warnings. `examples` describe wrong outputs."""
     invalid, warnings = list[str](), list[str]()
@@ -35,11 +39,19 @@ def problems(
     if numbers.get("negative", 0) > MAX_NEGATIVE_SHARE * numbers["records"]:
         count = numbers["negative"]
         invalid.append(f"{count} outputs have an earlier append time than their records, so the broker's clock jumped")
-    if has_boundaries and numbers["boundaries"] < MIN_BOUNDARIES:
+    if has_boundaries and numbers["boundaries"] < min_boundaries:
         invalid.append(f"the run has only {numbers['boundaries']} batch boundaries; use a longer --duration")
     if numbers["foreign_cores"] > MAX_FOREIGN_CORES:
         warnings.append(f"other programs used {numbers['foreign_cores']:.2f} cores")
     return invalid, warnings
+
+
+def busy_machine(numbers: Mapping[str, Any]) -> list[str]:
+    """Return a problem if other programs used the machine. Only a benchmark that compares engines calls this."""
+    cores = numbers.get("foreign_cores", 0)
+    if cores <= MAX_FOREIGN_CORES:
+        return []
+    return [f"other programs used {cores:.2f} cores, allowed {MAX_FOREIGN_CORES} cores"]
 
 
 def late_sending(numbers: Mapping[str, Any]) -> list[str]:

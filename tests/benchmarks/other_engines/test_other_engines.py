@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from examples.benchmarks.harness.run import Case, run_case
+from examples.benchmarks.harness.run import run_case
 from examples.benchmarks.harness.workloads import Workload
 from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from examples.benchmarks.results.record_times import Traffic
@@ -18,7 +18,7 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str, workload:
     """Each record gets one correct output, valid or not, and the internal topics are deleted afterwards."""
     before = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics)
 
-    result = run_case(kafka, Case(KAFKA_STREAMS.name, workload, KAFKA_STREAMS.start), SHORT)
+    result = run_case(kafka, KAFKA_STREAMS.case(workload, 1), SHORT)
 
     numbers = result.numbers
     assert (0, 0, 1.0) == (numbers["missing"], numbers["wrong"], numbers["outputs_per_record"])
