@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from examples.benchmarks.harness.cli import QUICK_RUN, RunOptions, parse
 from examples.benchmarks.results.record_times import Traffic
 
 WARM_UP_RATE = 2_000.0
-PRESETS = {
+PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Two boundaries at 300 s and 600 s after the start, and a warm-up that ends long before the first one.
     "long_interval": {"duration": 580, "warm_up_seconds": 45, "interval_seconds": 300, "repeats": 1},
     "limits": {

@@ -180,7 +180,8 @@ def publish_all(root: Path) -> None:
         tried = []
         for rate in limits.rate:
             last_ms = 9_000 if number and rate > 8_000 else 5
-            result = run_result(case.workload, case.engine, [5] * 30 + [last_ms] * 10, **{**GOOD, "rate": rate})
+            numbers: dict[str, Any] = {**GOOD, "rate": rate}
+            result = run_result(case.workload, case.engine, [5] * 30 + [last_ms] * 10, **numbers)
             tried.append(step_of(result))
         highest = max(step["rate"] for step in tried if step["sustained"])
         found.append({"workload": case.workload, "engine": case.engine, "sustained_rate": highest})

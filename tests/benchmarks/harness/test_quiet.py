@@ -1,0 +1,40 @@
+"""A comparison of engines notices other programs that use the machine."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from examples.benchmarks.harness.baseline import baseline_case
+from examples.benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker
+from examples.benchmarks.harness.quiet import wait_until_quiet
+from examples.benchmarks.results.record_times import Traffic
+
+
+@pytest.fixture
+def busy_program() -> Iterator[None]:
+    """Keep one core busy with a program that is not a child of this process."""
+    # The shell ends at once, so its child belongs to another process.
+    command = "yes > /dev/null 2>&1 & echo $!"
+    started = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
+    yield
+    os.kill(int(started.stdout), signal.SIGKILL)
+
+
+@pytest.mark.services
+@pytest.mark.usefixtures("busy_program")
+def test_busy_program_stops_and_invalidates_a_comparison(kafka: str) -> None:
+    """A published comparison does not begin beside a busy program, and a run beside it is invalid, not only slow."""
+    with pytest.raises(RuntimeError, match=r"other programs use .* cores, .*; stop these programs and start again"):
+        wait_until_quiet(plain_console(), max_wait_seconds=0)
+
+    plan = [PlannedRun(baseline_case(), Traffic(500, 1, 3))]
+    strict, tolerant = (
+        run_on_broker(kafka, plan, 2, 0, plain_console(), is_quiet_required=required)[0] for required in (True, False)
+    )
+
+    assert [True] == ["other programs used" in text for text in strict.problems if "late" not in text]
+    assert [] == [text for text in tolerant.problems if "late" not in text]
+    assert strict.is_only_disturbed()
