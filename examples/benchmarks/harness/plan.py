@@ -134,16 +134,20 @@ def run_plan(
     max_late_runs: int,
     console: Console,
     *,
-    is_quiet_required: bool = False,
+    max_foreign_cores: float | None = None,
 ) -> list[RunResult]:
-    """Execute all runs in order on a separate broker; raise RuntimeError if an engine fails."""
+    """
+    Execute all runs in order on a separate broker; raise RuntimeError if an engine fails.
+
+    With `max_foreign_cores`, wait before the first run until other programs use at most this number of cores.
+    """
     if not plan:
         return []
-    if is_quiet_required:
-        wait_until_quiet(console)
+    if max_foreign_cores is not None:
+        wait_until_quiet(console, max_foreign_cores)
     with warm_broker(plan[0].traffic, partitions, console) as bootstrap_servers:
         return run_on_broker(
-            bootstrap_servers, plan, partitions, max_late_runs, console, is_quiet_required=is_quiet_required
+            bootstrap_servers, plan, partitions, max_late_runs, console, max_foreign_cores=max_foreign_cores
         )
 
 
@@ -165,12 +169,13 @@ def run_on_broker(
     max_late_runs: int,
     console: Console,
     *,
-    is_quiet_required: bool = False,
+    max_foreign_cores: float | None = None,
 ) -> list[RunResult]:
     """
     Execute all runs in order, and repeat a run up to `max_late_runs` times if its records were sent late.
 
-    If a quiet machine is required, a run during which other programs were busy is repeated too, and invalid in the end.
+    With `max_foreign_cores`, a run during which other programs used more cores is repeated too. If the last attempt is
+    disturbed as well, raise RuntimeError, because the engines could not be compared after all other runs either.
     """
     progress = PlanProgress(plan, console)
 
@@ -178,8 +183,9 @@ def run_on_broker(
         progress.begin()
         result = run_case(bootstrap_servers, run.case, run.traffic, partitions, progress.tick)
         result.numbers["repeat"] = run.repeat
-        disturbances = busy_machine(result.numbers) if is_quiet_required else []
-        return replace(result, problems=[*result.problems, *disturbances])
+        if max_foreign_cores is None:
+            return result
+        return replace(result, problems=[*result.problems, *busy_machine(result.numbers, max_foreign_cores)])
 
     def finish(run: PlannedRun) -> RunResult:
         late_runs = list[dict[str, Any]]()
@@ -187,11 +193,16 @@ def run_on_broker(
             result = attempt(run)
             is_repeated = result.is_only_disturbed() and len(late_runs) < max_late_runs
             progress.end(result, is_repeated=is_repeated)
+            if max_foreign_cores is not None and result.is_only_disturbed() and not is_repeated:
+                raise RuntimeError(
+                    f"{run.case.workload}, {run.case.engine}: {'; '.join(result.problems)} in {len(late_runs) + 1} "
+                    "attempts, so the engines cannot be compared; stop other programs and start again"
+                )
             if not is_repeated:
                 return replace(result, late_runs=tuple(late_runs))
             late_runs.append(result.numbers)
-            if is_quiet_required:
-                wait_until_quiet(console)
+            if max_foreign_cores is not None:
+                wait_until_quiet(console, max_foreign_cores)
 
     with progress.shown():
         return [finish(run) for run in plan]

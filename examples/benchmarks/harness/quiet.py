@@ -9,18 +9,17 @@ import time
 
 from rich.console import Console
 
-from examples.benchmarks.results.validity import MAX_FOREIGN_CORES
 from examples.measure.cpu import sampling
 
 PROBE_SAMPLES = 5
 MAX_WAIT_SECONDS = 600.0
 
 
-def wait_until_quiet(console: Console, max_wait_seconds: float = MAX_WAIT_SECONDS) -> None:
-    """Wait until other programs use at most `MAX_FOREIGN_CORES` cores; raise RuntimeError after the deadline."""
+def wait_until_quiet(console: Console, max_cores: float, max_wait_seconds: float = MAX_WAIT_SECONDS) -> None:
+    """Wait until other programs use at most `max_cores` cores; raise RuntimeError after the deadline."""
     deadline, is_told = time.monotonic() + max_wait_seconds, False
-    while (cores := foreign_cores()) > MAX_FOREIGN_CORES:
-        used = f"other programs use {cores:.2f} cores, allowed are {MAX_FOREIGN_CORES}"
+    while (cores := foreign_cores()) > max_cores:
+        used = f"other programs use {cores:.2f} cores, allowed are {max_cores:g}"
         if time.monotonic() > deadline:
             raise RuntimeError(
                 f"{used}, so engines cannot be compared; this has not changed within {max_wait_seconds:g} s; "

@@ -82,12 +82,12 @@ def find_limit(
     partitions: int,
     console: Console,
     *,
-    is_quiet_required: bool = False,
+    max_foreign_cores: float | None = None,
 ) -> tuple[float, list[dict[str, Any]]]:
     """
     Return the highest rate that an engine sustains (0 if none), and the result for each tested rate.
 
-    If a quiet machine is required, a rate is tried again if the engine fell behind while other programs were busy.
+    With `max_foreign_cores`, a rate is tried again if the engine fell behind while other programs used more cores.
     """
     steps = []
 
@@ -95,8 +95,8 @@ def find_limit(
         for _ in range(MAX_TRIES):
             result = run_case(bootstrap_servers, case, replace(traffic, rate=rate), partitions)
             disturbances = late_sending(result.numbers)
-            if is_quiet_required:
-                disturbances += busy_machine(result.numbers)
+            if max_foreign_cores is not None:
+                disturbances += busy_machine(result.numbers, max_foreign_cores)
             if is_sustained(result) or not disturbances:
                 break
         sustained, numbers = is_sustained(result), result.numbers

@@ -58,7 +58,7 @@ def _measure_latency(
         if options.is_selected(case.workload, case.engine)
     ]
     plan = rotate(cases, options.traffics(), options.repeats)
-    results = run_plan(plan, options.partitions, options.max_late_runs, console, is_quiet_required=options.publish)
+    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
     content = {**described, **summarize(results)}
     print_cases(content, console)
     return write_results(content, results, "other_engines", console, publish=options.publish)

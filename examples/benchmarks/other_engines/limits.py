@@ -31,8 +31,8 @@ def measure_limits(
     limits, steps = list[dict[str, Any]](), list[dict[str, Any]]()
     cases = limit_cases(engines, options.interval_seconds)
     cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
-    if options.publish:
-        wait_until_quiet(console)
+    if options.quiet_limit is not None:
+        wait_until_quiet(console, options.quiet_limit)
     traffic, started_at = options.traffics()[0], time.monotonic()
     with warm_broker(traffic, options.partitions, console) as servers:
         for number, case in enumerate(cases):
@@ -40,22 +40,23 @@ def measure_limits(
             left = f"about {per_case * (len(cases) - number) / 60:.0f} min left"
             console.print(f"{number + 1}/{len(cases)} {case.workload}, {case.engine}; {left}")
             limit, tried = find_limit(
-                *(servers, case, options.rate, traffic, options.partitions, console), is_quiet_required=options.publish
+                *(servers, case, options.rate, traffic, options.partitions, console),
+                max_foreign_cores=options.quiet_limit,
             )
             limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
             steps += tried
-    problems = limit_problems(steps) if options.publish else []
+    problems = [] if options.quiet_limit is None else limit_problems(steps, options.quiet_limit)
     folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
     content = {**described, "limits": limits, "steps": steps}
     console.print(f"written: {write_json(content, folder / f'{STEM}.json')}", soft_wrap=True)
     return report_problems(problems)
 
 
-def limit_problems(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float) -> list[str]:
     """Return the steps that an engine may have failed only because other programs were busy."""
     return [
         f"{step['workload']}, {step['engine']}, {step['rate']:g}/s: {problem}"
         for step in steps
         if not step["sustained"]
-        for problem in busy_machine(step)
+        for problem in busy_machine(step, max_foreign_cores)
     ]

@@ -27,7 +27,7 @@ def measure_long_interval(
 ) -> int:
     """Run each engine once, one after another, and return the exit status."""
     plan = long_interval_plan(options, engines)
-    results = run_plan(plan, options.partitions, options.max_late_runs, console, is_quiet_required=options.publish)
+    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
     content = {**described, **summarize(results)}
     print_cases(content, console)
     return write_results(content, results, STEM, console, publish=options.publish, has_charts=False)

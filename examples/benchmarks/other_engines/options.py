@@ -6,6 +6,7 @@ from typing import Any
 
 from examples.benchmarks.harness.cli import QUICK_RUN, RunOptions, parse
 from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.results.validity import MAX_FOREIGN_CORES
 
 WARM_UP_RATE = 2_000.0
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -36,6 +37,8 @@ class Options(RunOptions):
     """Number of runs of each case. Each repeat begins with another case."""
     rate: tuple[float, ...] = (1_000,)
     """Records per second. Several rates are measured in sequence."""
+    max_foreign_cores: float = MAX_FOREIGN_CORES
+    """Number of cores that other programs may use during a run that is published."""
     long_interval: bool = False
     """Measure the engines with state at a commit interval of five minutes instead, once each.
 
@@ -53,6 +56,11 @@ class Options(RunOptions):
             raise ValueError("--long-interval and --limits are two measurements; run them one after the other")
         if self.publish and (self.quick or self.filter):
             raise ValueError("--quick and --filter measure only a part, which must not be published; omit --publish")
+
+    @property
+    def quiet_limit(self) -> float | None:
+        """Return the number of cores that other programs may use, or None if the results are not published."""
+        return self.max_foreign_cores if self.publish else None
 
     def traffics(self) -> list[Traffic]:
         """Return the traffic of each rate."""

@@ -34,7 +34,7 @@ class RunResult:
 
     def is_only_disturbed(self) -> bool:
         """Return whether the machine caused all problems, not the engine, so the run should be repeated."""
-        disturbances = {*late_sending(self.numbers), *busy_machine(self.numbers)}
+        disturbances = {*late_sending(self.numbers), *busy_machine(self.numbers, 0)}
         return bool(self.problems) and set(self.problems) <= disturbances
 
 

@@ -32,9 +32,9 @@ from examples.realtime.queries import raise_if_failed, stop_completely, wait_unt
 from examples.realtime.warm_up import warm_up
 from examples.services.spark import build_session
 
-MIN_POLL_SECONDS = 0.25
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
 POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough to see every batch."""
+"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough for every batch."""
 REQUEST_POLL_SECONDS = 0.1
 
 
@@ -62,7 +62,7 @@ def serve(
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
-    poll_seconds = max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL)
+    poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL))
     with batches_file(run, copy).open("w", buffering=1) as file:
         ready_file(run, copy).touch()
         while not pause.wait(poll_seconds) and not is_stopped():
