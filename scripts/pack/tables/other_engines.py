@@ -46,6 +46,7 @@ def other_engines(root: Path, workload: str) -> str:
 def ranks(root: Path, _: str) -> str:
     """Return the order of the engines by p50 and by p99, with and without state."""
     cases, lines = _published(root)["cases"], []
+    cases = [case for case in cases if case["rate"] == cases[0]["rate"]]
     for name in ("p50", "p99"):
         for workload, state in (("stateless", "without state"), ("stateful", "with state")):
             own = sorted((case[f"{name}_ms"], case["engine"]) for case in cases if case["workload"] == workload)
