@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from examples.benchmarks.harness.baseline import echo
 from examples.benchmarks.harness.run import run_case
 from examples.benchmarks.harness.workloads import Workload
 from examples.benchmarks.other_engines.__main__ import main
+from examples.benchmarks.other_engines.engine import OtherEngine
 from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from examples.benchmarks.results.record_times import Traffic
 
@@ -30,19 +32,19 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str, workload:
     assert set() == {topic for topic in left if not topic.startswith("__")}
 
 
-def test_search_writes_the_highest_rate_and_each_tried_rate(
+def test_search_gives_no_rate_to_an_engine_with_wrong_results(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The JSON contains the limit of the selected engine, and the step with which it was found."""
+    """The JSON contains the limit of each engine, and every tried rate with the reason."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
-    options = ["--limits", "--filter", "stateful, Kafka", "--rate=200", "--warm-up-seconds=1", "--duration=3"]
+    copying = OtherEngine("Echo", (), lambda _: {}, lambda _: None, lambda _, run: echo(run))
+    options = ["--limits", "--filter", "stateless, Echo", "--rate=200", "--warm-up-seconds=1", "--duration=2"]
 
-    assert 0 == main(options, [KAFKA_STREAMS])
+    assert 0 == main(options, [copying])
 
     content = json.loads(Path("build/benchmarks/other_engines_limits.json").read_text())
-    (limit,), (first, *others) = content["limits"], content["steps"]
-    assert ("stateful", "Kafka Streams") == (limit["workload"], limit["engine"])
-    # A busy machine may send records late, so that no rate counts as sustained.
-    assert max([step["rate"] for step in (first, *others) if step["sustained"]], default=0) == limit["sustained_rate"]
-    assert (200, 0, 0) == (first["rate"], first["missing"], first["wrong"])
+    assert [{"workload": "stateless", "engine": "Echo", "sustained_rate": 0}] == content["limits"]
+    assert [(200, False), (100, False)] == [(step["rate"], step["sustained"]) for step in content["steps"]]
+    assert all(step["wrong"] for step in content["steps"])
+    assert ["Echo"] == [engine["engine"] for engine in content["other_engines"]]
