@@ -127,7 +127,7 @@ chaos: setup ## run the pipeline under random faults, and check that nothing is 
 soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report what grows; DURATION=seconds RATE=records/s PUBLISH=1
 	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
 
-bench: bench-latency ## short for bench-latency
+bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes in one session
 
 bench-latency: setup $(VENV)/installed-bench ## compare the latency of all execution modes; DURATION RATE QUICK=1 FILTER PUBLISH=1
 	@$(PY) -m examples.benchmarks.latency $(BENCH_OPTIONS)
@@ -141,7 +141,7 @@ bench-tuning: setup $(VENV)/installed-bench ## vary one setting of real-time mod
 bench-engine-only: setup $(VENV)/installed-bench ## measure Spark without Kafka; options as for bench-latency
 	@$(PY) -m examples.benchmarks.engine_only $(BENCH_OPTIONS)
 
-bench-other-engines: setup $(VENV)/installed-bench ## compare with Kafka Streams, Flink and Quix Streams; options as for bench-latency
+bench-other-engines: setup $(VENV)/installed-bench ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements; options as for bench-latency
 	@$(PY) -m examples.benchmarks.other_engines $(BENCH_OPTIONS)
 
 bench-postgres-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; options as for bench-latency

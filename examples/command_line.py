@@ -100,7 +100,7 @@ def _metavar(name: str, kind: Any) -> str:
 def _default(field: "Field[Any]", presets: Mapping[str, Mapping[str, Any]]) -> str:
     if isinstance(field.default, bool) or field.default in (MISSING, None, "", ()):
         return ""
-    values = {flag: preset.get(field.name, field.default) for flag, preset in presets.items()}
+    values = {flag.replace("_", "-"): preset.get(field.name, field.default) for flag, preset in presets.items()}
     others = [f"; with --{flag}: {_text(value)}" for flag, value in values.items() if value != field.default]
     return f" (default: {_text(field.default)}{''.join(others)})"
 

@@ -46,7 +46,9 @@ EXAMPLES = {
     "examples/benchmarks/results": "measure",
     "examples/benchmarks/harness": "benchmarks/results command_line kafka measure services",
     "examples/benchmarks/spark": "benchmarks/harness benchmarks/results measure realtime services",
-    "examples/benchmarks/other_engines": "benchmarks/harness benchmarks/results benchmarks/spark services",
+    "examples/benchmarks/other_engines/install": "services",
+    "examples/benchmarks/other_engines": "benchmarks/harness benchmarks/other_engines/install benchmarks/results "
+    "benchmarks/spark services",
     "examples/benchmarks/sink": "attribution attribution/correlation attribution/settings attribution/topics "
     "measure realtime services sinks",
     # The demonstration under faults, one of which is the slow connection of the sink's benchmark.

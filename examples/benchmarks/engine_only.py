@@ -44,7 +44,7 @@ class Options(RunOptions):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit status."""
     quick = {**QUICK_RUN, "warm_up_seconds": 6}
-    options = parse(Options, "engine_only", __doc__, "--quick", arguments, quick)
+    options = parse(Options, "engine_only", __doc__, "--quick", arguments, {"quick": quick})
     return exit_status(lambda: _measure(options))
 
 

@@ -56,7 +56,7 @@ class Options(BenchmarkOptions):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit status."""
     quick = {"duration": 9, "scale": 0.2}
-    options = parse(Options, "postgres_sink", __doc__, "--quick --skip-end-to-end", arguments, quick)
+    options = parse(Options, "postgres_sink", __doc__, "--quick --skip-end-to-end", arguments, {"quick": quick})
     return exit_status(lambda: _measure(options))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from examples.benchmarks.other_engines.maven import IVY_FILES
+from examples.benchmarks.other_engines.install.maven import IVY_FILES
 from examples.services.files.checksums import read_checksums
 from examples.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, pinned
 from tests.helpers import ivy_settings

@@ -60,7 +60,7 @@ class Options(BenchmarkOptions):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit status."""
     quick = {"duration": 12, "warm_up_seconds": 6, "repeats": 1}
-    options = parse(Options, MODULE, __doc__, "--quick --filter 'object store'", arguments, quick)
+    options = parse(Options, MODULE, __doc__, "--quick --filter 'object store'", arguments, {"quick": quick})
     return exit_status(lambda: _measure(options))
 
 

@@ -73,9 +73,13 @@ def parse(
     description: str | None,
     example: str,
     arguments: Sequence[str] | None,
-    quick: Mapping[str, Any] = QUICK_RUN,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Options:
-    """Parse the command line of the benchmark in `module`."""
+    """
+    Parse the command line of the benchmark in `module`.
+
+    `presets` maps flags such as `quick` to the values that they use in place of the defaults.
+    """
     program = f"python -m examples.benchmarks.{module}"
     summary = (description or "").strip()
     return arguments_of(
@@ -84,7 +88,7 @@ def parse(
         program=program,
         description=summary,
         example=f"{program} {example}",
-        presets={"quick": quick},
+        presets=presets or {"quick": QUICK_RUN},
     )
 
 

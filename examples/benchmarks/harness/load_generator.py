@@ -30,7 +30,8 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
     """Start the load generator, which ends when the last output has arrived or is overdue."""
     arguments = [
         *(run.bootstrap_servers, run.source, run.target, run.rejected, run.partitions, run.workload),
-        *(traffic.records, traffic.rate, traffic.arrivals, traffic.drain_seconds, run.folder / TIMES_FILE),
+        *(traffic.records, traffic.rate, traffic.first_records, traffic.warm_up_rate),
+        *(traffic.arrivals, traffic.drain_seconds, run.folder / TIMES_FILE),
     ]
     is_short = traffic.warm_up_seconds < MIN_OPTIMIZED_WARM_UP_SECONDS
     options = [*HEAP_OPTIONS, *([QUICK_COMPILER_OPTION] if is_short else [])]

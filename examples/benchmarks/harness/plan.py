@@ -1,8 +1,8 @@
 """
 Run the cases of a benchmark one after the other on one broker, and show their progress.
 
-Every other repeat runs the cases in reverse order, so that a busy spell of the machine does not always hit the same
-engine. If records were sent late, the run is repeated. The result of the repeated run also contains the late attempt.
+Each repeat runs the cases in another order, so that a busy spell of the machine does not always hit the same engine.
+If the machine disturbed a run, the run is repeated. The result of the repeated run also contains the disturbed attempt.
 """
 
 import time
@@ -16,9 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from examples.benchmarks.harness.baseline import baseline_case
+from examples.benchmarks.harness.quiet import wait_until_quiet
 from examples.benchmarks.harness.run import Case, run_case
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.results.run_result import RunResult
+from examples.benchmarks.results.validity import busy_machine
 from examples.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
@@ -34,11 +36,25 @@ class PlannedRun:
 
     case: Case
     traffic: Traffic
+    repeat: int = 1
 
 
 def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
     """Return all combinations of case and traffic `repeats` times, alternately in forward and reverse order."""
-    return back_and_forth([PlannedRun(case, traffic) for traffic in traffics for case in cases], repeats)
+    planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
+    ordered = back_and_forth(planned, repeats)
+    return [replace(run, repeat=number // len(planned) + 1) for number, run in enumerate(ordered)]
+
+
+def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
+    """Return all combinations of case and traffic `repeats` times, and begin each repeat at another combination."""
+    planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
+    starts = [repeat * len(planned) // repeats for repeat in range(repeats)]
+    return [
+        replace(run, repeat=repeat)
+        for repeat, start in enumerate(starts, 1)
+        for run in (*planned[start:], *planned[:start])
+    ]
 
 
 def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
@@ -112,12 +128,27 @@ class PlanProgress:
         return run.traffic.seconds + max(START_AND_END_SECONDS, mean(self.overheads or [0]))
 
 
-def run_plan(plan: Sequence[PlannedRun], partitions: int, max_late_runs: int, console: Console) -> list[RunResult]:
-    """Execute all runs in order on a separate broker; raise RuntimeError if an engine fails."""
+def run_plan(
+    plan: Sequence[PlannedRun],
+    partitions: int,
+    max_late_runs: int,
+    console: Console,
+    *,
+    max_foreign_cores: float | None = None,
+) -> list[RunResult]:
+    """
+    Execute all runs in order on a separate broker; raise RuntimeError if an engine fails.
+
+    With `max_foreign_cores`, wait before the first run until other programs use at most this number of cores.
+    """
     if not plan:
         return []
+    if max_foreign_cores is not None:
+        wait_until_quiet(console, max_foreign_cores)
     with warm_broker(plan[0].traffic, partitions, console) as bootstrap_servers:
-        return run_on_broker(bootstrap_servers, plan, partitions, max_late_runs, console)
+        return run_on_broker(
+            bootstrap_servers, plan, partitions, max_late_runs, console, max_foreign_cores=max_foreign_cores
+        )
 
 
 @contextmanager
@@ -132,26 +163,49 @@ def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator
 
 
 def run_on_broker(
-    bootstrap_servers: str, plan: Sequence[PlannedRun], partitions: int, max_late_runs: int, console: Console
+    bootstrap_servers: str,
+    plan: Sequence[PlannedRun],
+    partitions: int,
+    max_late_runs: int,
+    console: Console,
+    *,
+    max_foreign_cores: float | None = None,
 ) -> list[RunResult]:
-    """Execute all runs in order, and repeat a run up to `max_late_runs` times if its records were sent late."""
+    """
+    Execute all runs in order, and repeat a run up to `max_late_runs` times if its records were sent late.
+
+    With `max_foreign_cores`, a run during which other programs used more cores is repeated too. If the last attempt is
+    disturbed as well, raise RuntimeError, because the engines could not be compared after all other runs either.
+    """
     progress = PlanProgress(plan, console)
-    with progress.shown():
-        return [_run(bootstrap_servers, run, partitions, max_late_runs, progress) for run in plan]
 
-
-def _run(
-    bootstrap_servers: str, run: PlannedRun, partitions: int, max_late_runs: int, progress: PlanProgress
-) -> RunResult:
-    late_runs = list[dict[str, Any]]()
-    while True:
+    def attempt(run: PlannedRun) -> RunResult:
         progress.begin()
         result = run_case(bootstrap_servers, run.case, run.traffic, partitions, progress.tick)
-        is_repeated = result.is_only_late() and len(late_runs) < max_late_runs
-        progress.end(result, is_repeated=is_repeated)
-        if not is_repeated:
-            return replace(result, late_runs=tuple(late_runs))
-        late_runs.append(result.numbers)
+        result.numbers["repeat"] = run.repeat
+        if max_foreign_cores is None:
+            return result
+        return replace(result, problems=[*result.problems, *busy_machine(result.numbers, max_foreign_cores)])
+
+    def finish(run: PlannedRun) -> RunResult:
+        late_runs = list[dict[str, Any]]()
+        while True:
+            result = attempt(run)
+            is_repeated = result.is_only_disturbed() and len(late_runs) < max_late_runs
+            progress.end(result, is_repeated=is_repeated)
+            if max_foreign_cores is not None and result.is_only_disturbed() and not is_repeated:
+                raise RuntimeError(
+                    f"{run.case.workload}, {run.case.engine}: {'; '.join(result.problems)} in {len(late_runs) + 1} "
+                    "attempts, so the engines cannot be compared; stop other programs and start again"
+                )
+            if not is_repeated:
+                return replace(result, late_runs=tuple(late_runs))
+            late_runs.append(result.numbers)
+            if max_foreign_cores is not None:
+                wait_until_quiet(console, max_foreign_cores)
+
+    with progress.shown():
+        return [finish(run) for run in plan]
 
 
 def plain_console() -> Console:

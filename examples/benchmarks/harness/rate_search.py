@@ -15,12 +15,12 @@ from rich.console import Console
 from examples.benchmarks.harness.run import Case, run_case
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.results.run_result import RunResult
-from examples.benchmarks.results.validity import MIN_ACHIEVED_SHARE, late_sending
+from examples.benchmarks.results.validity import MIN_ACHIEVED_SHARE, busy_machine, late_sending
 from examples.measure.percentiles import percentiles
 
 STEP_FIELDS = (
     *("workload", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms"),
-    *("missing", "wrong", "achieved_share", "engine_cores"),
+    *("missing", "wrong", "achieved_share", "engine_cores", "foreign_cores"),
 )
 """Result fields that are stored for each tested rate."""
 MAX_TRIES = 2
@@ -53,6 +53,11 @@ def is_sustained(result: RunResult) -> bool:
     return last_ms - first_ms <= MAX_GROWTH_MS and last_ms <= MAX_FINAL_MS
 
 
+def step_of(result: RunResult) -> dict[str, Any]:
+    """Return the part of a result that is stored for a tested rate."""
+    return {**{name: result.numbers.get(name) for name in STEP_FIELDS}, "sustained": is_sustained(result)}
+
+
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
     """
     Return the highest sustained rate.
@@ -70,18 +75,33 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
 
 
 def find_limit(
-    bootstrap_servers: str, case: Case, rates: Sequence[float], traffic: Traffic, partitions: int, console: Console
+    bootstrap_servers: str,
+    case: Case,
+    rates: Sequence[float],
+    traffic: Traffic,
+    partitions: int,
+    console: Console,
+    *,
+    max_foreign_cores: float | None = None,
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Return the highest rate that an engine sustains (0 if none), and the result for each tested rate."""
+    """
+    Return the highest rate that an engine sustains (0 if none), and the result for each tested rate.
+
+    With `max_foreign_cores`, a rate is tried again if the engine fell behind while other programs used more cores.
+    """
     steps = []
 
     def keeps_up(rate: float) -> bool:
         for _ in range(MAX_TRIES):
             result = run_case(bootstrap_servers, case, replace(traffic, rate=rate), partitions)
-            if not late_sending(result.numbers):
+            disturbances = late_sending(result.numbers)
+            if max_foreign_cores is not None:
+                disturbances += busy_machine(result.numbers, max_foreign_cores)
+            # Another program cannot make outputs wrong.
+            if is_sustained(result) or not disturbances or result.numbers["wrong"]:
                 break
         sustained, numbers = is_sustained(result), result.numbers
-        steps.append({**{name: numbers.get(name) for name in STEP_FIELDS}, "sustained": sustained})
+        steps.append(step_of(result))
         outcome = "sustained" if sustained else "fell behind"
         p50_ms = f"{numbers.get('p50_ms', 0):,.1f}"
         console.print(f"{case.workload}, {case.engine}, {rate:g}/s: {outcome}, p50 {p50_ms} ms")

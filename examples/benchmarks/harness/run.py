@@ -22,7 +22,7 @@ from examples.benchmarks.results.boundaries import Boundary, boundaries, median_
 from examples.benchmarks.results.metrics import latencies, load_generator, resources
 from examples.benchmarks.results.record_times import RecordTimes, Traffic
 from examples.benchmarks.results.run_result import RunResult
-from examples.benchmarks.results.validity import problems
+from examples.benchmarks.results.validity import MIN_BOUNDARIES, problems
 from examples.measure.cpu import ResourceSamples, sampling
 from examples.services import run_folder
 
@@ -43,6 +43,8 @@ class Case:
     """Settings of the engine, which are published with the results."""
     partitions: int | None = None
     """Number of partitions of each topic, if this case needs a different number than the other cases."""
+    min_boundaries: int = MIN_BOUNDARIES
+    """Number of batch boundaries that a valid run of an engine with boundaries contains."""
 
 
 def run_case(
@@ -100,5 +102,7 @@ def _result(
         **resources(samples, start, end, len(due_us)),
     }
     has_boundaries = bool(case.intervals)
-    invalid, warnings = problems(numbers, verification.examples, has_boundaries=has_boundaries)
+    invalid, warnings = problems(
+        numbers, verification.examples, has_boundaries=has_boundaries, min_boundaries=case.min_boundaries
+    )
     return RunResult(numbers, invalid, warnings, due_us, latency_us, inside, case.settings, has_boundaries)

@@ -1,21 +1,25 @@
 """
 Functions shared by all other engines: install, start and clean up.
 
-Like real-time mode, each engine is tuned for low latency: it does not buffer outputs, and it commits every 30 seconds.
+Like real-time mode, each engine is tuned for low latency: it does not buffer outputs. All engines have the same commit
+interval, which is the trigger interval of real-time mode.
 """
 
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from examples.benchmarks.harness.engine import Engine, Run, Start
-from examples.benchmarks.other_engines.redact import without_addresses
-from examples.benchmarks.other_engines.venv import Report
+from examples.benchmarks.harness.engine import Engine, Run
+from examples.benchmarks.harness.run import Case
+from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.other_engines.install.redact import without_addresses
+from examples.benchmarks.other_engines.install.venv import Report
 from examples.services import java_home
 from examples.services.child import start_child, wait_until_ready
 
@@ -23,6 +27,8 @@ START_SECONDS = 180.0
 TIMEOUT_SECONDS = 30.0
 REMOVED_VARIABLES = ("PYTHON", "FLINK_", "QUIX", "Quix", "SPARK_")
 """The engines do not inherit environment variables with these prefixes."""
+
+Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,16 @@ class OtherEngine:
     name: str
     packages: tuple[str, ...]
     """Packages to install, at exact versions."""
-    settings: Mapping[str, Any]
-    """Settings of the engine, except the topics and folders of a run."""
+    settings: Callable[[float], Settings]
+    """Function that returns the settings for a commit interval in seconds, except the topics and folders of a run."""
     prepare: Callable[[Report], object]
     """Function that installs missing packages, or raises RuntimeError with a one-line reason."""
-    start: Start
+    start: Callable[[Settings, Run], AbstractContextManager[Engine]]
+
+    def case(self, workload: Workload, interval_seconds: float) -> Case:
+        """Return the case in which this engine runs a workload and commits once per interval."""
+        settings = self.settings(interval_seconds)
+        return Case(self.name, workload, partial(self.start, settings), settings=settings)
 
 
 def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:

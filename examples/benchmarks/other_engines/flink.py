@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.other_engines.engine import OtherEngine, running_engine
-from examples.benchmarks.other_engines.maven import jars, pinned
-from examples.benchmarks.other_engines.venv import Report, is_installed, python_with
+from examples.benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from examples.benchmarks.other_engines.install.maven import jars, pinned
+from examples.benchmarks.other_engines.install.venv import Report, is_installed, python_with
 from examples.services.child import free_ports
 
 NAME, CONNECTOR = "Flink", "flink_connector"
@@ -24,11 +24,15 @@ JOB = Path(__file__).with_name("flink_job.py")
 PROBE_SECONDS = 2.0
 SETTINGS = {
     "execution.buffer-timeout.interval": "0 ms",
-    "execution.checkpointing.interval": "30 s",
     "state.backend.type": "hashmap",
     # A failure must end the run. A restart would hide the failure.
     "restart-strategy.type": "none",
 }
+
+
+def settings(interval_seconds: float) -> Settings:
+    """Return the settings with a checkpoint once per interval."""
+    return SETTINGS | {"execution.checkpointing.interval": f"{interval_seconds * 1000:.0f} ms"}
 
 
 def prepare(report: Report) -> None:
@@ -41,7 +45,7 @@ def prepare(report: Report) -> None:
 
 
 @contextmanager
-def flink(run: Run) -> Iterator[Engine]:
+def flink(settings: Settings, run: Run) -> Iterator[Engine]:
     """Start Flink with its state on the heap."""
     port = free_ports(1)[0]
     run_settings = {
@@ -53,7 +57,7 @@ def flink(run: Run) -> Iterator[Engine]:
         "rest.bind-port": str(port),
     }
     names = ("bootstrap_servers", "source", "target", "rejected", "workload")
-    argument = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | run_settings}
+    argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
     command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
     with running_engine(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
         yield engine
@@ -70,4 +74,4 @@ def _all_tasks_run(port: int) -> bool:
     return bool(jobs) and all(job["tasks"]["running"] == job["tasks"]["total"] > 0 for job in jobs)
 
 
-FLINK = OtherEngine(NAME, (*REQUIREMENTS, *pinned(CONNECTOR)), SETTINGS, prepare, flink)
+FLINK = OtherEngine(NAME, (*REQUIREMENTS, *pinned(CONNECTOR)), settings, prepare, flink)

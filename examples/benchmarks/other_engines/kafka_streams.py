@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.harness.java_program import java_command
-from examples.benchmarks.other_engines.engine import OtherEngine, running_engine
-from examples.benchmarks.other_engines.maven import is_downloaded, jars, pinned
-from examples.benchmarks.other_engines.venv import Report
+from examples.benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from examples.benchmarks.other_engines.install.maven import is_downloaded, jars, pinned
+from examples.benchmarks.other_engines.install.venv import Report
 
 NAME, PROGRAM, JARS = "Kafka Streams", "KafkaStreamsJob", "kafka_streams"
 HEAP_OPTIONS = ("-Xmx512m",)
@@ -20,9 +20,14 @@ SETTINGS = {
     "num.stream.threads": 2,
     "producer.linger.ms": 0,
     "statestore.cache.max.bytes": 0,
-    "commit.interval.ms": 30_000,
     "auto.offset.reset": "earliest",
 }
+JAVA_OPTIONS = "java options"
+
+
+def settings(interval_seconds: float) -> Settings:
+    """Return the settings with a commit once per interval."""
+    return SETTINGS | {"commit.interval.ms": round(interval_seconds * 1000), JAVA_OPTIONS: " ".join(HEAP_OPTIONS)}
 
 
 def prepare(report: Report) -> None:
@@ -33,7 +38,7 @@ def prepare(report: Report) -> None:
 
 
 @contextmanager
-def kafka_streams(run: Run) -> Iterator[Engine]:
+def kafka_streams(settings: Settings, run: Run) -> Iterator[Engine]:
     """Start Kafka Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
         "bootstrap.servers": run.bootstrap_servers,
@@ -41,12 +46,11 @@ def kafka_streams(run: Run) -> Iterator[Engine]:
         "state.dir": run.folder / "state",
     }
     properties, ready = run.folder / "streams.properties", run.folder / "ready"
-    properties.write_text("".join(f"{name}={value}\n" for name, value in (SETTINGS | run_settings).items()))
+    own = {name: value for name, value in settings.items() if name != JAVA_OPTIONS}
+    properties.write_text("".join(f"{name}={value}\n" for name, value in (own | run_settings).items()))
     arguments = (str(properties), run.workload, run.source, run.target, run.rejected, str(ready))
     with running_engine(NAME, java_command(PROGRAM, jars(JARS), HEAP_OPTIONS, arguments), run, ready.exists) as engine:
         yield engine
 
 
-KAFKA_STREAMS = OtherEngine(
-    NAME, tuple(pinned(JARS)), SETTINGS | {"java options": " ".join(HEAP_OPTIONS)}, prepare, kafka_streams
-)
+KAFKA_STREAMS = OtherEngine(NAME, tuple(pinned(JARS)), settings, prepare, kafka_streams)

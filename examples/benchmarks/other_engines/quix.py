@@ -14,15 +14,20 @@ from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.other_engines.engine import OtherEngine, running_engine
-from examples.benchmarks.other_engines.venv import Report, is_installed, python_with
+from examples.benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from examples.benchmarks.other_engines.install.venv import Report, is_installed, python_with
 
 NAME = "Quix Streams"
 REQUIREMENTS = ("quixstreams==3.28.1",)
 LOCK = Path(__file__).parent / "requirements" / "quix.txt"
 JOB = Path(__file__).with_name("quix_job.py")
 PROBE_SECONDS = 5.0
-SETTINGS = {"auto_offset_reset": "earliest", "commit_interval": 30, "producer_extra_config": {"linger.ms": 0}}
+SETTINGS = {"auto_offset_reset": "earliest", "producer_extra_config": {"linger.ms": 0}}
+
+
+def settings(interval_seconds: float) -> Settings:
+    """Return the settings with a commit once per interval."""
+    return SETTINGS | {"commit_interval": interval_seconds}
 
 
 def prepare(report: Report) -> None:
@@ -33,7 +38,7 @@ def prepare(report: Report) -> None:
 
 
 @contextmanager
-def quix(run: Run) -> Iterator[Engine]:
+def quix(settings: Settings, run: Run) -> Iterator[Engine]:
     """Start Quix Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
         "broker_address": run.bootstrap_servers,
@@ -41,7 +46,7 @@ def quix(run: Run) -> Iterator[Engine]:
         "state_dir": str(run.folder / "state"),
     }
     names = ("source", "target", "rejected", "workload")
-    argument = {name: getattr(run, name) for name in names} | {"settings": SETTINGS | run_settings}
+    argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
     command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
     with running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
@@ -58,4 +63,4 @@ def _has_all_partitions(admin: AdminClient, run: Run) -> bool:
     return bool(group.state == ConsumerGroupState.STABLE) and assigned >= run.partitions
 
 
-QUIX = OtherEngine(NAME, REQUIREMENTS, SETTINGS, prepare, quix)
+QUIX = OtherEngine(NAME, REQUIREMENTS, settings, prepare, quix)

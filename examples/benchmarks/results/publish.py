@@ -18,12 +18,18 @@ NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
 
 
 def write_results(
-    content: dict[str, Any], results: Sequence[RunResult], stem: str, console: Console, *, publish: bool
+    content: dict[str, Any],
+    results: Sequence[RunResult],
+    stem: str,
+    console: Console,
+    *,
+    publish: bool,
+    has_charts: bool = True,
 ) -> int:
     """Write the JSON and charts, and return the exit status. Invalid results are never written to `PUBLISHED_DIR`."""
     problems = [problem for result in results for problem in result.problems]
     folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
-    written = [write_json(content, folder / f"{stem}.json"), *draw(content, folder, stem)]
+    written = [write_json(content, folder / f"{stem}.json"), *(draw(content, folder, stem) if has_charts else ())]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     return report_problems(problems)
 

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 Arrivals = Literal["constant", "poisson"]
+SETTLE_SECONDS = 8.0
+"""Seconds at the end of a warm-up at another rate in which the records are sent at the measured rate."""
 Times = npt.NDArray[np.int64]
 
 
@@ -23,16 +25,27 @@ class Traffic:
     arrivals: Arrivals = "constant"
     drain_seconds: float = 30
     """Maximum time between sending the last record and receiving the last output."""
+    warm_up_rate: float = 0
+    """Records per second until `SETTLE_SECONDS` before the end of the warm-up, or 0 for `rate`."""
+
+    @property
+    def first_records(self) -> int:
+        """Return the number of records that are sent at `warm_up_rate`."""
+        return round(self.warm_up_rate * self._first_seconds)
 
     @property
     def records(self) -> int:
         """Return the number of records of the run, including the warm-up."""
-        return round(self.rate * self.seconds)
+        return self.first_records + round(self.rate * (self.seconds - self._first_seconds))
 
     @property
     def seconds(self) -> float:
         """Return the duration of the traffic in seconds, including the warm-up."""
         return self.warm_up_seconds + self.duration_seconds
+
+    @property
+    def _first_seconds(self) -> float:
+        return max(0.0, self.warm_up_seconds - SETTLE_SECONDS) if self.warm_up_rate else 0.0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from examples.benchmarks.results.boundaries import Boundary
 from examples.benchmarks.results.record_times import Times
-from examples.benchmarks.results.validity import late_sending
+from examples.benchmarks.results.validity import busy_machine, late_sending
 
 CaseKey = tuple[str, str, str, float]
 """Identifies a case: workload, engine, arrivals and rate."""
@@ -30,11 +30,12 @@ class RunResult:
     has_boundaries: bool = False
     """Whether the engine has batch boundaries."""
     late_runs: tuple[dict[str, Any], ...] = ()
-    """Results of earlier attempts that do not count, because the machine was too slow to send records on time."""
+    """Results of earlier attempts that do not count, because the machine was too slow or used by other programs."""
 
-    def is_only_late(self) -> bool:
-        """Return whether late sending is the only problem, so the run should be repeated."""
-        return bool(self.problems) and self.problems == late_sending(self.numbers)
+    def is_only_disturbed(self) -> bool:
+        """Return whether the machine caused all problems, not the engine, so the run should be repeated."""
+        disturbances = {*late_sending(self.numbers), *busy_machine(self.numbers, 0)}
+        return bool(self.problems) and set(self.problems) <= disturbances
 
 
 def key_of(numbers: Mapping[str, Any]) -> CaseKey:

@@ -37,7 +37,7 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
     for result in results:
         by_case.setdefault(key_of(result.numbers), []).append(result)
     numbers = {key: [run.numbers for run in runs] for key, runs in by_case.items()}
-    rows = [_row(runs) | ratios(key, numbers) for key, runs in by_case.items()]
+    rows = [_row(runs) | ratios(key, numbers) | baseline_range(key, numbers) for key, runs in by_case.items()]
     with_boundaries = [runs for runs in by_case.values() if runs[0].has_boundaries]
     return {
         "cases": rows,
@@ -65,7 +65,7 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     is comparable even if it merges outputs.
     """
     workload, _, *load = key
-    baseline = next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *load)), [])
+    baseline = _baseline_runs(key, by_case)
     micro_batch, untuned = (
         next((runs for other, runs in by_case.items() if other == (workload, engine, *load)), [])
         for engine in (MICRO_BATCH, UNTUNED)
@@ -77,11 +77,26 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     }
 
 
+def baseline_range(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
+    """Return the lowest and the highest ratio of a case's p50 to the baseline of the same repeat."""
+    quotients = _quotients(by_case[key], _baseline_runs(key, by_case))
+    ends = {"lowest": min(quotients, default=None), "highest": max(quotients, default=None)}
+    return {f"times_baseline_{end}": None if value is None else round(value, 2) for end, value in ends.items()}
+
+
+def _baseline_runs(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> Sequence[Mapping[str, Any]]:
+    return next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *key[2:])), [])
+
+
 def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
+    quotients = _quotients(runs, others)
+    return round(median_of_runs(quotients), digits) if quotients else None
+
+
+def _quotients(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[float]:
     """Compare only runs of the same repeat, because the speed of the machine changes from hour to hour."""
     pairs = zip(runs, others, strict=False)
-    quotients = [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
-    return round(median_of_runs(quotients), digits) if quotients else None
+    return [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
 
 
 def _row(runs: Sequence[RunResult]) -> dict[str, Any]:

@@ -20,7 +20,11 @@ MAX_FOREIGN_CORES = 0.15
 
 
 def problems(
-    numbers: Mapping[str, Any], examples: Iterable[str] = (), *, has_boundaries: bool = False
+    numbers: Mapping[str, Any],
+    examples: Iterable[str] = (),
+    *,
+    has_boundaries: bool = False,
+    min_boundaries: int = MIN_BOUNDARIES,
 ) -> tuple[list[str], list[str]]:
     """Return the problems that make a run invalid, and the warnings. `examples` describe wrong outputs."""
     invalid, warnings = list[str](), list[str]()
@@ -35,11 +39,17 @@ def problems(
     if numbers.get("negative", 0) > MAX_NEGATIVE_SHARE * numbers["records"]:
         count = numbers["negative"]
         invalid.append(f"{count} outputs have an earlier append time than their records, so the broker's clock jumped")
-    if has_boundaries and numbers["boundaries"] < MIN_BOUNDARIES:
+    if has_boundaries and numbers["boundaries"] < min_boundaries:
         invalid.append(f"the run has only {numbers['boundaries']} batch boundaries; use a longer --duration")
     if numbers["foreign_cores"] > MAX_FOREIGN_CORES:
         warnings.append(f"other programs used {numbers['foreign_cores']:.2f} cores")
     return invalid, warnings
+
+
+def busy_machine(numbers: Mapping[str, Any], max_cores: float = MAX_FOREIGN_CORES) -> list[str]:
+    """Return a problem if other programs used more cores. Only benchmarks that compare engines call this."""
+    cores = numbers.get("foreign_cores", 0)
+    return [f"other programs used {cores:.2f} cores"] if cores > max_cores else []
 
 
 def late_sending(numbers: Mapping[str, Any]) -> list[str]:

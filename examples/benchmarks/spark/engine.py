@@ -8,15 +8,16 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from examples.benchmarks.harness.engine import Engine, Run, Start
 from examples.benchmarks.spark.queries import SparkOptions
-from examples.services.child import start_child, wait_until_ready
+from examples.services.child import Child, start_child, wait_until_ready
 
 REPOSITORY = Path(__file__).parents[3]
 START_SECONDS = 420.0
@@ -29,22 +30,26 @@ def spark_engine(options: SparkOptions) -> Start:
 
 @contextmanager
 def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
-    python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-    # The process keeps its temporary files in the folder of the run.
-    environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(run.folder)}
     with ExitStack() as stack:
         # The checkpoints may be outside the folder of the run, so they are deleted separately.
         stack.callback(shutil.rmtree, options.checkpoint(run), ignore_errors=True)
         children = []
         for copy in range(options.copies):
-            argument = json.dumps([asdict(options), asdict(run), copy], default=str)
+            argument = {"options": asdict(options), "run": asdict(run), "copy": copy}
             name, log_path = f"Spark ({options.mode})", run.folder / f"spark-{copy}.log"
-            command = [sys.executable, "-m", "examples.benchmarks.spark.process", argument]
-            children.append(start_child(name, command, log_path=log_path, env=environment))
+            children.append(start_process(name, argument, log_path))
             stack.callback(children[-1].stop)
         for copy, child in enumerate(children):
             wait_until_ready(child, ready_file(run, copy).exists, START_SECONDS)
         yield Engine(tuple(children), tuple(batches_file(run, copy) for copy in range(options.copies)))
+
+
+def start_process(name: str, argument: Mapping[str, Any], log_path: Path) -> Child:
+    """Start the process of an engine, which keeps its temporary files in the folder of its log."""
+    python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(log_path.parent)}
+    command = [sys.executable, "-m", "examples.benchmarks.spark.process", json.dumps(argument, default=str)]
+    return start_child(name, command, log_path=log_path, env=environment)
 
 
 def batches_file(run: Run, copy: int) -> Path:
@@ -55,3 +60,23 @@ def batches_file(run: Run, copy: int) -> Path:
 def ready_file(run: Run, copy: int) -> Path:
     """Return the file that a copy creates as soon as its queries are running."""
     return run.folder / f"ready-{copy}"
+
+
+def started_file(folder: Path) -> Path:
+    """Return the file that the process of several runs creates as soon as its session is running."""
+    return folder / "started"
+
+
+def request_file(folder: Path, number: int) -> Path:
+    """Return the file that contains the options and the run of a request to the process of several runs."""
+    return folder / f"request-{number}.json"
+
+
+def stop_file(run: Run) -> Path:
+    """Return the file that ends a run in the process of several runs."""
+    return run.folder / "stop"
+
+
+def stopped_file(run: Run) -> Path:
+    """Return the file that the process of several runs creates when the queries of a run have ended."""
+    return run.folder / "stopped"

@@ -1,51 +1,90 @@
-"""The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches."""
+"""
+The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches.
+
+The process of a quick run runs the queries of several runs one after another, because the start of a session takes
+seconds.
+"""
 
 import json
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.benchmarks.harness.engine import Run
-from examples.benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
+from examples.benchmarks.spark.engine import (
+    START_SECONDS,
+    batches_file,
+    ready_file,
+    request_file,
+    started_file,
+    stop_file,
+    stopped_file,
+)
 from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
-from examples.realtime.queries import raise_if_failed, wait_until
+from examples.realtime.queries import raise_if_failed, stop_completely, wait_until
 from examples.realtime.warm_up import warm_up
 from examples.services.spark import build_session
 
-MIN_POLL_SECONDS = 0.25
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
 POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough to see every batch."""
+"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough for every batch."""
+REQUEST_POLL_SECONDS = 0.1
 
 
-def serve(options: SparkOptions, run: Run, copy: int) -> None:
-    """Start a copy of the queries between two batch boundaries of the previous copy, and write its progress."""
-    spark = build_session(
+def session(options: SparkOptions) -> SparkSession:
+    """Start a session with the settings of an engine."""
+    return build_session(
         "benchmark",
         slots=options.slots,
         shuffle_partitions=options.shuffle_partitions,
         confs={**SHORT_INTERVALS, **options.confs},
     )
+
+
+def serve(
+    spark: SparkSession, options: SparkOptions, run: Run, copy: int, is_stopped: Callable[[], bool]
+) -> list[StreamingQuery]:
+    """
+    Start a copy of the queries between two batch boundaries of the previous copy, and write its progress.
+
+    Return the running queries as soon as `is_stopped` returns True.
+    """
     pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
-    poll_seconds = max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL)
+    poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL))
     with batches_file(run, copy).open("w", buffering=1) as file:
         ready_file(run, copy).touch()
-        while not pause.wait(poll_seconds):
+        while not pause.wait(poll_seconds) and not is_stopped():
             raise_if_failed(queries)
             for query in queries:
                 progress = query.lastProgress
                 if progress and progress.batchId != last_batch[query.name]:
                     last_batch[query.name] = progress.batchId
                     file.write(" ".join(progress.json.split()) + "\n")
+    return queries
+
+
+def serve_requests(options: SparkOptions, folder: Path) -> None:
+    """Start a session, and run the queries of one request after another, each until its stop file exists."""
+    spark, pause, number = session(options), threading.Event(), 0
+    started_file(folder).touch()
+    while not pause.wait(REQUEST_POLL_SECONDS):
+        if request_file(folder, number).exists():
+            own_options, run = _options_and_run(*json.loads(request_file(folder, number).read_text()))
+            stop_completely(spark, *serve(spark, own_options, run, 0, stop_file(run).exists))
+            stopped_file(run).touch()
+            number += 1
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
@@ -65,10 +104,17 @@ def _start_short(
     return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
 
 
+def _options_and_run(options: dict[str, Any], run: dict[str, Any]) -> tuple[SparkOptions, Run]:
+    return SparkOptions(**options), Run(**run | {"folder": Path(run["folder"])})
+
+
 def main() -> None:
     """Run the queries until this process is stopped."""
-    options, run, copy = json.loads(sys.argv[1])
-    serve(SparkOptions(**options), Run(**run | {"folder": Path(run["folder"])}), copy)
+    argument = json.loads(sys.argv[1])
+    if "requests" in argument:
+        serve_requests(SparkOptions(**argument["options"]), Path(argument["requests"]))
+    options, run = _options_and_run(argument["options"], argument["run"])
+    serve(session(options), options, run, argument["copy"], lambda: False)
 
 
 if __name__ == "__main__":

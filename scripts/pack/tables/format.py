@@ -43,6 +43,9 @@ def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str
     known = content["conditions"]
     java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
+    faster = f" (at first {known['warm_up_rate']:,g} records/s)" if known.get("warm_up_rate") else ""
+    # The steps of a search have the same fields as runs.
+    runs = [*content.get("runs", ()), *content.get("steps", ())]
     sentences = [
         f"Measured with `make {command} PUBLISH=1` on {known['date']}.",
         (
@@ -51,12 +54,12 @@ def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str
         ),
         f"Load: {known['partitions']} partitions{rate}, trigger interval {known['interval_seconds']:g} s.",
         (
-            f"Runs: {known['repeats']} per case, each with {known['warm_up_seconds']:g} s of warm-up "
+            f"Runs: {known['repeats']} per case, each with {known['warm_up_seconds']:g} s of warm-up{faster} "
             f"and then {known['duration_seconds']:g} s of measurement."
         ),
     ]
-    if foreign_cores := [run["foreign_cores"] for run in content["runs"] if "foreign_cores" in run]:
+    if foreign_cores := [run["foreign_cores"] for run in runs if "foreign_cores" in run]:
         sentences.append(f"Other programs used at most {max(foreign_cores):.2f} cores.")
     if late := len(content.get("late_runs", ())):
-        sentences.append(f"Runs that were repeated because records were sent late: {late}.")
+        sentences.append(f"Runs that were repeated because records were sent late or other programs were busy: {late}.")
     return " ".join(filter(None, [*sentences, unit])) + "\n"

@@ -9,7 +9,7 @@ import pytest
 from examples.benchmarks.harness.engine import fresh_run
 from examples.benchmarks.harness.load_generator import read_times, sending
 from examples.benchmarks.harness.workloads import record, transaction
-from examples.benchmarks.results.record_times import Arrivals, Traffic
+from examples.benchmarks.results.record_times import SETTLE_SECONDS, Arrivals, Traffic
 from tests.helpers import records_of
 
 pytestmark = pytest.mark.services
@@ -29,6 +29,19 @@ def test_load_generator_sends_the_replay_keyed_by_transaction(kafka: str, tmp_pa
     appended_ms = {json.loads(message.value() or b"")["seq"]: message.timestamp()[1] for message in messages}
     assert [appended_ms[seq] for seq in range(2500)] == times.appended_ms.tolist()
     assert all(times.sent_us >= times.due_us)
+
+
+def test_warm_up_at_another_rate_ends_at_the_measured_rate(kafka: str, tmp_path: Path) -> None:
+    """Only the first second has the rate of the warm-up, so a queue can end before the measured part."""
+    traffic = Traffic(500, warm_up_seconds=1 + SETTLE_SECONDS, duration_seconds=1, drain_seconds=0, warm_up_rate=2000)
+    with fresh_run(kafka, "stateless", 1, tmp_path) as run, sending(run, traffic) as generator:
+        generator.supervisor.wait(60)
+        times = read_times(run, traffic, generator)
+
+    gaps_us = times.due_us[1:] - times.due_us[:-1]
+    assert (2000 + 500 * (SETTLE_SECONDS + 1), 500) == (traffic.records, times.measured(traffic).sum())
+    assert {500} == set(gaps_us[:2000].tolist())
+    assert {2000} == set(gaps_us[2000:].tolist())
 
 
 @pytest.mark.parametrize("arrivals", get_args(Arrivals))

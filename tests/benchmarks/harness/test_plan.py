@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -12,7 +13,15 @@ from rich.console import Console
 
 from examples.benchmarks.harness.baseline import BASELINE, baseline_case, echo
 from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.harness.plan import PlannedRun, PlanProgress, alternate, plain_console, run_on_broker, run_plan
+from examples.benchmarks.harness.plan import (
+    PlannedRun,
+    PlanProgress,
+    alternate,
+    plain_console,
+    rotate,
+    run_on_broker,
+    run_plan,
+)
 from examples.benchmarks.harness.run import Case
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.results.summary import summarize
@@ -30,6 +39,17 @@ def test_order_of_cases_is_reversed_after_each_repeat() -> None:
     order = [run.case.workload for run in alternate(cases, [traffic], 2)]
 
     assert ["echo", "stateless", "stateful", "stateful", "stateless", "echo"] == order
+
+
+def test_each_repeat_begins_with_another_case() -> None:
+    """Every case runs once per repeat, early in one of them and late in another."""
+    cases = [replace(baseline_case(), engine=name) for name in "abcd"]
+
+    plan = rotate(cases, [Traffic(1000, 1, 1)], 3)
+
+    assert ["abcd", "bcda", "cdab"] == [
+        "".join(run.case.engine for run in plan if run.repeat == repeat) for repeat in (1, 2, 3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +99,7 @@ def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
 
     assert_all_answered(result)
     assert [True] == [numbers["lag_p99_ms"] > 5 for numbers in result.late_runs]
-    assert result.is_only_late()
+    assert result.is_only_disturbed()
     assert len(summarize([result])["late_runs"]) == len(result.late_runs)
 
 

@@ -1,10 +1,16 @@
 """Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink and Quix Streams too."""
 
+import json
+from pathlib import Path
+
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from examples.benchmarks.harness.run import Case, run_case
+from examples.benchmarks.harness.baseline import echo
+from examples.benchmarks.harness.run import run_case
 from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.other_engines.__main__ import main
+from examples.benchmarks.other_engines.engine import OtherEngine
 from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from examples.benchmarks.results.record_times import Traffic
 
@@ -18,9 +24,27 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str, workload:
     """Each record gets one correct output, valid or not, and the internal topics are deleted afterwards."""
     before = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics)
 
-    result = run_case(kafka, Case(KAFKA_STREAMS.name, workload, KAFKA_STREAMS.start), SHORT)
+    result = run_case(kafka, KAFKA_STREAMS.case(workload, 1), SHORT)
 
     numbers = result.numbers
     assert (0, 0, 1.0) == (numbers["missing"], numbers["wrong"], numbers["outputs_per_record"])
     left = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics) - before
     assert set() == {topic for topic in left if not topic.startswith("__")}
+
+
+def test_search_gives_no_rate_to_an_engine_with_wrong_results(
+    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JSON contains the limit of each engine, and every tried rate with the reason."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
+    copying = OtherEngine("Echo", (), lambda _: {}, lambda _: None, lambda _, run: echo(run))
+    options = ["--limits", "--filter", "stateless, Echo", "--rate=200", "--warm-up-seconds=1", "--duration=2"]
+
+    assert 0 == main(options, [copying])
+
+    content = json.loads(Path("build/benchmarks/other_engines_limits.json").read_text())
+    assert [{"workload": "stateless", "engine": "Echo", "sustained_rate": 0}] == content["limits"]
+    assert [(200, False), (100, False)] == [(step["rate"], step["sustained"]) for step in content["steps"]]
+    assert all(step["wrong"] for step in content["steps"])
+    assert ["Echo"] == [engine["engine"] for engine in content["other_engines"]]

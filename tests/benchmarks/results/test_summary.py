@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from examples.benchmarks.results.run_result import key_of
-from examples.benchmarks.results.summary import ratios, summarize
+from examples.benchmarks.results.summary import baseline_range, ratios, summarize
 from examples.benchmarks.results.table import case_table
 from tests.benchmarks.helpers import BASELINE, run_result
 from tests.benchmarks.results.conftest import Draw
 from tests.conftest import ROOT
 
+RANGE = "times_baseline", "times_baseline_lowest", "times_baseline_highest"
 RATIOS = "times_baseline", "speedup_over_micro_batch", "speedup_over_untuned"
 
 
@@ -45,7 +46,10 @@ def test_ratio_is_the_median_over_the_repeats() -> None:
         for repeat, ms in enumerate(all_ms)
     ]
 
-    assert [1.0, 3.0] == [case["times_baseline"] for case in summarize(results)["cases"]]
+    baseline, real_time = summarize(results)["cases"]
+
+    assert (1.0, 1.0, 1.0) == tuple(baseline[name] for name in RANGE)
+    assert (3.0, 2.0, 4.0) == tuple(real_time[name] for name in RANGE)
 
 
 @pytest.mark.parametrize("stem", ["latency", "throughput", "tuning", "other_engines"])
@@ -59,6 +63,9 @@ def test_published_ratios_follow_from_the_published_runs(stem: str) -> None:
     assert content["cases"]
     for case in content["cases"]:
         assert ratios(key_of(case), runs).items() <= case.items()
+        ends = baseline_range(key_of(case), runs)
+        # The results of runs before 2026-11-25 have no range.
+        assert {name: ends[name] for name in ends.keys() & case.keys()}.items() <= case.items()
 
 
 def test_case_shows_median_lowest_and_highest_of_its_runs() -> None:

@@ -20,6 +20,7 @@ GOOD = {
     "foreign_cores": 0.15,
 }
 LATE = "records were sent late: p99 5.1 ms, allowed 5.0 ms"
+BUSY = "other programs used 0.16 cores"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,14 @@ def test_run_is_valid_up_to_and_including_each_limit(change: dict[str, Any], pro
         assert expected in "".join(texts)
 
 
+@pytest.mark.parametrize(("found", "problem"), [(2, []), (1, ["the run has only 1 batch boundaries"])])
+def test_case_may_need_fewer_boundaries(found: int, problem: list[str]) -> None:
+    """A run with a trigger interval of minutes is valid with two boundaries."""
+    invalid, _ = problems({**GOOD, "boundaries": found}, has_boundaries=True, min_boundaries=2)
+
+    assert problem == [text.partition(";")[0] for text in invalid]
+
+
 def test_engine_without_batches_needs_no_boundaries() -> None:
     """The minimum number of boundaries applies only to engines that have them."""
     assert ([], []) == problems({**GOOD, "boundaries": 0})
@@ -55,12 +64,20 @@ def test_engine_without_batches_needs_no_boundaries() -> None:
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [([], False), (["1 records have no output"], False), ([LATE], True), (["1 records have no output", LATE], False)],
-    ids=["valid", "missing", "late", "missing and late"],
+    [
+        ([], False),
+        (["1 records have no output"], False),
+        ([LATE], True),
+        ([BUSY], True),
+        ([LATE, BUSY], True),
+        (["1 records have no output", LATE], False),
+        (["1 records have no output", BUSY], False),
+    ],
+    ids=["valid", "missing", "late", "busy", "late and busy", "missing and late", "missing and busy"],
 )
-def test_only_a_run_without_other_problems_counts_as_late(found: list[str], *, expected: bool) -> None:
+def test_only_a_run_without_other_problems_counts_as_disturbed(found: list[str], *, expected: bool) -> None:
     """A run with a lost record is never repeated, because a repetition could hide the loss."""
     result = replace(run_result("echo", BASELINE, [1, 2]), problems=found)
-    result.numbers["lag_p99_ms"] = 5.1
+    result.numbers.update(lag_p99_ms=5.1, foreign_cores=0.16)
 
-    assert expected == result.is_only_late()
+    assert expected == result.is_only_disturbed()

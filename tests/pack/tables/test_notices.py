@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples.benchmarks.checkpoint_storage.s3_server import IVY_FILES as S3_IVY_FILES
-from examples.benchmarks.other_engines.maven import IVY_FILES
+from examples.benchmarks.other_engines.install.maven import IVY_FILES
 from examples.services import packages
 from scripts.pack import files
 from scripts.pack.tables import notices

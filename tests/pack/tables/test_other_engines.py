@@ -1,13 +1,32 @@
 """The table of other engines shows the numbers of its JSON, and names the engines that were not measured."""
 
+import itertools
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scripts.pack import files
-from scripts.pack.tables.other_engines import OTHER_ENGINES, other_engines
+from examples.benchmarks.harness.conditions import conditions
+from examples.benchmarks.harness.plan import START_AND_END_SECONDS, PlannedRun, rotate
+from examples.benchmarks.harness.rate_search import step_of
+from examples.benchmarks.other_engines.cases import OTHER_ENGINES as OTHER_ENGINE_LIST
+from examples.benchmarks.other_engines.cases import describe, engine_cases, limit_cases
+from examples.benchmarks.other_engines.long_interval import long_interval_plan
+from examples.benchmarks.other_engines.options import Options, options_of
+from examples.benchmarks.results.publish import write_json
+from examples.benchmarks.results.summary import summarize
+from scripts.pack import files, generate
+from scripts.pack.tables.format import milliseconds
+from scripts.pack.tables.other_engines import LIMITS, LONG_INTERVAL, OTHER_ENGINES, limits, long_interval, other_engines
+from scripts.pack.validate import validate
+from tests.benchmarks.helpers import run_result
+from tests.benchmarks.results.test_validity import GOOD
+
+PAGE = "references/other_engines.md"
+NAMES = {"real-time": "real-time mode", "real-time, two copies": "real-time mode with two copies"}
 
 CONDITIONS = {
     "date": "2026-11-21",
@@ -94,11 +113,120 @@ def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None
         other_engines(tmp_path, "stateful")
 
 
-def test_page_compares_the_published_medians_correctly() -> None:
-    """With state, OSS has the highest p50, and only Quix Streams is more than twice as fast, as the page says."""
-    cases = json.loads((files.ROOT / OTHER_ENGINES).read_text(encoding="utf-8"))["cases"]
-    medians = {case["engine"]: case["p50_ms"] for case in cases if case["workload"] == "stateful"}
-    ours = medians.pop("real-time")
+def ranks_of(page: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return the engines and their latencies as the page lists them, by percentile and state."""
+    lines = re.findall(r"^- (p\d+) in ms (without|with) state: (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        (name, state): [(words.rpartition(" ")[0], words.rpartition(" ")[2]) for words in order.split(", ")]
+        for name, state, order in lines
+    }
 
-    assert ours > max(medians.values())
-    assert ["Quix Streams"] == [engine for engine, median in medians.items() if ours > 2 * median]
+
+def assert_ranks_follow_from_medians(page: Path, measured: Path) -> None:
+    """Assert that the page lists every engine once, in the order of its median, with the rounded median."""
+    cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
+    ranks = ranks_of(page)
+    assert set(itertools.product(("p50", "p99"), ("with", "without"))) == ranks.keys()
+    for (name, state), ranked in ranks.items():
+        workload = "stateful" if state == "with" else "stateless"
+        medians = {NAMES.get(c["engine"], c["engine"]): c[f"{name}_ms"] for c in cases if c["workload"] == workload}
+        assert medians.keys() == {engine for engine, _ in ranked}
+        values = [medians[engine] for engine, _ in ranked]
+        assert sorted(values) == values
+        assert [milliseconds(value) for value in values] == [text for _, text in ranked]
+
+
+def test_page_ranks_engines_by_the_published_medians() -> None:
+    """The first lines of the page name the engines in the order of their medians, with these medians."""
+    assert_ranks_follow_from_medians(files.ROOT / PAGE, files.ROOT / OTHER_ENGINES)
+
+
+def test_wrong_order_of_engines_would_be_found(tmp_path: Path) -> None:
+    """The check can fail."""
+    page = tmp_path / "page.md"
+    text = (files.ROOT / PAGE).read_text(encoding="utf-8")
+    page.write_text(re.sub(r"(p99 in ms with state: )(\S.*?), (.*)", r"\1\3, \2", text), encoding="utf-8")
+
+    with pytest.raises(AssertionError):
+        assert_ranks_follow_from_medians(page, files.ROOT / OTHER_ENGINES)
+
+
+def described(options: Options) -> dict[str, Any]:
+    """Return the description of a measurement, as the program writes it."""
+    return {"conditions": conditions(options), "other_engines": describe(OTHER_ENGINE_LIST, {})}
+
+
+def summary_of(plan: list[PlannedRun], **numbers: Any) -> dict[str, Any]:
+    """Return the summary of runs that never took place: the n-th case of a plan is n times as slow as the first."""
+    engines = list(dict.fromkeys((run.case.workload, run.case.engine) for run in plan))
+    results = []
+    for run in plan:
+        slowness = 1 + engines.index((run.case.workload, run.case.engine)) + run.repeat / 10
+        extra = numbers if run.case.intervals else {}
+        result = run_result(run.case.workload, run.case.engine, [int(10 * slowness)] * 10, run.repeat, **extra)
+        results.append(replace(result, settings=run.case.settings))
+    return summarize(results)
+
+
+def publish_all(root: Path) -> None:
+    """Write the results of all three measurements with the functions of the benchmark."""
+    full, interval, limits = (options_of(flags, "") for flags in ([], ["--long-interval"], ["--limits"]))
+    plan = rotate(engine_cases(OTHER_ENGINE_LIST, full.interval_seconds), full.traffics(), full.repeats)
+    write_json({**described(full), **summary_of(plan, pauses_ms=[100.0] * 4)}, root / OTHER_ENGINES)
+    plan = long_interval_plan(interval, OTHER_ENGINE_LIST)
+    write_json({**described(interval), **summary_of(plan, pauses_ms=[120.0, 180.0])}, root / LONG_INTERVAL)
+    found, steps = list[dict[str, Any]](), list[dict[str, Any]]()
+    for number, case in enumerate(limit_cases(OTHER_ENGINE_LIST, limits.interval_seconds)):
+        tried = []
+        for rate in limits.rate:
+            last_ms = 9_000 if number and rate > 8_000 else 5
+            numbers: dict[str, Any] = {**GOOD, "rate": rate}
+            result = run_result(case.workload, case.engine, [5] * 30 + [last_ms] * 10, **numbers)
+            tried.append(step_of(result))
+        highest = max(step["rate"] for step in tried if step["sustained"])
+        found.append({"workload": case.workload, "engine": case.engine, "sustained_rate": highest})
+        steps += tried
+    write_json({**described(limits), "limits": found, "steps": steps}, root / LIMITS)
+
+
+def test_page_is_complete_before_and_after_each_measurement(copied: Path) -> None:
+    """Without the two new files their tables are empty; with all files the page has all tables and stays valid."""
+    page = copied / PAGE
+    for name in (LONG_INTERVAL, LIMITS):
+        (copied / name).unlink(missing_ok=True)
+
+    generate.write_all(copied)
+
+    assert ["", ""] == [long_interval(copied, ""), limits(copied, "")]
+    assert [] == validate(copied)
+    assert_ranks_follow_from_medians(page, copied / OTHER_ENGINES)
+
+    publish_all(copied)
+    generate.write_all(copied)
+
+    text = page.read_text(encoding="utf-8")
+    assert [] == validate(copied)
+    assert_ranks_follow_from_medians(page, copied / OTHER_ENGINES)
+    assert "All engines commit every 12 s.\n" in text
+    assert "with 42 s of warm-up (at first 2,000 records/s)" in text
+    row = "| Spark, real-time mode with two copies | 1,000 | 102 | 102 | 102 | 102 | 102 | 8.5x (7.9x to 9.2x) | 12 |"
+    assert row in text
+    assert "| Spark, real-time mode | 21 | 21 | 21 | 21 | 21 | 1.9x | 2 | 180 / 180 | 0.05% |" in text
+    assert "| Kafka Streams | at least 64,000 | 8,000 |" in text
+
+
+@pytest.mark.parametrize(("flags", "max_minutes"), [([], 65), (["--long-interval"], 45)], ids=["full", "interval"])
+def test_plan_fits_into_its_time(flags: list[str], max_minutes: float) -> None:
+    """The traffic and the usual time to start and stop the engines take at most this long."""
+    options = options_of(flags, "")
+    cases = engine_cases(OTHER_ENGINE_LIST, options.interval_seconds)
+    plan = (
+        long_interval_plan(options, OTHER_ENGINE_LIST)
+        if options.long_interval
+        else rotate(cases, options.traffics(), options.repeats)
+    )
+
+    # The broker is warmed up before the first run.
+    seconds = options.warm_up_seconds + sum(run.traffic.seconds + START_AND_END_SECONDS for run in plan)
+
+    assert seconds <= 60 * max_minutes

@@ -24,10 +24,11 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Sends records in an open loop, and stores when each record was due, sent and appended, and when its output arrived.
  *
  * Arguments: bootstrap servers, source, target and reject topic, partitions, workload, records, records per second,
- * constant or poisson, seconds to wait for the last output, output file. The file contains five big-endian longs per
- * record: due and sent (wall clock, microseconds), append of the input and append of the first output (broker time,
- * milliseconds), receipt of the first output (microseconds). 0 means that the event has not happened. The file ends
- * with the excess duration in microseconds of each sleep of one millisecond.
+ * number of first records with another rate, their rate, constant or poisson, seconds to wait for the last output,
+ * output file. The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of
+ * the input and append of the first output (broker time, milliseconds), receipt of the first output (microseconds).
+ * 0 means that the event has not happened. The file ends with the excess duration in microseconds of each sleep of one
+ * millisecond.
  */
 public final class LoadGenerator {
     private static final String[] KINDS = {"request", "impression", "click", "complete"};
@@ -48,6 +49,8 @@ public final class LoadGenerator {
     private final boolean stateful;
     private final int records;
     private final double rate;
+    private final int firstRecords;
+    private final double firstRate;
     private final long drainNanos;
     private final long[] due;
     private final long[] sent;
@@ -70,8 +73,10 @@ public final class LoadGenerator {
         stateful = arguments[5].equals("stateful");
         records = Integer.parseInt(arguments[6]);
         rate = Double.parseDouble(arguments[7]);
-        due = schedule(arguments[8].equals("poisson"));
-        drainNanos = (long) (Double.parseDouble(arguments[9]) * 1e9);
+        firstRecords = Integer.parseInt(arguments[8]);
+        firstRate = Double.parseDouble(arguments[9]);
+        due = schedule(arguments[10].equals("poisson"));
+        drainNanos = (long) (Double.parseDouble(arguments[11]) * 1e9);
         sent = new long[records];
         appended = new long[records];
         answerAppended = new long[records];
@@ -90,7 +95,7 @@ public final class LoadGenerator {
         if (generator.failure != null) {
             throw generator.failure;
         }
-        generator.write(Path.of(arguments[10]));
+        generator.write(Path.of(arguments[12]));
     }
 
     /** Returns the due time of each record in nanoseconds after the start. The times are the same in every run. */
@@ -100,7 +105,8 @@ public final class LoadGenerator {
         double at = 0;
         for (int seq = 0; seq < records; seq++) {
             times[seq] = (long) at;
-            at = poisson ? at - Math.log(1 - random.nextDouble()) * 1e9 / rate : (seq + 1) * 1e9 / rate;
+            double gap = 1e9 / (seq < firstRecords ? firstRate : rate);
+            at += poisson ? -Math.log(1 - random.nextDouble()) * gap : gap;
         }
         return times;
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from examples.benchmarks.other_engines.redact import without_addresses
+from examples.benchmarks.other_engines.install.redact import without_addresses
 from examples.services.cache import cache_root, cached_folder
 
 Report = Callable[[str], None]

@@ -1,10 +1,10 @@
-"""Download the jars that an engine needs, at the exact versions in `ivy/`, and keep them in the cache."""
+"""Download the jars that an engine needs, at the exact versions in `../ivy/`, and keep them in the cache."""
 
 from pathlib import Path
 
 from examples.services import packages
 
-IVY_FILES = Path(__file__).parent / "ivy"
+IVY_FILES = Path(__file__).parents[1] / "ivy"
 
 
 def pinned(name: str) -> list[str]:

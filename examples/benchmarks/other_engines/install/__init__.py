@@ -1,0 +1,1 @@
+"""Install the packages of the other engines."""

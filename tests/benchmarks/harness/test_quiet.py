@@ -1,0 +1,39 @@
+"""A comparison of engines notices other programs that use the machine."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from examples.benchmarks.harness.baseline import baseline_case
+from examples.benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker
+from examples.benchmarks.harness.quiet import wait_until_quiet
+from examples.benchmarks.results.record_times import Traffic
+
+
+@pytest.fixture
+def busy_program() -> Iterator[None]:
+    """Keep one core busy with a program that is not a child of this process."""
+    # The shell ends at once, so its child belongs to another process.
+    command = "yes > /dev/null 2>&1 & echo $!"
+    started = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
+    yield
+    os.kill(int(started.stdout), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("busy_program")
+def test_comparison_does_not_begin_beside_a_busy_program() -> None:
+    """After the deadline the message states the used cores and the remedy."""
+    with pytest.raises(RuntimeError, match=r"other programs use .* cores, .*; stop these programs and start again"):
+        wait_until_quiet(plain_console(), 0.15, max_wait_seconds=0)
+
+
+@pytest.mark.services
+def test_disturbed_run_ends_a_comparison(kafka: str) -> None:
+    """If the last attempt is disturbed too, nothing more is measured; here, any use by other programs disturbs."""
+    plan = [PlannedRun(baseline_case(), Traffic(500, 1, 3))]
+
+    with pytest.raises(RuntimeError, match=r"echo, baseline \(echo\): .*other programs used .* in 1 attempts"):
+        run_on_broker(kafka, plan, 2, 0, plain_console(), max_foreign_cores=-1)

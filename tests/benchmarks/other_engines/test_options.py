@@ -1,0 +1,63 @@
+"""A comparison publishes only complete results of a quiet machine."""
+
+import pytest
+
+from examples.benchmarks.harness.rate_search import STEP_FIELDS
+from examples.benchmarks.other_engines.limits import limit_problems
+from examples.benchmarks.other_engines.options import options_of, require_all
+
+STEP = dict.fromkeys(STEP_FIELDS) | {"workload": "stateful", "engine": "Flink", "rate": 4000.0, "sustained": False}
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--publish", "--quick"], "--quick and --filter measure only a part"),
+        (["--publish", "--filter", "Flink"], "--quick and --filter measure only a part"),
+        (["--limits", "--long-interval"], "--long-interval and --limits are two measurements"),
+    ],
+)
+def test_part_of_a_comparison_is_not_published(
+    flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program refuses the options before it measures, and names the remedy."""
+    with pytest.raises(SystemExit):
+        options_of(flags, "")
+
+    assert problem in capsys.readouterr().err
+
+
+def test_comparison_without_an_engine_is_not_published() -> None:
+    """The message names the engine and the reason; without `--publish` the other engines are measured."""
+    missing = {"Flink": "pip cannot install it"}
+
+    require_all(options_of([], ""), missing)
+    require_all(options_of(["--publish"], ""), {})
+
+    with pytest.raises(RuntimeError, match=r"Flink cannot be measured, .*\(Flink: pip cannot install it\)"):
+        require_all(options_of(["--publish"], ""), missing)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"foreign_cores": 0.15}, []),
+        ({"foreign_cores": 0.16}, ["stateful, Flink, 4000/s: other programs used 0.16 cores"]),
+        ({"foreign_cores": 0.16, "sustained": True}, []),
+    ],
+    ids=["quiet", "busy", "busy but sustained"],
+)
+def test_limit_is_invalid_if_other_programs_may_have_caused_it(change: dict[str, float], expected: list[str]) -> None:
+    """A rate that an engine sustains beside other programs counts; a rate that it does not sustain does not."""
+    assert expected == limit_problems([STEP | change], 0.15)
+
+
+def test_each_measurement_has_its_own_length_and_interval() -> None:
+    """At five minutes two boundaries, 300 s and 600 s after the start, are in the measured part."""
+    interval, limits = (options_of([flag], "") for flag in ("--long-interval", "--limits"))
+
+    assert (300, 1) == (interval.interval_seconds, interval.repeats)
+    assert interval.warm_up_seconds < 300
+    assert interval.warm_up_seconds + interval.duration > 600
+    assert (4_000, 64_000) == (limits.rate[0], limits.rate[-1])
+    assert {2_000} == {traffic.warm_up_rate for traffic in limits.traffics()}

@@ -1,0 +1,41 @@
+"""A quick run measures several modes in one session."""
+
+from dataclasses import replace
+
+import pytest
+
+from examples.benchmarks.harness.baseline import BASELINE
+from examples.benchmarks.harness.run import run_case
+from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.spark.quick import in_session, quick_cases, quick_traffic, shared_session
+from tests.benchmarks.harness.checks import assert_all_answered
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_one_session_runs_one_mode_after_another(kafka: str) -> None:
+    """Both runs have all their answers and their own topics, and the second one has its batch boundaries."""
+    cases = {(case.engine, case.workload): case for case in quick_cases(1)}
+    micro_batch, real_time = cases["micro-batch", "stateless"], cases["real-time", "stateful"]
+    real_time = replace(real_time, settings={**real_time.settings, "warm_up_batches": 2})
+    traffic = Traffic(500, warm_up_seconds=1, duration_seconds=3, drain_seconds=60)
+
+    with shared_session() as session:
+        session.wait_until_started()
+        first, second = (run_case(kafka, in_session(session, case), traffic) for case in (micro_batch, real_time))
+
+    assert_all_answered(first)
+    assert_all_answered(second)
+    assert (0, True) == (first.numbers["boundaries"], second.numbers["boundaries"] >= 1)
+    assert second.numbers["engine_cores"] > 0
+
+
+def test_quick_traffic_is_longest_for_the_aggregation() -> None:
+    """The aggregation in real-time mode runs last and has the whole warm-up; all measured times are equal."""
+    traffic = Traffic(1000, warm_up_seconds=20, duration_seconds=9)
+
+    traffics = [quick_traffic(case, traffic) for case in quick_cases(2)]
+
+    assert BASELINE == quick_cases(2)[0].engine
+    assert [4, 8, 8, 10, 20] == [each.warm_up_seconds for each in traffics]
+    assert {9} == {each.duration_seconds for each in traffics}
