@@ -1,0 +1,36 @@
+"""The block about one boundary is empty before the first publication, and shows the JSON afterwards."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scripts.pack.tables.boundary import BOUNDARY, phases
+from tests.pack.tables.test_checkpoint_storage import CONTENT as OTHER
+
+CASE: dict[str, Any] = {
+    "engine": "recommended",
+    "boundaries": 5,
+    "wait_median_ms": 150.4,
+    "wait_max_ms": 1_200.0,
+    "typical": {"wait_ms": 150.4, "shares_ms": {"plan the query": 22.2, "unexplained": 3.4}},
+}
+CONTENT = {"conditions": OTHER["conditions"], "runs": OTHER["runs"], "cases": [CASE]}
+
+
+def test_block_is_empty_before_the_publication(tmp_path: Path) -> None:
+    """The page can exist before its measurement."""
+    assert "" == phases(tmp_path, "")
+
+
+def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None:
+    """Each case is a row with its waits and the phases of one boundary, and the chart is shown below."""
+    path = tmp_path / BOUNDARY
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(CONTENT))
+
+    text = phases(tmp_path, "")
+
+    assert text.startswith("Measured with `make bench-boundary PUBLISH=1` on 2026-11-24.")
+    assert "| longest wait of one boundary | plan the query | unexplained |" in text
+    assert "| recommended | 5 | 150 / 1,200 | 150 | 22 | 3 |" in text
+    assert "measured/boundary.svg" in text
