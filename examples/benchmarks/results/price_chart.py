@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from examples.benchmarks.results.prices import MAX_HELPFUL_RATIO, is_untouched
 
-SAVING_COLOR, OTHER_COLOR = "#188038", "#9aa0a6"
+SAVING_COLOR, OTHER_COLOR = "#81c995", "#dadce0"
 
 
 def draw(cases: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
@@ -23,6 +23,7 @@ def draw(cases: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
     workloads = list(dict.fromkeys(case["workload"] for case in changed))
     panels = [[case for case in changed if case["workload"] == workload] for workload in workloads]
     figure = Figure(figsize=(9, 0.9 + 0.32 * len(changed) + 0.5 * len(panels)), layout="constrained")
+    figure.suptitle("Changes that lower the CPU time of a record are green", fontsize=11)
     grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=[len(panel) + 1 for panel in panels])
     highest = max(case["cpu_ratio"] for case in changed)
     for (axes,), workload, panel in zip(grid, workloads, panels, strict=True):

@@ -8,20 +8,37 @@ BOUNDARY = "references/measured/boundary.json"
 BENCHMARK = "bench-boundary"
 
 
+GROUPS = {
+    "append the record": ["append the record"],
+    "end the old tasks, commit state": ["stop reading", "end the tasks, commit state"],
+    "end the job, write commit log": ["end the job", "write commit log"],
+    "report progress, read offsets": ["report progress, read offsets"],
+    "plan the query": ["plan the query"],
+    "submit the job": ["submit the job"],
+    "start the tasks, first fetch": ["start source tasks", "first fetch", "launch state tasks", "start state tasks"],
+    "load state, connect the shuffle": ["load state", "connect the shuffle"],
+    "first result, queue": ["first result", "work off the queue"],
+    "unexplained": ["unexplained"],
+}
+"""The columns of the table, and the phases whose sum they show; the chart shows each phase."""
+
+
 def phases(root: Path, _: str) -> str:
     """Return the conditions, a table with the phases of one boundary per case, and the chart, or an empty text."""
     if not (content := measured_or_none(root, BOUNDARY)):
         return ""
-    names = list(content["cases"][0]["typical"]["shares_ms"])
-    header = ("settings", "boundaries", "longest wait: median / max", "longest wait of one boundary", *names)
     rows = [
         (
             *(case["engine"], str(case["boundaries"]), f"{case['wait_median_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
-            *(f"{case['typical']['wait_ms']:,.0f}", *(f"{case['typical']['shares_ms'][name]:.0f}" for name in names)),
+            *(f"{sum(case['typical']['shares_ms'][name] for name in names):.0f}" for names in GROUPS.values()),
         )
         for case in content["cases"]
     ]
+    header = ("settings", "boundaries", "longest wait: median / max", *GROUPS)
     clients = f"Kafka connector {content['conditions']['kafka_connector']}"
-    unit = "Times are in ms. The phases are those of the boundary with the median wait."
+    unit = (
+        "Times are in ms. The phases add up to the median wait, and are those of one boundary. "
+        "If phases overlap, the time counts for the first of them."
+    )
     text = conditions(content, BENCHMARK, clients, unit)
     return f"{text}\n{table(header, rows)}\n![Timeline of one batch boundary](measured/boundary.svg)\n"

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.boundary import BOUNDARY, phases
+from examples.benchmarks.boundary.phases import PHASES, UNEXPLAINED
+from scripts.pack.tables.boundary import BOUNDARY, GROUPS, phases
 from tests.pack.tables.test_checkpoint_storage import CONTENT as OTHER
 
 CASE: dict[str, Any] = {
@@ -12,7 +13,7 @@ CASE: dict[str, Any] = {
     "boundaries": 5,
     "wait_median_ms": 150.4,
     "wait_max_ms": 1_200.0,
-    "typical": {"wait_ms": 150.4, "shares_ms": {"plan the query": 22.2, "unexplained": 3.4}},
+    "typical": {"wait_ms": 150.4, "shares_ms": {**dict.fromkeys(PHASES, 9.0), UNEXPLAINED: 6.4}},
 }
 CONTENT = {"conditions": OTHER["conditions"], "runs": OTHER["runs"], "cases": [CASE]}
 
@@ -31,6 +32,11 @@ def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None
     text = phases(tmp_path, "")
 
     assert text.startswith("Measured with `make bench-boundary PUBLISH=1` on 2026-11-24.")
-    assert "| longest wait of one boundary | plan the query | unexplained |" in text
-    assert "| recommended | 5 | 150 / 1,200 | 150 | 22 | 3 |" in text
+    assert "| settings | boundaries | longest wait: median / max | append the record |" in text
+    assert "| recommended | 5 | 150 / 1,200 | 9 | 18 | 18 | 9 | 9 | 9 | 36 | 18 | 18 | 6 |" in text
     assert "measured/boundary.svg" in text
+
+
+def test_columns_cover_each_phase_once() -> None:
+    """The columns add up to the wait, because no phase is missing and none counts twice."""
+    assert sorted([*PHASES, UNEXPLAINED]) == sorted(name for names in GROUPS.values() for name in names)
