@@ -26,6 +26,7 @@ PHASES = {
     "write commit log": DRIVER,
     "report progress, read offsets": DRIVER,
     "plan the query": DRIVER,
+    "prepare the job": DRIVER,
     "submit the job": DRIVER,
     "start source tasks": SOURCE,
     "first fetch": SOURCE,
@@ -77,7 +78,7 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
     source_stage, state_stage = sorted({mark.stage for mark in launched})
     ended, finished = _at(old, trace.READING_ENDED), _at(old, trace.TASK_FINISHED)
     job_finished, committed = max(_at(old, trace.JOB_FINISHED)), new[0].at_ms
-    triggered, started = min(_at(new, trace.TRIGGERED)), min(_at(new, trace.JOB_STARTED))
+    triggered, planned, started = (min(_at(new, step)) for step in (trace.TRIGGERED, trace.PLANNED, trace.JOB_STARTED))
     launch, state_launch = (
         min(mark.at_ms for mark in launched if mark.stage == stage) for stage in (source_stage, state_stage)
     )
@@ -100,7 +101,8 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
         "end the job": (max(finished), job_finished),
         "write commit log": (job_finished, committed),
         "report progress, read offsets": (committed, triggered),
-        "plan the query": (triggered, started),
+        "plan the query": (triggered, planned),
+        "prepare the job": (planned, started),
         "submit the job": (started, launch),
         "start source tasks": (launch, readers),
         "first fetch": (readers, first_read),

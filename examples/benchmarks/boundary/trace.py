@@ -14,6 +14,7 @@ from examples.benchmarks.spark.variants import JAVA_OPTIONS_CONF
 
 READING_ENDED, TASK_FINISHED, JOB_FINISHED = "reading ended", "task finished", "job finished"
 COMMITTED, TRIGGERED, JOB_STARTED = "commit log written", "next batch triggered", "job started"
+PLANNED = "query planned"
 TASK_LAUNCHED, READER_CREATED, FIRST_RECORD = "task launched", "reader created", "first record read"
 STATE_LOADING, STATE_LOADED, CONNECTED = "state loading", "state loaded", "shuffle connected"
 STEPS = {
@@ -22,6 +23,7 @@ STEPS = {
     JOB_FINISHED: ("scheduler.DAGScheduler", r"Job \d+ finished: "),
     COMMITTED: ("sql.execution.streaming.runtime.MicroBatchExecution", r"Committed offsets for batch (?P<batch>\d+)\."),
     TRIGGERED: ("sql.execution.streaming.runtime.MicroBatchExecution", r"Delay offset logging for batch \d+ "),
+    PLANNED: ("sql.execution.streaming.runtime.MicroBatchExecutionContext", r"queryPlanning took \d+ ms"),
     JOB_STARTED: ("SparkContext", r"Starting job: "),
     TASK_LAUNCHED: ("scheduler.TaskSetManager", r".*Starting task \S+ in stage (?P<stage>\d+)\."),
     READER_CREATED: (
@@ -34,6 +36,8 @@ STEPS = {
     CONNECTED: ("shuffle.streaming.StreamingShuffleReader", r".*Created shuffle client to shuffle writer "),
 }
 """Each step of a boundary: the class that logs it, without `org.apache.spark.`, and the start of its log line."""
+DEBUGGED = {STEPS[PLANNED][0]}
+"""Classes that log their steps only at the level `debug`."""
 LOG_SETTINGS = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -50,7 +54,7 @@ appender.trace.layout.pattern = %d{{UNIX_MILLIS}} %c{{1}} %m%n
 """
 LOGGER = """\
 logger.{name}.name = org.apache.spark.{logger}
-logger.{name}.level = info
+logger.{name}.level = {level}
 logger.{name}.additivity = false
 logger.{name}.appenderRef.trace.ref = trace
 """
@@ -77,9 +81,11 @@ class Mark:
 def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
     """Return options with which Spark writes its steps to `trace.log` in `folder`."""
     settings = folder / "log4j2.properties"
-    loggers = dict.fromkeys(logger for logger, _ in STEPS.values())
-    text = LOG_SETTINGS.format(path=trace_file(folder))
-    settings.write_text(text + "".join(LOGGER.format(name=f"step{n}", logger=name) for n, name in enumerate(loggers)))
+    loggers = [
+        LOGGER.format(name=f"step{number}", logger=name, level="debug" if name in DEBUGGED else "info")
+        for number, name in enumerate(dict.fromkeys(logger for logger, _ in STEPS.values()))
+    ]
+    settings.write_text("".join([LOG_SETTINGS.format(path=trace_file(folder)), *loggers]))
     java_options, replaced = LOG_OPTION.subn(
         f"-Dlog4j2.configurationFile={settings.as_uri()}", options.confs[JAVA_OPTIONS_CONF]
     )

@@ -14,7 +14,7 @@ GROUPS = {
     "end the job, write commit log": ["end the job", "write commit log"],
     "report progress, read offsets": ["report progress, read offsets"],
     "plan the query": ["plan the query"],
-    "submit the job": ["submit the job"],
+    "prepare and submit the job": ["prepare the job", "submit the job"],
     "start the tasks, first fetch": ["start source tasks", "first fetch", "launch state tasks", "start state tasks"],
     "load state, connect the shuffle": ["load state", "connect the shuffle"],
     "first result, queue": ["first result", "work off the queue"],

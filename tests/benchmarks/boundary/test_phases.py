@@ -22,6 +22,7 @@ LINES = (
     "117 DAGScheduler Job 4 finished: start at NativeMethodAccessorImpl.java:0, took 9 ms",
     "119 MicroBatchExecution Committed offsets for batch 4. Metadata OffsetSeqMetadata(0)",
     "125 MicroBatchExecution Delay offset logging for batch 5 in real time mode.",
+    "137 MicroBatchExecutionContext queryPlanning took 10 ms",
     "145 SparkContext Starting job: start at NativeMethodAccessorImpl.java:0",
     "150 TaskSetManager [queryId = a] [batchId = 5] Starting task 0.0 in stage 10.0 (TID 20) (host, driver)",
     "155 TaskSetManager [queryId = a] [batchId = 5] Starting task 0.0 in stage 11.0 (TID 22) (host, driver)",
@@ -72,7 +73,8 @@ def test_shares_of_the_phases_add_up_to_the_wait() -> None:
         "end the job": 2,
         "write commit log": 2,
         "report progress, read offsets": 6,
-        "plan the query": 20,
+        "plan the query": 12,
+        "prepare the job": 8,
         "submit the job": 5,
         "start source tasks": 10,
         "first fetch": 5,
@@ -132,5 +134,5 @@ def test_timeline_names_each_phase_at_its_bar(tmp_path: Path, draw_timeline: Dra
     first = draw_timeline(row, tmp_path / "boundary.svg").read_bytes()
 
     assert first == draw_timeline(row, tmp_path / "boundary.svg").read_bytes()
-    assert b"plan the query: 20 ms" in first
+    assert b"plan the query: 12 ms" in first
     assert all(name.encode() in first for name in PHASES)
