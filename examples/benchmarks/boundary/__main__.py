@@ -24,7 +24,7 @@ from examples.benchmarks.harness.plan import PlannedRun, plain_console, run_on_b
 from examples.benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.results.validity import MIN_BOUNDARIES
-from examples.benchmarks.spark.price_variants import short_boundary
+from examples.benchmarks.spark.price_variants import changed, short_boundary
 from examples.benchmarks.spark.variants import recommended
 
 MODULE, RECOMMENDED = "boundary", "recommended"
@@ -65,10 +65,18 @@ def _measure(options: Options) -> int:
                 runs.append(result.numbers | {"problems": "; ".join(result.problems)})
                 problems += result.problems
     problems += [few(name, len(explained)) for name, explained in found.items() if len(explained) < MIN_BOUNDARIES]
-    cases = [summary(name, explained) for name, explained in found.items() if explained]
+    cases = [
+        summary(name, explained) | {"changed": changed(base, variants[name])}
+        for name, explained in found.items()
+        if explained
+    ]
     content = {"conditions": conditions(options), "cases": cases, "runs": runs}
     _print(cases, console)
-    folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
+    return _write(content, problems, console, publish=options.publish)
+
+
+def _write(content: dict[str, Any], problems: Sequence[str], console: Console, *, publish: bool) -> int:
+    folder, cases = PUBLISHED_DIR if publish and not problems else BUILD_DIR, content["cases"]
     written = [write_json(content, folder / f"{MODULE}.json")]
     written += [draw(cases[0]["typical"], folder / f"{MODULE}.svg")] if cases else []
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)

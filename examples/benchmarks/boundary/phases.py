@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from examples.benchmarks.boundary import trace
 from examples.benchmarks.boundary.trace import Mark
@@ -85,14 +86,10 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
     readers, first_read = max(_at(new, trace.READER_CREATED)), max(_at(new, trace.FIRST_RECORD))
     loading, loaded = min(_at(new, trace.STATE_LOADING)), max(_at(new, trace.STATE_LOADED))
     connected = max(_at(new, trace.CONNECTED))
-    waiting = (times.due_us >= (deadline_ms - BEFORE_MS) * 1000) & (times.due_us <= first_read * 1000)
-    waiting &= (times.received_us > 0) & (times.answer_appended_ms >= launch)
-    if not waiting.any():
-        raise ValueError("no record waited at this boundary")
-    numbers = np.flatnonzero(waiting)
-    slowest = int(numbers[np.argmax((times.received_us - times.due_us)[numbers])])
+    waiting = _waiting(times, deadline_ms, first_read, launch)
+    slowest = int(waiting[np.argmax((times.received_us - times.due_us)[waiting])])
     due_ms, received_ms = float(times.due_us[slowest]) / 1000, float(times.received_us[slowest]) / 1000
-    first_result = float(times.answer_appended_ms[numbers].min())
+    first_result = float(times.answer_appended_ms[waiting].min())
     ready = max(first_read, loaded, connected)
     spans = {
         "append the record": (due_ms, float(times.appended_ms[slowest])),
@@ -118,6 +115,15 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
         wait_ms=received_ms - due_ms,
         spans={name: (start - due_ms, max(start, end) - due_ms) for name, (start, end) in spans.items()},
     )
+
+
+def _waiting(times: RecordTimes, deadline_ms: int, first_read_ms: int, launch_ms: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the records that were due near a boundary, and whose results came after it."""
+    is_near = (times.due_us >= (deadline_ms - BEFORE_MS) * 1000) & (times.due_us <= first_read_ms * 1000)
+    waiting = np.flatnonzero(is_near & (times.received_us > 0) & (times.answer_appended_ms >= launch_ms))
+    if not len(waiting):
+        raise ValueError("no record waited at this boundary")
+    return waiting
 
 
 def _at(marks: Iterable[Mark], step: str) -> list[int]:

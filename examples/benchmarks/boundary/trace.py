@@ -38,6 +38,8 @@ STEPS = {
 """Each step of a boundary: the class that logs it, without `org.apache.spark.`, and the start of its log line."""
 DEBUGGED = {STEPS[PLANNED][0]}
 """Classes that log their steps only at the level `debug`."""
+ROCKSDB = STEPS[STATE_LOADED][0]
+"""Class that adds the id of the state store to the name of its logger, so only the logger of its package can be on."""
 LOG_SETTINGS = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -82,7 +84,11 @@ def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
     """Return options with which Spark writes its steps to `trace.log` in `folder`."""
     settings = folder / "log4j2.properties"
     loggers = [
-        LOGGER.format(name=f"step{number}", logger=name, level="debug" if name in DEBUGGED else "info")
+        LOGGER.format(
+            name=f"step{number}",
+            logger=name.rpartition(".")[0] if name == ROCKSDB else name,
+            level="debug" if name in DEBUGGED else "info",
+        )
         for number, name in enumerate(dict.fromkeys(logger for logger, _ in STEPS.values()))
     ]
     settings.write_text("".join([LOG_SETTINGS.format(path=trace_file(folder)), *loggers]))

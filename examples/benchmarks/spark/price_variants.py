@@ -89,3 +89,11 @@ of the query's plan for the web interface.
 def short_boundary(options: SparkOptions) -> SparkOptions:
     """Return options with less work at the batch boundary, and with one task instead of two for the state."""
     return Change(SHORT_BOUNDARY, shuffle_partitions=1).applied(options)
+
+
+def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
+    """Return the session settings of options that differ from those of other options."""
+    confs = {name: value for name, value in options.confs.items() if base.confs.get(name) != value}
+    if options.shuffle_partitions != base.shuffle_partitions:
+        confs["spark.sql.shuffle.partitions"] = str(options.shuffle_partitions)
+    return confs

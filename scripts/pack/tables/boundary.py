@@ -40,5 +40,9 @@ def phases(root: Path, _: str) -> str:
         "Times are in ms. The phases add up to the median wait, and are those of one boundary. "
         "If phases overlap, the time counts for the first of them."
     )
+    for case in content["cases"]:
+        if case["changed"]:
+            settings = ", ".join(f"`{name}` = {value}" for name, value in case["changed"].items())
+            unit += f" The row *{case['engine']}* changes {settings}."
     text = conditions(content, BENCHMARK, clients, unit)
     return f"{text}\n{table(header, rows)}\n![Timeline of one batch boundary](measured/boundary.svg)\n"

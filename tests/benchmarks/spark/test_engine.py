@@ -87,8 +87,8 @@ def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession,
 @pytest.mark.spark
 def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
     """The boundaries of real-time mode are found in the progress and in the log that the engine process writes."""
-    options = SparkOptions("real-time", 1.5, slots=4, warm_up_batches=3, confs={JAVA_OPTIONS_CONF: java_options("")})
-    traffic, found = Traffic(500, warm_up_seconds=2, duration_seconds=6, drain_seconds=60), list[list[Explained]]()
+    options = SparkOptions("real-time", 3, slots=4, warm_up_batches=3, confs={JAVA_OPTIONS_CONF: java_options("")})
+    traffic, found = Traffic(500, warm_up_seconds=1, duration_seconds=9, drain_seconds=60), list[list[Explained]]()
 
     result = run_case(kafka, traced_case("real-time", options, traffic, found), traffic)
 

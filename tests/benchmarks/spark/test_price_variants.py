@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.benchmarks.spark.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, short_boundary
+from examples.benchmarks.spark.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, changed, short_boundary
 from examples.benchmarks.spark.queries import SparkOptions
 from examples.benchmarks.spark.variants import recommended
 
@@ -88,7 +88,8 @@ def test_short_boundary_keeps_the_other_settings() -> None:
     options = short_boundary(BASE)
 
     assert {**BASE.confs, **SHORT_BOUNDARY} == options.confs
-    assert 1 == options.shuffle_partitions
+    assert {**SHORT_BOUNDARY, "spark.sql.shuffle.partitions": "1"} == changed(BASE, options)
+    assert {} == changed(BASE, BASE)
 
 
 def test_one_query_replaces_both_hops() -> None:
