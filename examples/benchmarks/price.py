@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from examples.benchmarks.harness.cli import RunOptions, exit_status, parse
+from examples.benchmarks.harness.cli import QUICK_RUN, RunOptions, exit_status, parse
 from examples.benchmarks.harness.conditions import conditions
 from examples.benchmarks.harness.plan import PlannedRun, back_and_forth, plain_console, run_on_broker, warm_broker
 from examples.benchmarks.harness.rate_search import find_limit
@@ -65,7 +65,8 @@ class Step:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit status."""
-    options = parse(Options, MODULE, __doc__, "--quick --filter trackTotalNumberOfRows", arguments)
+    quick = {**QUICK_RUN, "long_warm_up_seconds": QUICK_RUN["warm_up_seconds"]}
+    options = parse(Options, MODULE, __doc__, "--quick --filter trackTotalNumberOfRows", arguments, quick)
     return exit_status(lambda: _measure(options))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.spark.idle_rules import EXCLUDED_CONF
 from examples.benchmarks.spark.queries import Between, SparkOptions
 from examples.benchmarks.spark.variants import BUFFER_WAIT_CONF, LINGER_OPTION
 
@@ -79,16 +80,14 @@ CHANGES: dict[Workload, dict[str, Change]] = {
     "two hops": HOP_CHANGES,
 }
 """The changes that are measured for each workload, by name."""
-SHORT_BOUNDARY = {CODE_CONF: "NO_CODEGEN", "spark.sql.ui.explainMode": "simple"}
-"""
-Settings that remove work from the batch boundary: the code that each task generates when it starts, and the long text
-of the query's plan for the web interface.
-"""
+SHORT_BOUNDARY = {CODE_CONF: "NO_CODEGEN"}
+"""Settings that remove work from the batch boundary: the code that each task generates when it starts."""
 
 
 def short_boundary(options: SparkOptions) -> SparkOptions:
-    """Return options with less work at the batch boundary, and with one task instead of two for the state."""
-    return Change(SHORT_BOUNDARY, shuffle_partitions=1).applied(options)
+    """Return options with less work at the batch boundary, with one task instead of two for the state."""
+    # After the warm-up, so the warm-up shows which rules have an effect.
+    return replace(Change(SHORT_BOUNDARY, shuffle_partitions=1).applied(options), exclude_idle_rules=True)
 
 
 def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
@@ -96,4 +95,6 @@ def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
     confs = {name: value for name, value in options.confs.items() if base.confs.get(name) != value}
     if options.shuffle_partitions != base.shuffle_partitions:
         confs["spark.sql.shuffle.partitions"] = str(options.shuffle_partitions)
+    if options.exclude_idle_rules:
+        confs[EXCLUDED_CONF] = "all rules that changed nothing during the warm-up"
     return confs

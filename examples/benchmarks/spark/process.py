@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.benchmarks.harness.engine import Run
 from examples.benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
+from examples.benchmarks.spark.idle_rules import exclude_idle_rules
 from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
 from examples.realtime.queries import raise_if_failed, wait_until
 from examples.realtime.warm_up import warm_up
@@ -34,6 +35,8 @@ def serve(options: SparkOptions, run: Run, copy: int) -> None:
     pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
+    if options.exclude_idle_rules:
+        exclude_idle_rules(spark)
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)

@@ -72,6 +72,8 @@ class SparkOptions:
     """Options of the Kafka sink."""
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
+    exclude_idle_rules: bool = False
+    """Exclude the rules of the optimizer that changed nothing during the warm-up."""
     between: Between = "json"
     checkpoint_dir: str = ""
     """Folder for checkpoints. If the name is empty, checkpoints are stored in the run's folder."""

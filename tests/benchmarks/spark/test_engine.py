@@ -16,6 +16,7 @@ from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.harness.run import Case, run_case
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.spark.engine import spark_engine
+from examples.benchmarks.spark.price_variants import short_boundary
 from examples.benchmarks.spark.queries import Between, Mode, QueryId, SparkOptions, start_queries
 from examples.benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
@@ -87,7 +88,8 @@ def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession,
 @pytest.mark.spark
 def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
     """The boundaries of real-time mode are found in the progress and in the log that the engine process writes."""
-    options = SparkOptions("real-time", 3, slots=4, warm_up_batches=3, confs={JAVA_OPTIONS_CONF: java_options("")})
+    confs = {JAVA_OPTIONS_CONF: java_options("")}
+    options = short_boundary(SparkOptions("real-time", 3, slots=4, warm_up_batches=3, confs=confs))
     traffic, found = Traffic(500, warm_up_seconds=1, duration_seconds=9, drain_seconds=60), list[list[Explained]]()
 
     result = run_case(kafka, traced_case("real-time", options, traffic, found), traffic)
