@@ -59,6 +59,7 @@ EXAMPLES = {
     "benchmarks/sink command_line measure realtime services",
     "examples/benchmarks/checkpoint_storage": "attribution/demo attribution/settings benchmarks/harness "
     "benchmarks/results services services/files",
+    "examples/benchmarks/boundary": "benchmarks/harness benchmarks/results benchmarks/spark",
     "examples/benchmarks": "alerts attribution attribution/settings attribution/topics benchmarks/harness "
     "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services",
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 from scripts.lint.engine import GROUPS
 from scripts.pack import assistants, files, parsed, verification
 from scripts.pack.tables import (
+    boundary,
     chaos,
     checkpoint_storage,
     demo,
@@ -18,6 +19,7 @@ from scripts.pack.tables import (
     notices,
     other_engines,
     postgres_sink,
+    price,
     prove,
     sizing,
     soak,
@@ -92,6 +94,7 @@ def lint_index(_: Path, __: str) -> str:
 
 
 BLOCKS: dict[str, Maker] = {
+    "measured-boundary": boundary.phases,
     "measured-chaos": chaos.faults,
     "measured-checkpoint-storage": checkpoint_storage.pauses,
     "measured-demo": demo.comparison,
@@ -113,6 +116,9 @@ BLOCKS: dict[str, Maker] = {
     "measured-throughput": latency.throughput,
     "measured-limits": latency.limits,
     "measured-sizing": sizing.sizing,
+    "measured-price": price.changes,
+    "measured-price-chart": price.chart,
+    "measured-price-limits": price.limits,
     "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
     "measured-other-engines-ranks": other_engines.ranks,

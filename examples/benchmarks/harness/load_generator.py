@@ -51,6 +51,11 @@ def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
             f"the load generator failed, so nothing was measured. Last lines of {generator.log_path}:\n"
             f"{log_tail(generator.log_path)}"
         )
+    return stored_times(path, traffic)
+
+
+def stored_times(path: Path, traffic: Traffic) -> RecordTimes:
+    """Return the times in the file of a load generator that has ended."""
     values = np.fromfile(path, dtype=">i8").astype(np.int64)
     records, oversleep_us = np.split(values, [traffic.records * TIMES_PER_RECORD])
     due_us, sent_us, appended_ms, answer_appended_ms, received_us = records.reshape(-1, TIMES_PER_RECORD).T

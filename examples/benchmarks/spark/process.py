@@ -27,9 +27,11 @@ from examples.benchmarks.spark.engine import (
     stop_file,
     stopped_file,
 )
+from examples.benchmarks.spark.idle_rules import exclude_idle_rules
 from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
 from examples.realtime.queries import raise_if_failed, stop_completely, wait_until
 from examples.realtime.warm_up import warm_up
+from examples.services import avro_jars, connector
 from examples.services.spark import build_session
 
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
@@ -44,7 +46,7 @@ def session(options: SparkOptions) -> SparkSession:
         "benchmark",
         slots=options.slots,
         shuffle_partitions=options.shuffle_partitions,
-        confs={**SHORT_INTERVALS, **options.confs},
+        confs={**SHORT_INTERVALS, **_avro(options), **options.confs},
     )
 
 
@@ -59,6 +61,8 @@ def serve(
     pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
+    if options.exclude_idle_rules:
+        exclude_idle_rules(spark)
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
@@ -95,6 +99,12 @@ def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None
     size = batches.stat().st_size
     wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
     threading.Event().wait(options.interval_seconds / options.copies)
+
+
+def _avro(options: SparkOptions) -> dict[str, str]:
+    """Return the setting that adds the Avro functions to the connector, if the options need them."""
+    jars = [*connector().jars, *avro_jars()] if options.between == "avro" else []
+    return {"spark.jars": ",".join(map(str, jars))} if jars else {}
 
 
 def _start_short(

@@ -23,6 +23,11 @@ SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 """A run needs several batch boundaries, but by default Spark rejects trigger intervals below five seconds."""
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
+Between = Literal["json", "avro", "one query"]
+"""
+What is between the hops of the workload `two hops`: a topic with JSON, a topic with Avro, or nothing, because one query
+aggregates the valid records and also writes the invalid records to the reject topic.
+"""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,9 @@ class SparkOptions:
     """Options of the Kafka sink."""
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
+    exclude_idle_rules: bool = False
+    """Exclude the rules of the optimizer that changed nothing during the warm-up."""
+    between: Between = "json"
     checkpoint_dir: str = ""
     """Folder for checkpoints. If the name is empty, checkpoints are stored in the run's folder."""
 
@@ -76,7 +84,8 @@ class SparkOptions:
 
     def queries(self, workload: Workload, copy: int) -> list[QueryId]:
         """Return the queries of one copy."""
-        return [QueryId(copy, hop) for hop in ((0, 1) if workload == "two hops" else (None,))]
+        has_two = workload == "two hops" and self.between != "one query"
+        return [QueryId(copy, hop) for hop in ((0, 1) if has_two else (None,))]
 
     def intervals(self, workload: Workload) -> dict[str, float]:
         """Return the trigger interval of each query by query name."""
@@ -86,7 +95,7 @@ class SparkOptions:
 
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
     """Start the queries of one copy. In real-time mode, verify that each query really runs in this mode."""
-    streams = {query.name: _stream(spark, options, query.part(run)) for query in options.queries(run.workload, copy)}
+    streams = {query.name: _stream(spark, options, query, run) for query in options.queries(run.workload, copy)}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
     queries = list[StreamingQuery]()
     for name, stream in streams.items():
@@ -101,10 +110,13 @@ def trigger_interval(seconds: float) -> str:
     return f"{seconds * 1000:.0f} milliseconds"
 
 
-def _stream(spark: SparkSession, options: SparkOptions, run: Run) -> DataFrame:
+def _stream(spark: SparkSession, options: SparkOptions, query: QueryId, whole: Run) -> DataFrame:
+    run = query.part(whole)
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", run.bootstrap_servers)
     source = source.options(**options.source)
-    return answers(source.options(subscribe=run.source, startingOffsets="earliest").load(), run)
+    records = source.options(subscribe=run.source, startingOffsets="earliest").load()
+    avro_hop = query.hop if options.between == "avro" else None
+    return answers(records, run, reads_avro=avro_hop == 1, writes_avro=avro_hop == 0)
 
 
 def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str) -> StreamingQuery:

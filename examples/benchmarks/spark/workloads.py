@@ -4,25 +4,37 @@ The workloads as Spark expressions.
 Real-time mode of OSS 4.3.0 rejects Python functions, and an expression that throws would end the query.
 """
 
+import json
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro, to_avro
 
 from examples.benchmarks.harness.engine import Run
 from examples.benchmarks.harness.workloads import KINDS
 
 INPUT_SCHEMA = "id string, seq long, kind string, ts long, amount long"
+AVRO_TYPES = {"id": "string", "seq": "long", "kind": "string", "ts": "long", "amount": "long"}
+AVRO_SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "event",
+        "fields": [{"name": name, "type": ["null", kind]} for name, kind in AVRO_TYPES.items()],
+    }
+)
 
 
-def answers(records: DataFrame, run: Run) -> DataFrame:
+def answers(records: DataFrame, run: Run, *, reads_avro: bool = False, writes_avro: bool = False) -> DataFrame:
     """Return the output for Kafka source rows as Kafka sink rows with key, value and topic."""
     if run.workload == "echo":
         return records.select("key", "value", F.lit(run.target).alias("topic"))
-    decoded = (
-        records.select("key", F.col("value").cast("string").alias("raw"))
-        .withColumn("event", F.from_json("raw", INPUT_SCHEMA))
-        .withColumn("reason", _reason())
-    )
-    return _states(decoded, run) if run.workload == "stateful" else _routed(decoded, run)
+    raw = F.lit(None).cast("string") if reads_avro else F.col("value").cast("string")
+    event = from_avro("value", AVRO_SCHEMA) if reads_avro else F.from_json("raw", INPUT_SCHEMA)
+    decoded = records.select("key", "value", raw.alias("raw")).withColumn("event", event)
+    decoded = decoded.withColumn("reason", _reason())
+    if run.workload == "stateless":
+        return _routed(decoded, run, writes_avro=writes_avro)
+    return _states(decoded.where("reason is null"), run) if run.workload == "stateful" else _both(decoded, run)
 
 
 def _reason() -> Column:
@@ -30,23 +42,42 @@ def _reason() -> Column:
     return F.when(F.col("event.id").isNull(), "missing:id").when(~is_known, "unknown_kind")
 
 
-def _routed(decoded: DataFrame, run: Run) -> DataFrame:
-    is_valid = F.col("reason").isNull()
-    value = F.when(is_valid, F.to_json("event")).otherwise(F.to_json(F.struct("reason", "raw")))
+def _routed(decoded: DataFrame, run: Run, *, writes_avro: bool) -> DataFrame:
+    is_valid, valid, rejected = F.col("reason").isNull(), F.to_json("event"), F.to_json(F.struct("reason", "raw"))
+    if writes_avro:
+        valid, rejected = to_avro("event", AVRO_SCHEMA), rejected.cast("binary")
+    value = F.when(is_valid, valid).otherwise(rejected)
     topic = F.when(is_valid, run.target).otherwise(run.rejected)
     return decoded.select("key", value.alias("value"), topic.alias("topic"))
 
 
-def _states(decoded: DataFrame, run: Run) -> DataFrame:
-    events = decoded.where("reason is null").select("event.*")
-    states = events.groupBy("id").agg(
+def _states(valid: DataFrame, run: Run) -> DataFrame:
+    states = valid.select("event.*").groupBy("id").agg(*_aggregates())
+    return states.select(F.col("id").alias("key"), _state().alias("value"), F.lit(run.target).alias("topic"))
+
+
+def _both(decoded: DataFrame, run: Run) -> DataFrame:
+    """Aggregate the valid records, and pass each invalid record through the aggregation in a group of its own."""
+    is_valid = F.col("reason").isNull()
+    rows = decoded.select("event.*", "reason", F.when(~is_valid, F.col("raw")).alias("raw"))
+    # An invalid record may have an id, which must not be the group of valid records.
+    rows = rows.withColumn("id", F.when(is_valid, F.col("id")))
+    states = rows.groupBy("id", "reason", "raw").agg(*_aggregates())
+    value = F.when(is_valid, _state()).otherwise(F.to_json(F.struct("reason", "raw")))
+    topic = F.when(is_valid, run.target).otherwise(run.rejected)
+    return states.select(F.coalesce("id", "raw").alias("key"), value.alias("value"), topic.alias("topic"))
+
+
+def _aggregates() -> list[Column]:
+    return [
         F.max("seq").alias("seq"),
         F.min(F.when(F.col("kind") == "request", F.col("ts"))).alias("request_ts"),
         F.count_if(F.col("kind") == "impression").alias("impressions"),
         # Micro-batch mode uses an unstable sort for many keys, so the collected list has no reliable order.
         F.array_sort(F.collect_list("seq")).alias("seqs"),
         F.max("ts").alias("last_ts"),
-    )
-    names = ("seq", "id", "request_ts", "impressions", "seqs", "last_ts")
-    value, topic = F.to_json(F.struct(*names)), F.lit(run.target)
-    return states.select(F.col("id").alias("key"), value.alias("value"), topic.alias("topic"))
+    ]
+
+
+def _state() -> Column:
+    return F.to_json(F.struct("seq", "id", "request_ts", "impressions", "seqs", "last_ts"))

@@ -16,6 +16,12 @@ def measured(root: Path, name: str, command: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def measured_or_none(root: Path, name: str) -> Any:
+    """Return the content of a JSON file, or None before its first publication."""
+    path = root / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; vertical bars inside cells are escaped."""
     lines = [header, tuple("---" for _ in header), *rows]

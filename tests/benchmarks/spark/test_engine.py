@@ -5,17 +5,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pyspark.sql import SparkSession
 
+from examples.benchmarks.boundary.phases import UNEXPLAINED, Explained
+from examples.benchmarks.boundary.run import traced_case
 from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.harness.run import Case, run_case
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.spark.engine import spark_engine
-from examples.benchmarks.spark.queries import Mode, QueryId, SparkOptions, start_queries
-from examples.benchmarks.spark.variants import spark_case
+from examples.benchmarks.spark.price_variants import short_boundary
+from examples.benchmarks.spark.queries import Between, Mode, QueryId, SparkOptions, start_queries
+from examples.benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
 from tests.helpers import end_offset, eventually
 
@@ -70,9 +73,10 @@ def test_mode_answers_with_the_state_of_the_transaction(
 
 @pytest.mark.services
 @pytest.mark.spark
-def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession) -> None:
-    """Two queries with a topic in between, in one session, lose no record."""
-    options = SparkOptions("real-time", interval_seconds=2)
+@pytest.mark.parametrize("between", get_args(Between))
+def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession, between: Between) -> None:
+    """Two queries with a topic in between, in one session, lose no record; nor does one query with two outputs."""
+    options = SparkOptions("real-time", interval_seconds=2, between=between)
 
     result = run_case(kafka, Case("real-time", "two hops", partial(queries_here, spark, options)), SHORT)
 
@@ -83,13 +87,18 @@ def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession)
 @pytest.mark.services
 @pytest.mark.spark
 def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
-    """The boundaries of real-time mode are found in the progress that the engine process writes."""
-    options = SparkOptions("real-time", interval_seconds=1, slots=4, warm_up_batches=3)
-    case = spark_case("real-time", "stateless", options)
+    """The boundaries of real-time mode are found in the progress and in the log that the engine process writes."""
+    confs = {JAVA_OPTIONS_CONF: java_options("")}
+    options = short_boundary(SparkOptions("real-time", 3, slots=4, warm_up_batches=3, confs=confs))
+    traffic, found = Traffic(500, warm_up_seconds=1, duration_seconds=9, drain_seconds=60), list[list[Explained]]()
 
-    result = run_case(kafka, case, Traffic(500, warm_up_seconds=2, duration_seconds=4, drain_seconds=60))
+    result = run_case(kafka, traced_case("real-time", options, traffic, found), traffic)
 
     assert_all_answered(result)
+    [explained] = found
+    assert explained
+    assert all(one.wait_ms == pytest.approx(sum(one.shares().values())) for one in explained)
+    assert all(one.shares()[UNEXPLAINED] < one.wait_ms / 2 for one in explained)
     assert result.numbers["boundaries"] >= 1
     assert len(result.numbers["pauses_ms"]) == result.numbers["boundaries"]
     assert {"addBatch", "walCommit", "triggerExecution"} <= result.numbers["phases_ms"].keys()

@@ -1,0 +1,48 @@
+"""Render the JSON of `make bench-boundary` as a Markdown table; before the first publication, the block is empty."""
+
+from pathlib import Path
+
+from scripts.pack.tables.format import conditions, measured_or_none, table
+
+BOUNDARY = "references/measured/boundary.json"
+BENCHMARK = "bench-boundary"
+
+
+GROUPS = {
+    "append the record": ["append the record"],
+    "end the old tasks, commit state": ["stop reading", "end the tasks, commit state"],
+    "end the job, write commit log": ["end the job", "write commit log"],
+    "report progress, read offsets": ["report progress, read offsets"],
+    "plan the query": ["plan the query"],
+    "prepare and submit the job": ["prepare the job", "submit the job"],
+    "start the tasks, first fetch": ["start source tasks", "first fetch", "launch state tasks", "start state tasks"],
+    "load state, connect the shuffle": ["load state", "connect the shuffle"],
+    "first result, queue": ["first result", "work off the queue"],
+    "unexplained": ["unexplained"],
+}
+"""The columns of the table, and the phases whose sum they show; the chart shows each phase."""
+
+
+def phases(root: Path, _: str) -> str:
+    """Return the conditions, a table with the phases of one boundary per case, and the chart, or an empty text."""
+    if not (content := measured_or_none(root, BOUNDARY)):
+        return ""
+    rows = [
+        (
+            *(case["engine"], str(case["boundaries"]), f"{case['wait_median_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
+            *(f"{sum(case['typical']['shares_ms'][name] for name in names):.0f}" for names in GROUPS.values()),
+        )
+        for case in content["cases"]
+    ]
+    header = ("settings", "boundaries", "longest wait: median / max", *GROUPS)
+    clients = f"Kafka connector {content['conditions']['kafka_connector']}"
+    unit = (
+        "Times are in ms. The phases add up to the median wait, and are those of one boundary. "
+        "If phases overlap, the time counts for the first of them."
+    )
+    for case in content["cases"]:
+        if case["changed"]:
+            settings = ", ".join(f"`{name}` = {value}" for name, value in case["changed"].items())
+            unit += f" The row *{case['engine']}* changes {settings}."
+    text = conditions(content, BENCHMARK, clients, unit)
+    return f"{text}\n{table(header, rows)}\n![Timeline of one batch boundary](measured/boundary.svg)\n"

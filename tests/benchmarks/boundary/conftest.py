@@ -1,0 +1,17 @@
+"""The function that draws the timeline; only a worker process with a test that needs it loads Matplotlib."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DrawTimeline = Callable[[Mapping[str, Any], Path], Path]
+
+
+@pytest.fixture
+def draw_timeline() -> DrawTimeline:
+    """Return the function that writes the timeline of a boundary to a file."""
+    from examples.benchmarks.boundary import chart
+
+    return chart.draw

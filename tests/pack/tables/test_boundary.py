@@ -1,0 +1,49 @@
+"""The block about one boundary is empty before the first publication, and shows the JSON afterwards."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from examples.benchmarks.boundary.phases import PHASES, UNEXPLAINED
+from scripts.pack.tables.boundary import BOUNDARY, GROUPS, phases
+from tests.pack.tables.test_checkpoint_storage import CONTENT as OTHER
+
+CASE: dict[str, Any] = {
+    "engine": "recommended",
+    "boundaries": 5,
+    "changed": {},
+    "wait_median_ms": 150.4,
+    "wait_max_ms": 1_200.0,
+    "typical": {"wait_ms": 150.4, "shares_ms": {**dict.fromkeys(PHASES, 9.0), UNEXPLAINED: 6.4}},
+}
+CHANGED = {**CASE, "engine": "short", "changed": {"spark.a": "1"}}
+CONTENT = {
+    "conditions": OTHER["conditions"],
+    "runs": OTHER["runs"],
+    "cases": [CASE, {**CASE, "engine": "short", "changed": {"spark.a": "1"}}],
+}
+
+
+def test_block_is_empty_before_the_publication(tmp_path: Path) -> None:
+    """The page can exist before its measurement."""
+    assert "" == phases(tmp_path, "")
+
+
+def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None:
+    """Each case is a row with its waits and the phases of one boundary, and the chart is shown below."""
+    path = tmp_path / BOUNDARY
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(CONTENT))
+
+    text = phases(tmp_path, "")
+
+    assert text.startswith("Measured with `make bench-boundary PUBLISH=1` on 2026-11-24.")
+    assert "| settings | boundaries | longest wait: median / max | append the record |" in text
+    assert "| recommended | 5 | 150 / 1,200 | 9 | 18 | 18 | 9 | 9 | 18 | 36 | 18 | 18 | 6 |" in text
+    assert "The row *short* changes `spark.a` = 1." in text
+    assert "measured/boundary.svg" in text
+
+
+def test_columns_cover_each_phase_once() -> None:
+    """The columns add up to the wait, because no phase is missing and none counts twice."""
+    assert sorted([*PHASES, UNEXPLAINED]) == sorted(name for names in GROUPS.values() for name in names)
