@@ -12,14 +12,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.benchmarks.harness.engine import Run
 from examples.benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
+from examples.benchmarks.spark.progress import run_of, write_progress
 from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
-from examples.realtime.queries import raise_if_failed, wait_until
+from examples.realtime.queries import wait_until
 from examples.realtime.warm_up import warm_up
 from examples.services.spark import build_session
-
-MIN_POLL_SECONDS = 0.25
-POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough to see every batch."""
 
 
 def serve(options: SparkOptions, run: Run, copy: int) -> None:
@@ -30,22 +27,12 @@ def serve(options: SparkOptions, run: Run, copy: int) -> None:
         shuffle_partitions=options.shuffle_partitions,
         confs={**SHORT_INTERVALS, **options.confs},
     )
-    pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
-    poll_seconds = max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL)
-    with batches_file(run, copy).open("w", buffering=1) as file:
-        ready_file(run, copy).touch()
-        while not pause.wait(poll_seconds):
-            raise_if_failed(queries)
-            for query in queries:
-                progress = query.lastProgress
-                if progress and progress.batchId != last_batch[query.name]:
-                    last_batch[query.name] = progress.batchId
-                    file.write(" ".join(progress.json.split()) + "\n")
+    write_progress(queries, run, copy, options.interval_seconds)
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
@@ -68,7 +55,7 @@ def _start_short(
 def main() -> None:
     """Run the queries until this process is stopped."""
     options, run, copy = json.loads(sys.argv[1])
-    serve(SparkOptions(**options), Run(**run | {"folder": Path(run["folder"])}), copy)
+    serve(SparkOptions(**options), run_of(run), copy)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from examples.benchmarks.harness.engine import fresh_run
 from examples.benchmarks.harness.load_generator import read_times, sending
-from examples.benchmarks.harness.workloads import record, transaction
+from examples.benchmarks.harness.workloads import Shape, counted_record, key_of_count, record, transaction
 from examples.benchmarks.results.record_times import Arrivals, Traffic
 from tests.helpers import records_of
 
@@ -29,6 +29,20 @@ def test_load_generator_sends_the_replay_keyed_by_transaction(kafka: str, tmp_pa
     appended_ms = {json.loads(message.value() or b"")["seq"]: message.timestamp()[1] for message in messages}
     assert [appended_ms[seq] for seq in range(2500)] == times.appended_ms.tolist()
     assert all(times.sent_us >= times.due_us)
+
+
+def test_load_generator_sends_counted_records_of_the_requested_shape(kafka: str, tmp_path: Path) -> None:
+    """Keys are spread over the state, and each record has exactly the requested size."""
+    shape = Shape(keys=7, stride=30, record_bytes=90)
+    with fresh_run(kafka, "counts", 1, tmp_path, shape) as run:
+        with sending(run, Traffic(rate=500, warm_up_seconds=0, duration_seconds=0.1, drain_seconds=0)) as generator:
+            generator.supervisor.wait(60)
+        messages = records_of(kafka, run.source)
+
+    assert [(key_of_count(shape, seq).encode(), counted_record(shape, seq).encode()) for seq in range(50)] == [
+        (message.key(), message.value()) for message in messages
+    ]
+    assert {90} == {len(message.value() or b"") for message in messages}
 
 
 @pytest.mark.parametrize("arrivals", get_args(Arrivals))

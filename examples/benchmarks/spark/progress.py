@@ -1,0 +1,36 @@
+"""What the processes of Spark engines share: the run in their arguments, and the file with the progress of batches."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from examples.benchmarks.harness.engine import Run
+from examples.benchmarks.harness.workloads import Shape
+from examples.benchmarks.spark.engine import batches_file, ready_file
+from examples.realtime.queries import raise_if_failed
+
+MIN_POLL_SECONDS = 0.25
+POLLS_PER_INTERVAL = 8
+"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough to see every batch."""
+
+
+def run_of(values: Mapping[str, Any]) -> Run:
+    """Return the run whose fields were sent to this process as JSON."""
+    return Run(**{**values, "folder": Path(values["folder"]), "shape": Shape(**values["shape"])})
+
+
+def write_progress(queries: Sequence[StreamingQuery], run: Run, copy: int, interval_seconds: float) -> None:
+    """Report that the queries are ready, and write the progress of each batch until this process is stopped."""
+    pause, last_batch = threading.Event(), {query.name: -1 for query in queries}
+    with batches_file(run, copy).open("w", buffering=1) as file:
+        ready_file(run, copy).touch()
+        while not pause.wait(max(MIN_POLL_SECONDS, interval_seconds / POLLS_PER_INTERVAL)):
+            raise_if_failed(queries)
+            for query in queries:
+                progress = query.lastProgress
+                if progress and progress.batchId != last_batch[query.name]:
+                    last_batch[query.name] = progress.batchId
+                    file.write(" ".join(progress.json.split()) + "\n")
