@@ -155,7 +155,9 @@ def run(options: argparse.Namespace) -> int:
 def _lines(
     content: Mapping[str, Any], demand: Demand, needed: Capacity, price: float | None
 ) -> Iterator[tuple[str, str]]:
-    errors = {row["quantity"]: f" (error at new points: up to {row['max_error']:.0%})" for row in content["errors"]}
+    # Nobody knows the error outside of the range.
+    known_errors = () if needed.outside else content["errors"]
+    errors = {row["quantity"]: f" (error at new points: up to {row['max_error']:.0%})" for row in known_errors}
     yield "source partitions", f"{needed.partitions:,}"
     tasks = f"{needed.partitions:,} source + {needed.partitions:,} state"
     yield "task slots", f"{needed.slots:,} = {demand.queries} x ({tasks})"

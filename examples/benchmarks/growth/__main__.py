@@ -124,7 +124,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "-" if value is None else f"{value:,g}"
+    return "-" if value is None else f"{value:,.10g}"
 
 
 if __name__ == "__main__":

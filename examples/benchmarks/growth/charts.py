@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from examples.benchmarks.growth.fit import used
+from examples.benchmarks.growth.fit import TERMS, used
 from examples.benchmarks.growth.points import BASE
 from examples.measure.cost_model import model_of
 
@@ -31,6 +31,7 @@ class Chart:
 
 CHARTS = (
     Chart("rate", "cpu_seconds_per_million", "records/s", "CPU s per million records"),
+    Chart("rate", "p99_ms", "records/s", "p99 latency, ms"),
     Chart("partitions", "busy_cores", "source partitions", "busy cores", is_logarithmic=False),
     Chart("queries", "busy_cores", "queries", "busy cores", is_logarithmic=False),
     Chart("record_bytes", "busy_cores", "bytes per record", "busy cores", is_logarithmic=False),
@@ -65,7 +66,9 @@ def rows_of_chart(rows: Sequence[Mapping[str, Any]], chart: Chart) -> list[Mappi
 def message(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the title of a chart, which is its message in numbers."""
     first, last = rows[0], rows[-1]
-    ends = (f"{row[chart.quantity]:,.3g} at {row[chart.dimension]:,.10g}" for row in (first, last))
+    # The inner format rounds to three digits without an exponent.
+    values = (f"{float(f'{row[chart.quantity]:.3g}'):,.10g}" for row in (first, last))
+    ends = (f"{value} at {row[chart.dimension]:,.10g}" for value, row in zip(values, (first, last), strict=True))
     return f"{chart.y_label}: {', '.join(ends)} {chart.x_label}"
 
 
@@ -79,7 +82,7 @@ def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[M
     xs, ys = [row[chart.dimension] for row in rows], [row[chart.quantity] for row in rows]
     axes.plot(xs, ys, "o", color=MEASURED_COLOR)
     ends = {"measured": (xs[-1], ys[-1], MEASURED_COLOR)}
-    if "model" in content:
+    if "model" in content and _fitted(chart.quantity) in TERMS:
         line = _model_line(content, chart, xs[0], xs[-1])
         axes.plot([x for x, _ in line], [y for _, y in line], color=MODEL_COLOR, linewidth=1.3)
         ends["cost model"] = (*line[-1], MODEL_COLOR)

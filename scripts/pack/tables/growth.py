@@ -35,16 +35,17 @@ LIMITS = (
 )
 
 
-def points(root: Path, dimension: str) -> str:
-    """Return the table and the charts of a dimension; the base is its first row."""
+def points(root: Path, dimensions: str) -> str:
+    """Return the table and the charts of some dimensions; the base is the first row."""
     content = _content(root)
     if not content:
         return ""
-    rows = [row for row in content["runs"] if row["dimension"] == dimension]
+    names = dimensions.split()
+    rows = [row for name in names for row in content["runs"] if row["dimension"] == name]
     base = next(row for row in content["runs"] if row["dimension"] == "base")
     cells = [
         (
-            row["label"].removeprefix(f"{dimension}: ") + ("" if row["kept_up"] else " (fell behind)"),
+            row["label"].removeprefix(f"{row['dimension']}: ") + ("" if row["kept_up"] else " (fell behind)"),
             f"{row['cpu_seconds_per_million'] or 0:,.0f}",
             f"{row['busy_cores']:.2f}",
             f"{row['memory_mb']:,}",
@@ -56,7 +57,8 @@ def points(root: Path, dimension: str) -> str:
     ]
     charts = [
         f"![{path.stem.replace('_', ' ')}](measured/{path.name})\n"
-        for path in sorted((root / MEASURED).parent.glob(f"growth_{dimension}_*.svg"))
+        for name in names
+        for path in sorted((root / MEASURED).parent.glob(f"growth_{name}_*.svg"))
     ]
     return "\n".join([table(HEADER, cells), *charts])
 
