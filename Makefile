@@ -64,7 +64,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage boundary price
+BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage boundary price growth
 .PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel job-archive release-check test test-unit check lint format clean
 
 help: ## list the commands
@@ -164,6 +164,9 @@ bench-boundary: setup $(VENV)/installed-bench ## show the phases of the pause be
 
 bench-price: setup $(VENV)/installed-bench ## measure what lowers the CPU time of a record; options as for bench-latency
 	@$(PY) -m examples.benchmarks.price $(BENCH_OPTIONS)
+
+bench-growth: setup $(VENV)/installed-bench ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
+	@$(PY) -m examples.benchmarks.growth $(BENCH_OPTIONS)
 
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate

@@ -60,12 +60,15 @@ EXAMPLES = {
     "examples/benchmarks/checkpoint_storage": "attribution/demo attribution/settings benchmarks/harness "
     "benchmarks/results services services/files",
     "examples/benchmarks/boundary": "benchmarks/harness benchmarks/results benchmarks/spark",
+    "examples/benchmarks/growth": "benchmarks/harness benchmarks/results benchmarks/spark measure realtime services",
     "examples/benchmarks": "alerts attribution attribution/settings attribution/topics benchmarks/harness "
     "benchmarks/results benchmarks/sink benchmarks/spark command_line kafka measure realtime services",
 }
 
 SCRIPTS = {
     "scripts/text": "",
+    # The cost model is shared with the benchmark that fits it.
+    "scripts/capacity": "examples/measure",
     # The linter: it imports nothing else, so it can be copied and installed alone.
     "scripts/lint/spark": "text",
     "scripts/lint/rules": "lint/spark text",
@@ -84,7 +87,7 @@ SCRIPTS = {
     "scripts/checkpoint/files": "",
     "scripts/checkpoint": "checkpoint/files",
     # The pack as files: what is generated and installed, then the checks, then all of them.
-    "scripts/pack/tables": "",
+    "scripts/pack/tables": "capacity",
     "scripts/pack": "lint pack/tables text",
     "scripts/pack/checks": "lint pack text",
     "scripts/pack/validate": "pack/checks text",
@@ -100,7 +103,7 @@ SCRIPTS = {
     "scripts/prove_examples": "pack prove prove/subjects prove/verdicts text",
     "scripts/commands": "checkpoint lint prove slots text",
     "scripts/rtm": "commands",
-    "scripts/skills": "commands pack pack/validate text",
+    "scripts/skills": "capacity commands pack pack/validate text",
 }
 
 EVALS = {

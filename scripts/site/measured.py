@@ -1,7 +1,8 @@
 """
 Render the page of published measurements: the chart, conditions and numbers of each measurement.
 
-A measurement is an SVG and a JSON file with the same stem in `references/measured/`.
+A measurement is a JSON file in `references/measured/`, and SVG files with the same stem, or with names that start with
+this stem and an underscore.
 The JSON contains an object `conditions` and lists of rows. All rows of a list have the same keys.
 """
 
@@ -24,14 +25,18 @@ def page(root: Path) -> str:
         "A command in this repository draws each chart from the JSON file with the same name.",
         "The pages that cite a measurement explain its numbers.",
     ]
-    for chart in sorted((root / tree.MEASURED_DIR).glob("*.svg")):
-        content = json.loads(chart.with_suffix(".json").read_text(encoding="utf-8"))
-        parts += [f"\n## {chart.stem.replace('_', ' ').capitalize()}\n", _figure(chart), _conditions(content)]
-        parts += [_table(chart.stem, name, rows) for name, rows in content.items() if _is_table(rows)]
+    for source in sorted((root / tree.MEASURED_DIR).glob("*.json")):
+        charts = sorted([*source.parent.glob(f"{source.stem}.svg"), *source.parent.glob(f"{source.stem}_*.svg")])
+        if not charts:
+            continue
+        content = json.loads(source.read_text(encoding="utf-8"))
+        parts += [f"\n## {source.stem.replace('_', ' ').capitalize()}\n"]
+        parts += [*(_figure(chart, source) for chart in charts), _conditions(content)]
+        parts += [_table(source.stem, name, rows) for name, rows in content.items() if _is_table(rows)]
     return "\n".join(parts) + "\n"
 
 
-def _figure(chart: Path) -> str:
+def _figure(chart: Path, source: Path) -> str:
     size = _SIZE.search(chart.read_text(encoding="utf-8"))
     if not size:
         raise ValueError(
@@ -40,7 +45,7 @@ def _figure(chart: Path) -> str:
     return (
         f'<figure class="measured"><img src="{chart.name}" width="{float(size["width"]):.0f}" '
         f'height="{float(size["height"]):.0f}" alt="Chart of {chart.stem}; its numbers are in the tables below">'
-        f'<figcaption><a href="{chart.name}">{chart.name}</a>, <a href="{chart.stem}.json">{chart.stem}.json</a>'
+        f'<figcaption><a href="{chart.name}">{chart.name}</a>, <a href="{source.name}">{source.name}</a>'
         f"</figcaption></figure>\n"
     )
 

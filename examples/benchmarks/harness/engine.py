@@ -17,11 +17,12 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.harness.workloads import Shape, Workload
 from examples.kafka.topics import ensure_topics, require_append_time
 from examples.services.child import Child, log_tail
 
 TIMEOUT_SECONDS = 30
+DEFAULT_SHAPE = Shape()
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Run:
     """Folder for checkpoints, state and logs. The folder is empty at the start and is deleted after the run."""
     middle: str = ""
     """Topic between the two queries of the workload `two hops`."""
+    shape: Shape = DEFAULT_SHAPE
+    """Keys and size of the records of the workload `counts`."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,9 @@ Start = Callable[[Run], AbstractContextManager[Engine]]
 
 
 @contextmanager
-def fresh_run(bootstrap_servers: str, workload: Workload, partitions: int, folder: Path) -> Iterator[Run]:
+def fresh_run(
+    bootstrap_servers: str, workload: Workload, partitions: int, folder: Path, shape: Shape = DEFAULT_SHAPE
+) -> Iterator[Run]:
     """Create a run's topics, check that these topics store append times, and delete them when the block ends."""
     prefix = f"bench-{uuid.uuid4().hex[:8]}"
     topics = [f"{prefix}-{role}" for role in ("in", "out", "rejected", "middle")]
@@ -90,7 +95,7 @@ def fresh_run(bootstrap_servers: str, workload: Workload, partitions: int, folde
     ensure_topics(bootstrap_servers, topics, partitions)
     try:
         require_append_time(bootstrap_servers, topics, "delete the topic and start again")
-        yield Run(bootstrap_servers, source, target, rejected, partitions, workload, folder, middle)
+        yield Run(bootstrap_servers, source, target, rejected, partitions, workload, folder, middle, shape)
     finally:
         # The client logs only errors. Otherwise, the client would log events without a request when it ends.
         admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})

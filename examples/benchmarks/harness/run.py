@@ -7,17 +7,17 @@ Runs are short compared with production, so each run must contain several batch 
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from examples.benchmarks.harness.engine import Start, fresh_run
+from examples.benchmarks.harness.engine import DEFAULT_SHAPE, Start, fresh_run
 from examples.benchmarks.harness.load_generator import needs_answer, read_times, sending
 from examples.benchmarks.harness.verify import Verification, verify
-from examples.benchmarks.harness.workloads import Workload
+from examples.benchmarks.harness.workloads import Shape, Workload
 from examples.benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
 from examples.benchmarks.results.metrics import latencies, load_generator, resources
 from examples.benchmarks.results.record_times import RecordTimes, Traffic
@@ -45,6 +45,8 @@ class Case:
     """Number of partitions of each topic, if this case needs a different number than the other cases."""
     min_boundaries: int = MIN_BOUNDARIES
     """Number of batch boundaries that a valid run of an engine with boundaries contains."""
+    shape: Shape = DEFAULT_SHAPE
+    """Keys and size of the records of the workload `counts`."""
 
 
 def run_case(
@@ -58,7 +60,7 @@ def run_case(
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,
-        fresh_run(bootstrap_servers, case.workload, case.partitions or partitions, Path(folder)) as run,
+        fresh_run(bootstrap_servers, case.workload, case.partitions or partitions, Path(folder), case.shape) as run,
     ):
         with case.start(run) as engine, sampling(engine.pids) as samples, sending(run, traffic) as generator:
             while generator.is_running():
@@ -69,7 +71,8 @@ def run_case(
             progress = engine.progress()
         verification = verify(run)
         needed = needs_answer(run, traffic)
-    return _result(case, traffic, times, needed, samples, verification, boundaries(progress, case.intervals))
+    result = _result(case, traffic, times, needed, samples, verification, boundaries(progress, case.intervals))
+    return replace(result, progress=tuple(progress))
 
 
 def _result(

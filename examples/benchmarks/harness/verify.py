@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from examples.benchmarks.harness.engine import Run
-from examples.benchmarks.harness.workloads import answer, is_rejected
+from examples.benchmarks.harness.workloads import answer, count, is_rejected
 
 TIMEOUT_SECONDS = 10.0
 CONSUME_RECORDS = 10_000
@@ -79,6 +79,8 @@ def _outputs(run: Run) -> Iterator[Message]:
 
 def _expected(run: Run, topic: str | None, output: dict[str, Any]) -> dict[str, Any] | None:
     seq = _seq(output)
+    if run.workload == "counts":
+        return count(run.shape, seq) if topic == run.target else None
     expected_topic = run.rejected if is_rejected(run.workload, seq) else run.target
     return answer(run.workload, seq) if topic == expected_topic else None
 

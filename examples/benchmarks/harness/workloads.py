@@ -5,15 +5,17 @@ Latencies are comparable only between engines that do the same work, so this mod
 """
 
 import json
+from dataclasses import dataclass
 from typing import Any, Literal
 
-Workload = Literal["echo", "stateless", "stateful", "two hops"]
+Workload = Literal["echo", "stateless", "stateful", "two hops", "counts"]
 """
 `echo`: copy the record. This is the workload of the baseline.
 `stateless`: decode, validate, project and route. One output per record, in the target topic or the reject topic.
 `stateful`: for each transaction, the first request, the number of impressions, all sequence numbers and the last time.
 One output per valid record, or one output for several records if the engine merges outputs.
 `two hops`: `stateless` followed by `stateful`, with a topic in between.
+`counts`: the number of records of each key, whose number and size a `Shape` sets. One output per record.
 """
 
 KINDS = ("request", "impression", "click", "complete")
@@ -24,6 +26,22 @@ INVALID_EVERY = 101
 """One in this many records is invalid. A prime number spreads invalid records across all kinds and transactions."""
 UNKNOWN_KIND = "unknown"
 FIRST_TS = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Keys and size of the records of the workload `counts`. The other workloads ignore it."""
+
+    keys: int = 1_000
+    """Number of keys of the records. Consecutive records have different keys."""
+    stride: int = 1
+    """Distance of two keys. The keys are spread over a state of `keys * stride` keys."""
+    record_bytes: int = 200
+    """Size of the value of each record in bytes; at least `MIN_RECORD_BYTES`."""
+
+
+MIN_RECORD_BYTES = 50
+"""Smallest value of `Shape.record_bytes` for ids and sequence numbers below ten million."""
 
 
 def is_valid(seq: int) -> bool:
@@ -47,6 +65,26 @@ def record(seq: int) -> str:
     kind = KINDS[seq % BLOCK // OPEN_TRANSACTIONS] if is_valid(seq) or not has_id else UNKNOWN_KIND
     start = f'{{"id":"{transaction(seq)}","seq"' if has_id else '{"seq"'
     return f'{start}:{seq},"kind":"{kind}","ts":{FIRST_TS + seq},"amount":{seq % 100}}}'
+
+
+def key_of_count(shape: Shape, seq: int) -> str:
+    """Return the id of a record of the workload `counts`, which is also the record's Kafka key."""
+    return f"k{seq % shape.keys * shape.stride}"
+
+
+def counted_record(shape: Shape, seq: int) -> str:
+    """
+    Return the input record of the workload `counts` as the load generator writes it.
+
+    Example: {"id":"k17","seq":1017,"pad":"xxxxxxxx"}
+    """
+    start = f'{{"id":"{key_of_count(shape, seq)}","seq":{seq},"pad":"'
+    return f'{start}{"x" * (shape.record_bytes - len(start) - 2)}"}}'
+
+
+def count(shape: Shape, seq: int) -> dict[str, Any]:
+    """Return the correct output of the workload `counts` for a record."""
+    return {"id": key_of_count(shape, seq), "seq": seq, "count": seq // shape.keys + 1}
 
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:

@@ -29,6 +29,8 @@ class RunResult:
     """Settings of the engine."""
     has_boundaries: bool = False
     """Whether the engine has batch boundaries."""
+    progress: tuple[dict[str, Any], ...] = ()
+    """Progress of the finished batches, oldest first."""
     late_runs: tuple[dict[str, Any], ...] = ()
     """Results of earlier attempts that do not count, because the machine was too slow or used by other programs."""
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -28,15 +27,13 @@ from examples.benchmarks.spark.engine import (
     stopped_file,
 )
 from examples.benchmarks.spark.idle_rules import exclude_idle_rules
+from examples.benchmarks.spark.progress import run_of, write_progress
 from examples.benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
-from examples.realtime.queries import raise_if_failed, stop_completely, wait_until
+from examples.realtime.queries import stop_completely, wait_until
 from examples.realtime.warm_up import warm_up
 from examples.services import avro_jars, connector
 from examples.services.spark import build_session
 
-MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
-POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough for every batch."""
 REQUEST_POLL_SECONDS = 0.1
 
 
@@ -58,7 +55,6 @@ def serve(
 
     Return the running queries as soon as `is_stopped` returns True.
     """
-    pause, last_batch = threading.Event(), dict.fromkeys(options.intervals(run.workload), -1)
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
     if options.exclude_idle_rules:
@@ -66,16 +62,7 @@ def serve(
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
-    poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, options.interval_seconds / POLLS_PER_INTERVAL))
-    with batches_file(run, copy).open("w", buffering=1) as file:
-        ready_file(run, copy).touch()
-        while not pause.wait(poll_seconds) and not is_stopped():
-            raise_if_failed(queries)
-            for query in queries:
-                progress = query.lastProgress
-                if progress and progress.batchId != last_batch[query.name]:
-                    last_batch[query.name] = progress.batchId
-                    file.write(" ".join(progress.json.split()) + "\n")
+    write_progress(queries, run, copy, options.interval_seconds, is_stopped)
     return queries
 
 
@@ -85,7 +72,8 @@ def serve_requests(options: SparkOptions, folder: Path) -> None:
     started_file(folder).touch()
     while not pause.wait(REQUEST_POLL_SECONDS):
         if request_file(folder, number).exists():
-            own_options, run = _options_and_run(*json.loads(request_file(folder, number).read_text()))
+            values, fields = json.loads(request_file(folder, number).read_text())
+            own_options, run = SparkOptions(**values), run_of(fields)
             stop_completely(spark, *serve(spark, own_options, run, 0, stop_file(run).exists))
             stopped_file(run).touch()
             number += 1
@@ -114,17 +102,13 @@ def _start_short(
     return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
 
 
-def _options_and_run(options: dict[str, Any], run: dict[str, Any]) -> tuple[SparkOptions, Run]:
-    return SparkOptions(**options), Run(**run | {"folder": Path(run["folder"])})
-
-
 def main() -> None:
     """Run the queries until this process is stopped."""
     argument = json.loads(sys.argv[1])
     if "requests" in argument:
         serve_requests(SparkOptions(**argument["options"]), Path(argument["requests"]))
-    options, run = _options_and_run(argument["options"], argument["run"])
-    serve(session(options), options, run, argument["copy"], lambda: False)
+    options = SparkOptions(**argument["options"])
+    serve(session(options), options, run_of(argument["run"]), argument["copy"], lambda: False)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from examples.benchmarks.harness.engine import Run
 from examples.benchmarks.harness.workloads import KINDS
 
+COUNTED_SCHEMA = "id string, seq long"
 INPUT_SCHEMA = "id string, seq long, kind string, ts long, amount long"
 AVRO_TYPES = {"id": "string", "seq": "long", "kind": "string", "ts": "long", "amount": "long"}
 AVRO_SCHEMA = json.dumps(
@@ -28,6 +29,8 @@ def answers(records: DataFrame, run: Run, *, reads_avro: bool = False, writes_av
     """Return the output for Kafka source rows as Kafka sink rows with key, value and topic."""
     if run.workload == "echo":
         return records.select("key", "value", F.lit(run.target).alias("topic"))
+    if run.workload == "counts":
+        return _counts(records, run)
     raw = F.lit(None).cast("string") if reads_avro else F.col("value").cast("string")
     event = from_avro("value", AVRO_SCHEMA) if reads_avro else F.from_json("raw", INPUT_SCHEMA)
     decoded = records.select("key", "value", raw.alias("raw")).withColumn("event", event)
@@ -35,6 +38,15 @@ def answers(records: DataFrame, run: Run, *, reads_avro: bool = False, writes_av
     if run.workload == "stateless":
         return _routed(decoded, run, writes_avro=writes_avro)
     return _states(decoded.where("reason is null"), run) if run.workload == "stateful" else _both(decoded, run)
+
+
+def _counts(records: DataFrame, run: Run) -> DataFrame:
+    # Records that fill the state before a run have no sequence number; they neither count nor have an output.
+    event = F.from_json(F.col("value").cast("string"), COUNTED_SCHEMA).alias("event")
+    counts = records.select(event).select("event.*").groupBy("id")
+    counted = counts.agg(F.max("seq").alias("seq"), F.count("seq").alias("count")).where("seq is not null")
+    value, topic = F.to_json(F.struct("seq", "id", "count")), F.lit(run.target)
+    return counted.select(F.col("id").alias("key"), value.alias("value"), topic.alias("topic"))
 
 
 def _reason() -> Column:

@@ -25,9 +25,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *
  * Arguments: bootstrap servers, source, target and reject topic, partitions, workload, records, records per second,
  * number of first records with another rate, their rate, constant or poisson, seconds to wait for the last output,
- * output file. The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of
- * the input and append of the first output (broker time, milliseconds), receipt of the first output (microseconds).
- * 0 means that the event has not happened. The file ends with the excess duration in microseconds of each sleep of one
+ * output file; and for the workload "counts" the number of keys, the distance of two keys and the size of a record in
+ * bytes. The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of the
+ * input and append of the first output (broker time, milliseconds), receipt of the first output (microseconds). 0 means
+ * that the event has not happened. The file ends with the excess duration in microseconds of each sleep of one
  * millisecond.
  */
 public final class LoadGenerator {
@@ -47,6 +48,10 @@ public final class LoadGenerator {
     private final String source;
     private final List<TopicPartition> answers;
     private final boolean stateful;
+    private final boolean counts;
+    private final long keys;
+    private final long stride;
+    private final int recordBytes;
     private final int records;
     private final double rate;
     private final int firstRecords;
@@ -71,6 +76,10 @@ public final class LoadGenerator {
             .flatMap(topic -> IntStream.range(0, partitions).mapToObj(number -> new TopicPartition(topic, number)))
             .toList();
         stateful = arguments[5].equals("stateful");
+        counts = arguments[5].equals("counts");
+        keys = Long.parseLong(arguments[13]);
+        stride = Long.parseLong(arguments[14]);
+        recordBytes = Integer.parseInt(arguments[15]);
         records = Integer.parseInt(arguments[6]);
         rate = Double.parseDouble(arguments[7]);
         firstRecords = Integer.parseInt(arguments[8]);
@@ -124,7 +133,7 @@ public final class LoadGenerator {
                 }
                 sent[seq] = elapsed();
                 int number = seq;
-                producer.send(record(seq), (where, problem) -> {
+                producer.send(counts ? countedRecord(seq) : record(seq), (where, problem) -> {
                     if (problem == null) {
                         appended[number] = where.timestamp();
                     } else {
@@ -146,6 +155,16 @@ public final class LoadGenerator {
             + "\",\"ts\":" + (FIRST_TS + seq) + ",\"amount\":" + seq % 100 + "}";
         return new ProducerRecord<>(source, id.getBytes(StandardCharsets.US_ASCII),
             value.getBytes(StandardCharsets.US_ASCII));
+    }
+
+    private ProducerRecord<byte[], byte[]> countedRecord(int seq) {
+        String id = "k" + seq % keys * stride;
+        byte[] start = ("{\"id\":\"" + id + "\",\"seq\":" + seq + ",\"pad\":\"").getBytes(StandardCharsets.US_ASCII);
+        byte[] value = Arrays.copyOf(start, recordBytes);
+        Arrays.fill(value, start.length, recordBytes - 2, (byte) 'x');
+        value[recordBytes - 2] = '"';
+        value[recordBytes - 1] = '}';
+        return new ProducerRecord<>(source, id.getBytes(StandardCharsets.US_ASCII), value);
     }
 
     private static boolean isValid(int seq) {

@@ -1,0 +1,73 @@
+"""
+Predict what a query costs from coefficients that a benchmark has fitted, and name the inputs outside of its range.
+
+A term is a product such as `queries * sqrt(rate)`. The JSON of the benchmark contains the terms, so this module and the
+fit use the same formula. This module needs only Python.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FACTOR = re.compile(r"(?:(?P<function>sqrt|log10)\((?P<argument>\w+)\)|(?P<name>[a-z]\w*)|(?P<number>\d+))")
+FUNCTIONS = {"sqrt": math.sqrt, "log10": math.log10}
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Sums of terms, and the range of each input in the runs that the coefficients were fitted to."""
+
+    terms: Mapping[str, Mapping[str, float]]
+    """The coefficient of each term, by quantity."""
+    ranges: Mapping[str, tuple[float, float]]
+    """The lowest and the highest value of each input."""
+
+    def predict(self, quantity: str, inputs: Mapping[str, float]) -> float:
+        """Return the predicted value of a quantity."""
+        return sum(coefficient * value_of(term, inputs) for term, coefficient in self.terms.get(quantity, {}).items())
+
+    def outside(self, inputs: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+        """Return the range of each input that is outside of its range."""
+        return {
+            name: (lowest, highest)
+            for name, (lowest, highest) in self.ranges.items()
+            if not lowest <= inputs[name] <= highest
+        }
+
+
+def value_of(term: str, inputs: Mapping[str, float]) -> float:
+    """Return the value of a term; raise ValueError if it has an unknown factor."""
+    value = 1.0
+    for text in term.split(" * "):
+        factor = FACTOR.fullmatch(text)
+        if factor is None:
+            raise ValueError(f"the term {term!r} contains {text!r}; use a name, sqrt(name), log10(name) or a number")
+        if factor["function"]:
+            value *= FUNCTIONS[factor["function"]](inputs[factor["argument"]])
+        else:
+            value *= inputs[factor["name"]] if factor["name"] else float(factor["number"])
+    return value
+
+
+def model_of(content: Mapping[str, Any]) -> CostModel:
+    """Return the model in the JSON of the benchmark."""
+    terms: dict[str, dict[str, float]] = {}
+    for row in content["model"]:
+        terms.setdefault(row["quantity"], {})[row["term"]] = row["coefficient"]
+    return CostModel(terms, {row["input"]: (row["lowest"], row["highest"]) for row in content["ranges"]})
+
+
+def rows_of(model: CostModel) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """Return the model as lists of rows for the JSON, the inverse of `model_of`."""
+    return {
+        "model": [
+            {"quantity": quantity, "term": term, "coefficient": coefficient}
+            for quantity, terms in model.terms.items()
+            for term, coefficient in terms.items()
+        ],
+        "ranges": [
+            {"input": name, "lowest": lowest, "highest": highest} for name, (lowest, highest) in model.ranges.items()
+        ],
+    }

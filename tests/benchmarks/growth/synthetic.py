@@ -1,0 +1,81 @@
+"""Rows of runs that never took place, computed from known coefficients."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from examples.benchmarks.growth.fit import model_rows
+from examples.benchmarks.growth.points import Point, planned_points
+from examples.measure.cost_model import CostModel
+
+COEFFICIENTS: Mapping[str, Mapping[str, float]] = {
+    "busy_cores": {
+        "1": 0.05,
+        "queries": 0.02,
+        "queries * partitions": 0.01,
+        "queries * rate": 0.0001,
+        "queries * sqrt(rate) * sqrt(partitions)": 0.004,
+        "queries * rate * record_bytes": 3e-08,
+        "queries * rate * log10(keys)": 4e-06,
+        "queries * rate * log10(state_keys)": 2e-06,
+    },
+    "memory_mb": {
+        "1": 600,
+        "queries": 20,
+        "queries * partitions": 8,
+        "queries * state_keys": 0.0001,
+        "queries * rate * record_bytes": 2e-05,
+    },
+    "state_mb": {"queries * partitions": 8, "queries * state_keys": 0.00005},
+    "pause_ms": {
+        "1": 30,
+        "queries": 5,
+        "queries * partitions": 10,
+        "queries * log10(state_keys)": 4,
+        "queries * state_keys": 0.00002,
+        "rate": 0.005,
+    },
+}
+"""A model with every term of the fit."""
+TRUTH = CostModel(COEFFICIENTS, {})
+CONDITIONS = {
+    "date": "2026-11-25",
+    "cores": 2,
+    "java": "17.0.15",
+    "java_options": "",
+    "pyspark": "4.3.0",
+    "kafka_connector": "4.2.0",
+    "kafka_broker_and_clients": "4.4.0",
+    "warm_up_seconds": 40,
+    "duration_seconds": 28,
+    "interval_seconds": 7,
+}
+
+
+def rows(model: CostModel = TRUTH) -> list[dict[str, Any]]:
+    """Return a row for each point of the plan, with the costs that the model predicts."""
+    found = []
+    for planned in planned_points():
+        inputs = planned.point.inputs
+        costs = {quantity: model.predict(quantity, inputs) for quantity in model.terms}
+        found.append(
+            {
+                "dimension": planned.dimension,
+                "label": planned.label,
+                **inputs,
+                "requested_state_keys": inputs["state_keys"],
+                "state_rows": inputs["state_keys"],
+                **costs,
+                "cpu_seconds_per_million": 1e6 * costs["busy_cores"] / inputs["rate"],
+                "p50_ms": 2.5,
+                "p99_ms": 80.0,
+                "foreign_cores": 0.03,
+                "kept_up": True,
+                "problems": "",
+            }
+        )
+    return found
+
+
+def content() -> dict[str, Any]:
+    """Return the JSON of these runs, with the model that the benchmark fits to them."""
+    return {"conditions": CONDITIONS, "runs": rows(), "base": Point().inputs, **model_rows(rows())}

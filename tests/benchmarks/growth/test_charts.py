@@ -1,0 +1,40 @@
+"""Each chart has one message, which its title states in numbers, and labels on its lines."""
+
+from pathlib import Path
+
+from examples.benchmarks.growth.charts import CHARTS, draw, message, rows_of_chart
+from tests.benchmarks.growth.synthetic import content, rows
+
+
+def test_chart_labels_its_lines_and_states_its_message(tmp_path: Path) -> None:
+    """The SVG contains the title and the names of both lines, and equal numbers give an equal file."""
+    second = tmp_path / "second"
+    second.mkdir()
+    paths = draw(content(), tmp_path)
+    again = draw(content(), second)
+
+    assert len(CHARTS) == len(paths)
+    for chart, path, copy in zip(CHARTS, paths, again, strict=True):
+        text = path.read_text()
+        assert "measured" in text
+        assert message(chart, rows_of_chart(rows(), chart)) in text
+        assert ("p99" not in chart.quantity) == ("cost model" in text)
+        assert copy.read_bytes() == path.read_bytes()
+
+
+def test_message_contains_the_lowest_and_the_highest_input() -> None:
+    """The first and the last point of a chart are its message."""
+    found = rows_of_chart(rows(), CHARTS[0])
+
+    assert [100, 300, 1_000, 1_000, 2_000, 4_000] == [row["rate"] for row in found]
+    assert "CPU s per million records: 1,590 at 100, 236 at 4,000 records/s" == message(CHARTS[0], found)
+
+
+def test_part_of_the_plan_has_only_its_charts_without_a_model(tmp_path: Path) -> None:
+    """Without a model, the chart contains the measured points."""
+    part = {"runs": [row for row in rows() if row["dimension"] in ("base", "rate")]}
+
+    paths = draw(part, tmp_path)
+
+    assert ["growth_rate_cpu_seconds_per_million.svg", "growth_rate_p99_ms.svg"] == [path.name for path in paths]
+    assert all("cost model" not in path.read_text() for path in paths)

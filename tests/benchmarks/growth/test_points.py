@@ -1,0 +1,68 @@
+"""The plan varies one input at a time, and its combined points stay inside the range of the others."""
+
+import pytest
+
+from examples.benchmarks.growth.__main__ import PLANNED_MINUTES, Options, selected
+from examples.benchmarks.growth.fit import INPUTS
+from examples.benchmarks.growth.points import BASE, COMBINED, DIMENSIONS, PlannedPoint, Point, planned_points
+from examples.benchmarks.harness.plan import START_AND_END_SECONDS
+from examples.benchmarks.harness.workloads import MIN_RECORD_BYTES, count, counted_record, key_of_count
+
+POINTS = list(planned_points())
+MAX_MINUTES = 60
+
+
+def test_each_run_differs_from_the_base_in_its_dimension() -> None:
+    """A run of a dimension changes only this input; more keys than the state of the base also enlarge the state."""
+    base = Point().inputs
+    for planned in POINTS:
+        changed = {name for name, value in planned.point.inputs.items() if value != base[name]}
+        if planned.dimension == BASE:
+            assert not changed
+        elif planned.dimension != COMBINED:
+            assert planned.dimension in changed
+            assert changed <= {planned.dimension, "state_keys"}
+
+
+def test_combined_points_lie_inside_the_range_of_the_fit() -> None:
+    """The error of the model is measured where it claims to hold."""
+    single = [planned.point.inputs for planned in POINTS if planned.dimension != COMBINED]
+    combined = [planned.point.inputs for planned in POINTS if planned.dimension == COMBINED]
+
+    assert len(combined) >= 3
+    for name in INPUTS:
+        values = [inputs[name] for inputs in single]
+        assert all(min(values) <= inputs[name] <= max(values) for inputs in combined)
+
+
+def test_plan_fits_into_an_hour() -> None:
+    """The traffic of all runs and the least time between them leave time to fill the large states."""
+    options = Options()
+    seconds = len(POINTS) * (options.warm_up_seconds + options.duration + START_AND_END_SECONDS)
+
+    assert seconds / 60 < PLANNED_MINUTES <= MAX_MINUTES
+
+
+def test_filter_selects_the_base_and_a_dimension() -> None:
+    """A part of the plan starts with the base; an unknown dimension is refused."""
+    assert [BASE, *["keys"] * len(DIMENSIONS["keys"])] == [point.dimension for point in selected(["keys"])]
+    assert POINTS == selected([])
+    with pytest.raises(ValueError, match="'size' is not a dimension; use one of base, rate"):
+        selected(["size"])
+
+
+@pytest.mark.parametrize("planned", POINTS, ids=lambda planned: planned.label)
+def test_records_have_the_size_and_the_keys_of_the_point(planned: PlannedPoint) -> None:
+    """Each record has exactly the size of the point, and its key is in the filled state."""
+    point = planned.point
+    for seq in (0, 1, point.keys - 1, point.keys, 9_999_999):
+        assert point.record_bytes == len(counted_record(point.shape, seq)) >= MIN_RECORD_BYTES
+        assert int(key_of_count(point.shape, seq)[1:]) < point.state_keys
+
+
+def test_count_grows_with_each_record_of_a_key() -> None:
+    """The tenth key has its first record, and then another one after all other keys."""
+    shape = Point(keys=100, state_keys=1_000).shape
+
+    assert {"id": "k100", "seq": 10, "count": 1} == count(shape, 10)
+    assert {"id": "k100", "seq": 110, "count": 2} == count(shape, 110)

@@ -1,0 +1,98 @@
+"""A row of the JSON contains the inputs of a run and what they cost."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from examples.benchmarks.growth.__main__ import Options, write
+from examples.benchmarks.growth.points import PlannedPoint, Point
+from examples.benchmarks.growth.rows import point_row, problems_of
+from examples.benchmarks.results.run_result import RunResult
+from tests.benchmarks.growth.synthetic import rows
+from tests.benchmarks.helpers import run_result
+
+MEGABYTE = 2**20
+PROGRESS = tuple(
+    {
+        "name": f"copy_{number}",
+        "stateOperators": [
+            {"numRowsTotal": 900, "memoryUsedBytes": 3 * MEGABYTE, "customMetrics": {"rocksdbSstFileSize": MEGABYTE}}
+        ],
+    }
+    for number in range(2)
+)
+COSTS: dict[str, Any] = {
+    "engine_cores": 0.5,
+    "cpu_seconds_per_million": 500.0,
+    "engine_mb": 800,
+    "pauses_ms": [40.0, 90.0, 50.0],
+    "boundaries": 3,
+    "missing": 0,
+    "wrong": 0,
+    "achieved_share": 1.0,
+    "lag_p99_ms": 0.2,
+    "foreign_cores": 0.02,
+}
+PLANNED = PlannedPoint("state_keys", Point(state_keys=10_000, queries=2))
+
+
+def result(**others: Any) -> RunResult:
+    """Return a run of a hundred records that took five milliseconds."""
+    return replace(run_result("counts", "point", [5] * 100, **{**COSTS, **others}), progress=PROGRESS)
+
+
+def test_row_contains_costs_and_the_state_that_was_really_filled() -> None:
+    """The state had fewer keys than requested, so the row has both numbers; the memory is that of all queries."""
+    row = point_row(PLANNED, result())
+
+    assert (900, 900, 10_000) == (row["state_rows"], row["state_keys"], row["requested_state_keys"])
+    assert (6.0, 2.0) == (row["state_mb"], row["state_disk_mb"])
+    costs = ("busy_cores", "memory_mb", "pause_ms", "pause_max_ms")
+    assert [0.5, 800, 50.0, 90.0] == [row[name] for name in costs]
+    assert (True, "", []) == (row["kept_up"], row["problems"], problems_of([row]))
+
+
+def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
+    """An engine that leaves the load program no CPU time fell behind; a missing result makes the run invalid."""
+    late = result(lag_p99_ms=400.0)
+    late = replace(late, problems=["records were sent late: p99 400.0 ms, allowed 5.0 ms"])
+    lost = replace(result(missing=3), problems=["3 records have no output"])
+
+    found = [point_row(PLANNED, late), point_row(PLANNED, lost)]
+
+    assert [False, False] == [row["kept_up"] for row in found]
+    assert ["state_keys: state_keys = 10,000; queries = 2: 3 records have no output"] == problems_of(found)
+
+
+@pytest.mark.parametrize(
+    ("publish", "is_complete", "problems", "folder", "status"),
+    [
+        (True, True, [], "references/measured", 0),
+        (True, True, ["wrong"], "build/benchmarks", 1),
+        (True, False, [], "build/benchmarks", 1),
+    ],
+    ids=["published", "invalid", "part"],
+)
+def test_only_complete_and_valid_runs_are_published(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    publish: bool,
+    is_complete: bool,
+    problems: list[str],
+    folder: str,
+    status: int,
+) -> None:
+    """A part of the plan has no cost model, so it is never published."""
+    monkeypatch.chdir(tmp_path)
+    options = Options(publish=publish)
+    shown = [row | {"state_disk_mb": 0.1} for row in rows()]
+
+    assert status == write(options, shown, problems, Console(quiet=True), is_complete=is_complete)
+
+    written = json.loads((tmp_path / folder / "growth.json").read_text())
+    assert is_complete == ("model" in written)
+    assert "growth_rate_cpu_seconds_per_million.svg" in {path.name for path in (tmp_path / folder).iterdir()}
