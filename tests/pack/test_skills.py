@@ -1,5 +1,7 @@
 """The command line: no output on success, findings on standard error, a separate status for wrong usage."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -10,11 +12,23 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files
+from scripts.skills import main
 
 BAD = "df.writeStream.trigger(realTime=True).start()\n"
 
 
-def _skills(*arguments: str, root: Path = files.ROOT, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+def _called(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, because each process imports all rules of the linter again."""
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            status: int | str | None = main(arguments)
+        except SystemExit as exit_:
+            status = exit_.code
+    assert isinstance(status, int)
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def _skills(*arguments: str, root: Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(root / "scripts/skills.py"), *arguments]
     env = os.environ | ({"HOME": str(home)} if home else {})
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env, cwd="/")
@@ -64,7 +78,7 @@ def test_generate_names_the_page_with_an_unknown_part(copied: Path) -> None:
 
 def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
     """`lint` reports `realTime=True` and suggests a duration."""
-    done = _skills("lint", str(bad_file))
+    done = _called("lint", str(bad_file))
 
     assert 1 == done.returncode
     assert f"{bad_file.as_posix()}:1: " in done.stderr
@@ -74,7 +88,7 @@ def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
 @pytest.mark.parametrize("style", ["json", "github", "sarif"])
 def test_machine_readable_formats_go_to_standard_output(bad_file: Path, style: str) -> None:
     """JSON, GitHub and SARIF findings go to standard output, and standard error is empty."""
-    done = _skills("lint", "--format", style, str(bad_file))
+    done = _called("lint", "--format", style, str(bad_file))
 
     assert (1, "") == (done.returncode, done.stderr)
     assert done.stdout.startswith("::error ") if style == "github" else json.loads(done.stdout)
@@ -86,8 +100,8 @@ def test_unchecked_file_exits_with_status_two(tmp_path: Path, bad_file: Path, st
     latin = tmp_path / "latin.py"
     latin.write_bytes("# é realTime=True\n".encode("latin-1"))
 
-    alone = _skills("lint", "--format", style, str(latin))
-    both = _skills("lint", "--format", style, str(latin), str(bad_file))
+    alone = _called("lint", "--format", style, str(latin))
+    both = _called("lint", "--format", style, str(latin), str(bad_file))
 
     assert (2, 2) == (alone.returncode, both.returncode)
     assert "unchecked" in alone.stderr + alone.stdout
@@ -110,7 +124,7 @@ def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
 
 def test_lint_help_lists_the_exit_statuses() -> None:
     """The help of `lint` states when the exit status is 0, 1 and 2."""
-    text = _skills("lint", "--help").stdout
+    text = _called("lint", "--help").stdout
 
     assert all(f"\n  {status}  " in text for status in (0, 1, 2))
 
@@ -119,7 +133,7 @@ def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
     """`lint` prints nothing for a correct file and exits with status 0."""
     (tmp_path / "ok.py").write_text("print(1)\n")
 
-    done = _skills("lint", str(tmp_path))
+    done = _called("lint", str(tmp_path))
 
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 
@@ -138,7 +152,7 @@ def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
 )
 def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: str) -> None:
     """Wrong usage exits with status 2, which findings never do."""
-    done = _skills(*arguments)
+    done = _called(*arguments)
 
     assert 2 == done.returncode
     assert message in done.stderr
@@ -149,8 +163,8 @@ def test_help_of_each_command_shows_its_example(command: str) -> None:
     """The main help and the help of each command contain an example of that command."""
     example = f"\nexamples:\n  python scripts/skills.py {command}"
 
-    overall = _skills("--help")
-    own = _skills(command, "--help")
+    overall = _called("--help")
+    own = _called(command, "--help")
 
     assert (0, 0) == (overall.returncode, own.returncode)
     assert f"  python scripts/skills.py {command}" in overall.stdout

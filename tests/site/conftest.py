@@ -73,9 +73,9 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def phone(browser: Browser) -> Iterator[Page]:
-    """Yield a browser page of the size of a narrow phone."""
+    """Yield a browser page of the size of a narrow phone; each test of a file loads its page again."""
     page = browser.new_page(viewport={"width": 360, "height": 740})
     yield page
     page.close()

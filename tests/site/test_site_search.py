@@ -54,13 +54,19 @@ def options_of_the_tables() -> set[str]:
     return {name for cell in cells for name in re.findall(r"`([A-Za-z][\w.]*)(?:=[^`]*)?`", cell)}
 
 
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """Yield a browser page, in which each test loads the home page."""
+    opened = browser.new_page()
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def home(browser: Browser, address: str) -> Iterator[Page]:
-    """Yield the home page."""
-    page = browser.new_page()
+def home(page: Page, address: str) -> Page:
+    """Return the home page."""
     page.goto(address)
-    yield page
-    page.close()
+    return page
 
 
 def ask(page: Page, address: str, queries: list[str]) -> dict[str, list[str]]:

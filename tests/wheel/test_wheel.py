@@ -109,13 +109,19 @@ def test_inspect_reads_checkpoint_without_any_package(environment: Path, project
 
 
 IMPORTS = """\
-import ast, importlib, sys
-importlib.import_module("PART")
-own = [module for name, module in sys.modules.items() if name.startswith("spark_rtm") and module.__file__]
-for node in (node for module in own for node in ast.parse(open(module.__file__).read()).body):
-    names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
-    print(*names, *([alias.name for alias in node.names] if isinstance(node, ast.Import) else []))
+import ast, importlib, json, sys
+for part in sys.argv[1:]:
+    for name in [name for name in sys.modules if name.startswith("spark_rtm")]:
+        del sys.modules[name]
+    importlib.import_module(f"spark_rtm.{part}")
+    own = [module for name, module in sys.modules.items() if name.startswith("spark_rtm") and module.__file__]
+    names = []
+    for node in (node for module in own for node in ast.parse(open(module.__file__).read()).body):
+        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    print(json.dumps([part, names]))
 """
+"""Prints the imports of each part, which does not find a module of the parts before it."""
 EXTRAS = {
     "prove": ("prove.command",),
     "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
@@ -126,16 +132,21 @@ EXTRAS = {
 PROVIDES = {"psycopg[binary]": "psycopg", "pyspark": "pyspark py4j", "confluent-kafka": "confluent_kafka"}
 
 
+@pytest.fixture(scope="module")
+def imports(environment: Path, with_packages: dict[str, str]) -> dict[str, list[str]]:
+    """Return the names that the modules of each part import, from one process that imports the parts in turn."""
+    parts = [part for names in EXTRAS.values() for part in names]
+    done = _run(environment, "python", "-c", IMPORTS, *parts, cwd=environment, env=with_packages)
+    assert 0 == done.returncode, done.stderr
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
 @pytest.mark.parametrize(("extra", "module"), [(extra, part) for extra in EXTRAS for part in EXTRAS[extra]])
 def test_extra_names_each_package_that_its_modules_import(
-    extra: str, module: str, environment: Path, project: Path, with_packages: dict[str, str]
+    extra: str, module: str, imports: dict[str, list[str]]
 ) -> None:
     """The imports of a part, also those of the modules that it imports, are packages of its extra."""
-    code = IMPORTS.replace("PART", f"spark_rtm.{module}")
-    done = _run(environment, "python", "-c", code, cwd=project, env=with_packages)
-
-    assert 0 == done.returncode, done.stderr
-    imported = {name.split(".")[0] for name in done.stdout.split()} - set(sys.stdlib_module_names) - {"spark_rtm"}
+    imported = {name.split(".")[0] for name in imports[module]} - set(sys.stdlib_module_names) - {"spark_rtm"}
     required = [re.split(r"[<>=;]", text)[0].strip() for text in PROJECT["optional-dependencies"][extra]]
     assert set() == imported - set(" ".join(PROVIDES.get(name, name) for name in required).split())
 
