@@ -1,12 +1,20 @@
 """A comparison publishes only complete results of a quiet machine."""
 
+from typing import Any
+
 import pytest
 
 from examples.benchmarks.harness.rate_search import STEP_FIELDS
 from examples.benchmarks.other_engines.limits import limit_problems
 from examples.benchmarks.other_engines.options import options_of, require_all
 
-STEP = dict.fromkeys(STEP_FIELDS) | {"workload": "stateful", "engine": "Flink", "rate": 4000.0, "sustained": False}
+STEP: dict[str, Any] = {
+    **dict.fromkeys(STEP_FIELDS),
+    "workload": "stateful",
+    "engine": "Flink",
+    "rate": 4000.0,
+    "sustained": False,
+}
 
 
 @pytest.mark.parametrize(
