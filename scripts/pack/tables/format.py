@@ -67,5 +67,6 @@ def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str
     if foreign_cores := [run["foreign_cores"] for run in runs if "foreign_cores" in run]:
         sentences.append(f"Other programs used at most {max(foreign_cores):.2f} cores.")
     if late := len(content.get("late_runs", ())):
-        sentences.append(f"Runs that were repeated because records were sent late or other programs were busy: {late}.")
+        busy = " or other programs were busy" if "max_foreign_cores" in known else ""
+        sentences.append(f"Runs that were repeated because records were sent late{busy}: {late}.")
     return " ".join(filter(None, [*sentences, unit])) + "\n"
