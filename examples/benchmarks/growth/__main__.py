@@ -47,7 +47,7 @@ class Options(BenchmarkOptions):
 
     duration: float = 28
     """Seconds of measured traffic in each run. Use at least 4 trigger intervals for enough batch boundaries."""
-    warm_up_seconds: float = 40
+    warm_up_seconds: float = 25
     """Seconds of traffic before the measured part, in which the JVM still compiles the code of the queries."""
     interval_seconds: float = 7
     """Trigger interval of real-time mode in seconds."""
@@ -60,7 +60,7 @@ class Options(BenchmarkOptions):
     Run only the base and this dimension (repeatable): rate, partitions, keys, state_keys, record_bytes, queries, cores
     or combined.
     """
-    max_fill_seconds: float = 300
+    max_fill_seconds: float = 240
     """Seconds to fill the state before a run. The state is smaller if the time is too short; the JSON has its size."""
 
 

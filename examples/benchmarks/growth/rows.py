@@ -8,7 +8,6 @@ from examples.benchmarks.growth.engine import FIRST_QUERY
 from examples.benchmarks.growth.points import PlannedPoint
 from examples.benchmarks.harness.rate_search import is_sustained
 from examples.benchmarks.results.run_result import RunResult
-from examples.benchmarks.results.validity import late_sending
 
 NUMBERS = ("p50_ms", "p99_ms", "max_ms", "missing", "wrong", "boundaries", "outputs_per_record", "foreign_cores")
 
@@ -17,6 +16,7 @@ def point_row(planned: PlannedPoint, result: RunResult) -> dict[str, Any]:
     """Return the row of a run."""
     numbers, pauses_ms = result.numbers, result.numbers["pauses_ms"]
     state = _state(result.progress)
+    kept_up, is_wrong = is_sustained(result), numbers["missing"] or numbers["wrong"]
     return {
         "dimension": planned.dimension,
         "label": planned.label,
@@ -31,9 +31,9 @@ def point_row(planned: PlannedPoint, result: RunResult) -> dict[str, Any]:
         "pause_ms": statistics.median(pauses_ms) if pauses_ms else None,
         "pause_max_ms": max(pauses_ms, default=None),
         **{name: numbers.get(name) for name in NUMBERS},
-        "kept_up": is_sustained(result),
-        # An engine that leaves the load generator no CPU time is too slow for this point, which is a result.
-        "problems": "; ".join(problem for problem in result.problems if problem not in late_sending(numbers)),
+        "kept_up": kept_up,
+        # An engine that is too slow for a point, with late records or few boundaries, is a result and no problem.
+        "problems": "; ".join(result.problems) if kept_up or is_wrong else "",
     }
 
 
