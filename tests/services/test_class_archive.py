@@ -1,6 +1,7 @@
 """A broker and a session load their classes from an archive, and start without one that matches."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,23 +43,31 @@ def test_classes_are_not_recorded_beside_a_session(
     assert 1 == spark.range(1).count()
 
 
-def test_broker_loads_its_classes_from_the_archive() -> None:
-    """The JVM has mapped the archive, and a JVM without the option has not."""
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    """Yield a broker whose option names a file that is no archive."""
+    folder = tmp_path_factory.mktemp("foreign")
+    (folder / class_archive.ARCHIVE).write_bytes(b"not an archive")
+    folder.parent.chmod(0o755)
+    with running(LocalKafka(archive_options=class_archive.using(folder))) as broker:
+        yield broker
+
+
+def test_broker_loads_its_classes_from_the_archive(foreign: LocalKafka) -> None:
+    """The JVM has mapped the archive, and a JVM without the option for it has not."""
     archive = broker_archive(broker_jars()) / class_archive.ARCHIVE
-    with running(LocalKafka()) as broker, running(LocalKafka(archive_options=[])) as other:
+    with running(LocalKafka()) as broker:
         assert broker.child is not None
-        assert other.child is not None
+        assert foreign.child is not None
         assert is_mapped(archive, broker.child.pid)
-        assert not is_mapped(archive, other.child.pid)
+        assert not is_mapped(archive, foreign.child.pid)
 
 
-def test_broker_starts_with_a_foreign_archive(tmp_path: Path) -> None:
+def test_broker_starts_with_a_foreign_archive(foreign: LocalKafka) -> None:
     """A JVM that cannot use an archive starts normally and prints no warning."""
-    (tmp_path / class_archive.ARCHIVE).write_bytes(b"not an archive")
-    tmp_path.parent.chmod(0o755)
-
-    with running(LocalKafka(archive_options=class_archive.using(tmp_path))) as broker:
-        assert "classes.jsa" not in broker.log_path.read_text()
+    assert foreign.child is not None
+    assert foreign.child.is_running()
+    assert "classes.jsa" not in foreign.log_path.read_text()
 
 
 def test_changed_jar_has_another_archive(tmp_path: Path) -> None:
