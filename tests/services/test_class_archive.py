@@ -1,6 +1,7 @@
 """A broker and a session load their classes from an archive, and start without one that matches."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,12 +45,11 @@ def test_classes_are_not_recorded_beside_a_session(
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
-    """Yield a broker whose option names a file that is no archive."""
-    folder = tmp_path_factory.mktemp("foreign")
-    (folder / class_archive.ARCHIVE).write_bytes(b"not an archive")
-    folder.parent.chmod(0o755)
-    with running(LocalKafka(archive_options=class_archive.using(folder))) as broker:
+def foreign() -> Iterator[LocalKafka]:
+    """Yield a broker whose option names the archive of Spark."""
+    options = class_archive.using(spark_archive())
+    assert options
+    with running(LocalKafka(archive_options=options)) as broker:
         yield broker
 
 
@@ -67,7 +67,18 @@ def test_broker_starts_with_a_foreign_archive(foreign: LocalKafka) -> None:
     """A JVM that cannot use an archive starts normally and prints no warning."""
     assert foreign.child is not None
     assert foreign.child.is_running()
-    assert "classes.jsa" not in foreign.log_path.read_text()
+    assert class_archive.ARCHIVE not in foreign.log_path.read_text()
+
+
+def test_jvm_starts_with_a_file_that_is_no_archive(tmp_path: Path) -> None:
+    """A damaged file in the cache does not keep a JVM from starting."""
+    (tmp_path / class_archive.ARCHIVE).write_bytes(b"not an archive")
+    tmp_path.parent.chmod(0o755)
+    command = [str(java_home() / "bin" / "java"), *class_archive.using(tmp_path), "-version"]
+
+    started = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (0, False) == (started.returncode, class_archive.ARCHIVE in started.stdout + started.stderr)
 
 
 def test_changed_jar_has_another_archive(tmp_path: Path) -> None:
