@@ -24,6 +24,13 @@ By default, a micro-batch query without an interval asks the broker for new reco
 cores.
 """
 
+FEW_TASKS = {"spark.default.parallelism": "2"}
+"""
+Settings of the session of tests.
+
+By default, `createDataFrame` splits its rows into one task per slot, and each of these 24 tasks starts a Python worker.
+"""
+
 IVY_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="folder"/>
