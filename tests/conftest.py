@@ -89,9 +89,10 @@ def workplace(rtm_folder: Path) -> Path:
 def rtm_confs() -> dict[str, str]:
     """Add the Avro functions, which pages use, to the jars of the session."""
     from examples.services.packages import avro_jars, connector
-    from tests.helpers import RARE_POLLS
+    from tests.helpers import FEW_TASKS, RARE_POLLS
 
-    return {"spark.jars": ",".join(str(jar) for jar in (*connector().jars, *avro_jars())), **RARE_POLLS}
+    jars = ",".join(str(jar) for jar in (*connector().jars, *avro_jars()))
+    return {"spark.jars": jars, **RARE_POLLS, **FEW_TASKS}
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,13 @@ By default, a micro-batch query without an interval asks the broker for new reco
 cores.
 """
 
+FEW_TASKS = {"spark.default.parallelism": "2"}
+"""
+Settings of the session of tests.
+
+By default, `createDataFrame` splits its rows into one task per slot, and each of these 24 tasks starts a Python worker.
+"""
+
 IVY_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="folder"/>
@@ -109,9 +116,16 @@ def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
 
 def records_of(kafka: str, topic: str, partition: int = 0, first: int = 0) -> list[Message]:
     """Return the records of a partition from offset `first` to the end, in their order."""
-    consumer, count = consumer_of(kafka), end_offset(kafka, topic, partition) - first
+    count = end_offset(kafka, topic, partition) - first
+    return list(_records(kafka, topic, partition, first, count)) if count else []
+
+
+@functools.lru_cache(maxsize=4)
+def _records(kafka: str, topic: str, partition: int, first: int, count: int) -> list[Message]:
+    """Read records once: a test that waits for more asks 20 times a second, and each read costs the broker 20 ms."""
+    consumer = consumer_of(kafka)
     consumer.assign([TopicPartition(topic, partition, first)])
-    records = consumer.consume(count, 20) if count else []
+    records = consumer.consume(count, 20)
     consumer.unassign()
     assert len(records) == count, f"read {len(records)} of {count} records of {topic}"
     return records

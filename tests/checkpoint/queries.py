@@ -24,8 +24,8 @@ from examples.realtime.queries import QueryFailedError, stop_completely, wait_un
 from examples.realtime.slots import slots_free
 from examples.services.spark import CONFS, build_session
 from examples.testing.plugin import MIN_INTERVAL
-from tests.helpers import RARE_POLLS, add_partition, new_topic, produce
-from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_until, send, start, stream_of, written
+from tests.helpers import RARE_POLLS, add_partition, end_offset, new_topic, produce
+from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_until, send, start, stream_of
 
 SLOTS = 16
 INTERVAL = "2 seconds"
@@ -66,7 +66,9 @@ def sink_of(job: ModeJob, stream: DataFrame) -> DataStreamWriter:
 
 def wait_for(job: ModeJob, query: StreamingQuery, records: int, batch: int) -> None:
     """Wait until a job has written records and committed a batch."""
-    wait_until(lambda: len(written(job)) >= records, 90, f"{records} records of {job.checkpoint.name}", [query])
+    wait_until(
+        lambda: end_offset(job.kafka, job.target) >= records, 90, f"{records} records of {job.checkpoint.name}", [query]
+    )
     wait_until(lambda: newest_entry(job.checkpoint / "commits") >= batch, 90, f"batch {batch}", [query])
 
 

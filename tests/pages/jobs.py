@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import stop_completely, wait_until
-from tests.helpers import produce, texts_of
+from tests.helpers import end_offset, produce, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -98,7 +98,7 @@ def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds")
     """Run a job until it has written and committed `count` records, stop it, and return the values in its target."""
     committed = newest_entry(job.checkpoint / "commits")
     query = start(job, mode, interval)
-    wait_until(lambda: len(written(job)) >= count, 60, f"{count} records", [query])
+    wait_until(lambda: end_offset(job.kafka, job.target) >= count, 60, f"{count} records", [query])
     if mode in ADDITIONAL_COMMITS:
         committed = newest_entry(job.checkpoint / "commits") + ADDITIONAL_COMMITS[mode]
     wait_until(lambda: newest_entry(job.checkpoint / "commits") > committed, 60, "a commit", [query])

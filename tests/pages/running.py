@@ -6,6 +6,7 @@ Each started query must show its execution mode in its plan and write at least o
 """
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -174,8 +175,13 @@ def _written(environment: PageEnvironment) -> int:
     targets = [topic for topic in ALL_TOPICS if topic not in SOURCES]
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     wanted = {TopicPartition(topic, number): latest for topic in targets for number in range(PARTITIONS)}
-    admin = AdminClient({"bootstrap.servers": environment.kafka})
-    return sum(end.result(10).offset for end in admin.list_offsets(wanted, request_timeout=10).values())
+    ends = _admin_of(environment.kafka).list_offsets(wanted, request_timeout=10)
+    return sum(end.result(10).offset for end in ends.values())
+
+
+@functools.cache
+def _admin_of(kafka: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": kafka, "log_level": 2})
 
 
 def _advice(example: Example) -> str:

@@ -4,6 +4,7 @@ Topics that the pages use, and sample records for the topics that a code block r
 Other topics do not exist on the broker of the tests, so a page can also show what happens with an unknown topic.
 """
 
+import functools
 import itertools
 import json
 import time
@@ -85,8 +86,13 @@ def create_page_topics(kafka: str) -> None:
 
 def feed(kafka: str, topics: list[str]) -> None:
     """Send the samples of some topics once, distributed over their partitions."""
-    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+    producer = _producer_of(kafka)
     for topic in topics:
         for number, (key, value) in enumerate(SAMPLES[topic]):
             producer.produce(topic, value, key, partition=number % PARTITIONS)
     assert 0 == producer.flush(30)
+
+
+@functools.cache
+def _producer_of(kafka: str) -> Producer:
+    return Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 2})

@@ -182,10 +182,10 @@ def _check_scala(example: Example, _: pytest.FixtureRequest, folder: Path) -> No
     assert compiled(source).is_file()
 
 
-def _check_java(example: Example, _: pytest.FixtureRequest, folder: Path) -> None:
+def _check_java(example: Example, *_: object) -> None:
     main_class = re.search(r"public class (\w+)", example.fence.code)
     assert main_class, f"{example} has no public class"
-    assert compiled_java(example.fence.code, main_class[1], folder).is_file()
+    assert compiled_java(example.fence.code, main_class[1]).is_file()
 
 
 def _check_not_empty(example: Example, *_: object) -> None:

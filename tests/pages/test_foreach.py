@@ -62,7 +62,7 @@ def through_python(folder: Path) -> Way:
 
 def through_scala(folder: Path) -> Way:
     """Return the way through the Scala writer of the page."""
-    log, source = folder / "scala", folder / "rows.scala"
+    log, source = folder / "scala", folder / "page.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
 
     def start(rows: DataFrame) -> StreamingQuery:

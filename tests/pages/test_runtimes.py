@@ -57,11 +57,11 @@ def test_program_of_page_runs_in_real_time_mode(
     options = {"kafka.bootstrap.servers": kafka, "subscribe": source, "topic": target, "startingOffsets": "earliest"}
     produce(kafka, source, [(0, b"Click")])
     if language == "scala":
-        code = tmp_path / "upper.scala"
+        code = tmp_path / "page.scala"
         code.write_text(code_of_page("scala"))
         program = scala_object(spark, code, "runtimes.Upper")
     else:
-        spark.sql(f"ADD JAR '{compiled_java(code_of_page('java'), 'Lower', tmp_path)}'")
+        spark.sql(f"ADD JAR '{compiled_java(code_of_page('java'), 'Lower')}'")
         program = spark._jvm.Lower  # noqa: SLF001 - PySpark has no public API for classes of a jar
 
     query = program.start(spark._jsparkSession, options, str(tmp_path / language))  # noqa: SLF001 - for the JVM

@@ -37,7 +37,7 @@ def probe(spark: SparkSession, kafka: str, tmp_path: Path) -> OperatorProbe:
 @pytest.fixture(scope="session")
 def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[DataFrame], DataFrame]:
     """Return the Scala processor of the page, compiled from its code block."""
-    source = tmp_path_factory.mktemp("scala") / "silence.scala"
+    source = tmp_path_factory.mktemp("scala") / "page.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
     return in_python(scala_object(spark, source, "state.Silence").of)
 

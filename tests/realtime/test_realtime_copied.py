@@ -25,6 +25,7 @@ from jobs import decoding, keeper, proof, queries, slots, timers, warm_up
 jars, servers, source_topic, target, idle = sys.argv[1:]
 builder = SparkSession.builder.master("local[4]").config("spark.jars", jars).config("spark.ui.enabled", "false")
 builder = builder.config("spark.sql.streaming.realTimeMode.minBatchDuration", "1s")
+builder = builder.config("spark.default.parallelism", "40").config("spark.task.cpus", "2")
 spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
 schema = StructType([StructField("id", StringType())])
 
@@ -48,6 +49,7 @@ queries.wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) == 
 queries.raise_if_failed([query])
 queries.stop_completely(spark, query)
 assert callable(timers.move_timer) and callable(keeper.keep)
+print(f"slots {slots.slots_total(spark)} of default parallelism {spark.sparkContext.defaultParallelism}")
 print("done")
 """
 
@@ -77,21 +79,33 @@ def test_foreign_import_would_be_found(tmp_path: Path) -> None:
     assert {"rich", "examples"} == imported(module) - sys.stdlib_module_names - {"pyspark"}
 
 
-@pytest.mark.spark
-@pytest.mark.services
-def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path: Path) -> None:
-    """Warm-up, slot check, decoding, proof, waiting and stopping work in an empty folder under another name."""
+@pytest.fixture(scope="module")
+def copied_job(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """Run the job in an empty folder, with the copied modules under another name."""
+    folder = tmp_path_factory.mktemp("project")
     source, target, idle = (new_topic(kafka, 1) for _ in range(3))
     produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])
-    shutil.copytree(FOLDER, tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "job.py").write_text(JOB)
+    shutil.copytree(FOLDER, folder / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "job.py").write_text(JOB)
     jars = ",".join(str(jar) for jar in connector().jars)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
 
     command = [sys.executable, "job.py", jars, kafka, source, target, idle]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=110, check=False
     )
 
-    assert (0, "done\n") == (done.returncode, done.stdout), done.stderr
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_copied_folder_runs_a_query_in_a_project_of_its_own(copied_job: subprocess.CompletedProcess[str]) -> None:
+    """Warm-up, slot check, decoding, proof, waiting and stopping work in an empty folder under another name."""
+    assert (0, ["done"]) == (copied_job.returncode, copied_job.stdout.splitlines()[-1:]), copied_job.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_slots_do_not_depend_on_the_default_parallelism(copied_job: subprocess.CompletedProcess[str]) -> None:
+    """A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`."""
+    assert ["slots 2 of default parallelism 40"] == copied_job.stdout.splitlines()[:-1], copied_job.stderr

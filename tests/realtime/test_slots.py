@@ -1,8 +1,5 @@
 """Session, slot check, proof of real-time mode, and failures that come after the start."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +11,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.realtime.proof import NotRealTimeError, assert_real_time
 from examples.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from examples.realtime.slots import NotEnoughSlotsError, preflight, slots_free, slots_needed, slots_total
-from examples.services.java import java_home
-from scripts.pack import files
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
 
@@ -173,27 +168,6 @@ def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession
     eventually(lambda: slots_free(spark) == SLOTS - 3, 30, "three slots taken")
     assert SLOTS - 3 == preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 3)})
     query.stop()
-
-
-DEFAULT_PARALLELISM = """
-from pyspark.sql import SparkSession
-from examples.realtime.slots import slots_total
-settings = {"spark.default.parallelism": 40, "spark.task.cpus": 2, "spark.ui.enabled": False}
-spark = SparkSession.builder.master("local[*]").config(map=settings).getOrCreate()
-assert spark.sparkContext.defaultParallelism == 40
-print(slots_total(spark))
-spark.stop()
-"""
-
-
-def test_slots_do_not_depend_on_the_default_parallelism() -> None:
-    """A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`."""
-    program = [sys.executable, "-c", DEFAULT_PARALLELISM]
-    environment = {**os.environ, "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
-
-    done = subprocess.run(program, cwd=files.ROOT, env=environment, capture_output=True, text=True, check=False)
-
-    assert (0, str((os.cpu_count() or 1) // 2)) == (done.returncode, done.stdout.strip()), done.stderr
 
 
 @services

@@ -1,6 +1,8 @@
 """A broker and a session load their classes from an archive, and start without one that matches."""
 
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,23 +44,41 @@ def test_classes_are_not_recorded_beside_a_session(
     assert 1 == spark.range(1).count()
 
 
-def test_broker_loads_its_classes_from_the_archive() -> None:
-    """The JVM has mapped the archive, and a JVM without the option has not."""
+@pytest.fixture(scope="module")
+def foreign() -> Iterator[LocalKafka]:
+    """Yield a broker whose option names the archive of Spark."""
+    options = class_archive.using(spark_archive())
+    assert options
+    with running(LocalKafka(archive_options=options)) as broker:
+        yield broker
+
+
+def test_broker_loads_its_classes_from_the_archive(foreign: LocalKafka) -> None:
+    """The JVM has mapped the archive, and a JVM without the option for it has not."""
     archive = broker_archive(broker_jars()) / class_archive.ARCHIVE
-    with running(LocalKafka()) as broker, running(LocalKafka(archive_options=[])) as other:
+    with running(LocalKafka()) as broker:
         assert broker.child is not None
-        assert other.child is not None
+        assert foreign.child is not None
         assert is_mapped(archive, broker.child.pid)
-        assert not is_mapped(archive, other.child.pid)
+        assert not is_mapped(archive, foreign.child.pid)
 
 
-def test_broker_starts_with_a_foreign_archive(tmp_path: Path) -> None:
+def test_broker_starts_with_a_foreign_archive(foreign: LocalKafka) -> None:
     """A JVM that cannot use an archive starts normally and prints no warning."""
+    assert foreign.child is not None
+    assert foreign.child.is_running()
+    assert class_archive.ARCHIVE not in foreign.log_path.read_text()
+
+
+def test_jvm_starts_with_a_file_that_is_no_archive(tmp_path: Path) -> None:
+    """A damaged file in the cache does not keep a JVM from starting."""
     (tmp_path / class_archive.ARCHIVE).write_bytes(b"not an archive")
     tmp_path.parent.chmod(0o755)
+    command = [str(java_home() / "bin" / "java"), *class_archive.using(tmp_path), "-version"]
 
-    with running(LocalKafka(archive_options=class_archive.using(tmp_path))) as broker:
-        assert "classes.jsa" not in broker.log_path.read_text()
+    started = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (0, False) == (started.returncode, class_archive.ARCHIVE in started.stdout + started.stderr)
 
 
 def test_missing_archive_is_an_error(tmp_path: Path) -> None:

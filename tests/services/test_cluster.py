@@ -11,7 +11,9 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -30,11 +32,29 @@ ASK_MASTER = ("org.apache.spark.deploy.Client", "kill")
 UNKNOWN_DRIVER = "driver-unknown"
 
 
+@dataclass(frozen=True)
+class Block:
+    """The block of a cluster, which the last test of this module ends."""
+
+    url: str
+    end: Callable[[], None]
+    arguments_before: str | None
+    """The value of the variable with the secret before the block."""
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """Yield the URL of a cluster."""
-    with standalone_cluster(workers=1, cores_per_worker=2) as url:
-        yield url
+def block() -> Iterator[Block]:
+    """Yield the block of a cluster that all tests of this module share."""
+    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
+    with ExitStack() as stack:
+        url = stack.enter_context(standalone_cluster(workers=1, cores_per_worker=2))
+        yield Block(url, stack.close, before)
+
+
+@pytest.fixture
+def cluster(block: Block) -> str:
+    """Return the URL of the cluster."""
+    return block.url
 
 
 def _accepts(url: str) -> bool:
@@ -60,17 +80,6 @@ def _is_answered(url: str, folder: Path, secret: str) -> bool:
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
     return f"{UNKNOWN_DRIVER} has already finished or does not exist" in result.stdout + result.stderr
-
-
-def test_cluster_ends_with_its_block() -> None:
-    """The master accepts connections only inside the block; the pipeline's test shows that jobs run on it."""
-    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
-    with standalone_cluster(workers=1, cores_per_worker=2) as url:
-        inside = _accepts(url)
-
-    assert inside
-    assert before == os.environ.get("PYSPARK_SUBMIT_ARGS")
-    assert not _accepts(url)
 
 
 def test_program_without_the_secret_cannot_command_the_cluster(cluster: str, tmp_path: Path) -> None:
@@ -145,3 +154,14 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     # Spark's own modules are in archives inside the installation of Spark.
     folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]
     assert [] == [entry for entry in folders if entry.startswith((str(files.ROOT), sys.prefix))]
+
+
+def test_cluster_ends_with_its_block(block: Block) -> None:
+    """The master accepts connections only inside the block; the pipeline's test shows that jobs run on it."""
+    inside = _accepts(block.url), os.environ.get("PYSPARK_SUBMIT_ARGS")
+
+    block.end()
+
+    assert inside[0]
+    assert inside[1] != block.arguments_before == os.environ.get("PYSPARK_SUBMIT_ARGS")
+    assert not _accepts(block.url)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -32,21 +33,33 @@ print(broker_jars(Path(sys.argv[1])), connector(Path(sys.argv[1])))
 """
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty folder that Ivy uses instead of the network; the cache is empty too."""
-    folder = tmp_path / "repository"
+@dataclass(frozen=True)
+class Fetched:
+    """A cache after the first fetch, and what this fetch has returned."""
+
+    cache: Path
+    broker: list[str]
+    connector: Connector
+
+
+def _empty_repository(parent: Path, environment: pytest.MonkeyPatch) -> Path:
+    folder = parent / "repository"
     folder.mkdir()
-    monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("RTM_IVY_SETTINGS", str(ivy_settings(folder)))
+    environment.setenv("RTM_CACHE", str(parent / "cache"))
+    environment.setenv("RTM_IVY_SETTINGS", str(ivy_settings(folder)))
     return folder
 
 
 @pytest.fixture
-def ivy_dir(tmp_path: Path) -> Path:
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder that Ivy uses instead of the network; the cache is empty too."""
+    return _empty_repository(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def ivy_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the Ivy files with the checksums of the small jars that `_publish` writes."""
-    folder = tmp_path / "ivy"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("ivy")
     sets = {"broker": BROKER_JARS, "connector": [PREFERRED_JAR], "connector_fallback": FALLBACK_JARS}
     for stem, names in sets.items():
         shutil.copy(IVY_DIR / f"{stem}.xml", folder)
@@ -55,13 +68,24 @@ def ivy_dir(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def fetched(ivy_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Fetched:
+    """Return a cache with the jars of the broker and of the fallback, which most tests copy instead of running Ivy."""
+    folder = tmp_path_factory.mktemp("fetched")
+    with pytest.MonkeyPatch.context() as environment:
+        _publish(_empty_repository(folder, environment), *BROKER_JARS, *FALLBACK_JARS)
+        return Fetched(folder / "cache", _names_of(broker_jars(ivy_dir)), connector(ivy_dir))
+
+
+@pytest.fixture
+def cache(repository: Path, fetched: Fetched) -> Path:
+    """Return the cache of the test, with the jars of the broker and of the fallback; the repository is empty."""
+    return Path(shutil.copytree(fetched.cache, repository.parent / "cache"))
+
+
 def _publish(repository: Path, *names: str) -> None:
     for name in names:
         repository.joinpath(name).write_bytes(name.encode())
-
-
-def _withdraw_all(repository: Path) -> None:
-    shutil.rmtree(repository)
 
 
 def _names_of(jars: tuple[Path, ...]) -> list[str]:
@@ -104,14 +128,16 @@ def test_failed_fetch_is_repeated_by_the_next_call(repository: Path, ivy_dir: Pa
     assert BROKER_JARS == _names_of(broker_jars(ivy_dir))
 
 
-def test_second_fetch_needs_no_network(repository: Path, ivy_dir: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_second_fetch_needs_no_network(repository: Path, ivy_dir: Path, fetched: Fetched) -> None:
     """Cached jars and the choice of the connector are used without a network."""
-    _publish(repository, *BROKER_JARS, *FALLBACK_JARS)
-    first = broker_jars(ivy_dir), connector(ivy_dir)
+    assert [] == list(repository.iterdir())
 
-    _withdraw_all(repository)
+    second = connector(ivy_dir)
 
-    assert first == (broker_jars(ivy_dir), connector(ivy_dir))
+    assert fetched.broker == _names_of(broker_jars(ivy_dir))
+    assert fetched.connector.version == second.version
+    assert _names_of(fetched.connector.jars) == _names_of(second.jars)
 
 
 def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir: Path) -> None:
@@ -124,14 +150,10 @@ def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir:
     assert [PREFERRED_JAR] == _names_of(preferred.jars)
 
 
-def test_missing_connector_is_replaced_by_the_fallback(repository: Path, ivy_dir: Path) -> None:
+def test_missing_connector_is_replaced_by_the_fallback(fetched: Fetched) -> None:
     """If the repository lacks the preferred connector, the tested fallback is used and reports its version."""
-    _publish(repository, *FALLBACK_JARS)
-
-    fallback = connector(ivy_dir)
-
-    assert fallback.version == "4.2.0"
-    assert FALLBACK_JARS == _names_of(fallback.jars)
+    assert "4.2.0" == fetched.connector.version
+    assert FALLBACK_JARS == _names_of(fetched.connector.jars)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +163,13 @@ def test_missing_connector_is_replaced_by_the_fallback(repository: Path, ivy_dir
         pytest.param(RETRY_SECONDS + 60, "4.3.0", id="just more than a day"),
     ],
 )
+@pytest.mark.usefixtures("cache")
 def test_preferred_connector_is_tried_again_after_a_day(
     repository: Path, ivy_dir: Path, age_seconds: float, version: str
 ) -> None:
     """The fallback is used for a day; then the preferred connector replaces it if it has become available."""
-    _publish(repository, *FALLBACK_JARS)
     folder = connector(ivy_dir).jars[0].parent
-    _publish(repository, PREFERRED_JAR)
+    _publish(repository, *FALLBACK_JARS, PREFERRED_JAR)
 
     tried_at = time.time() - age_seconds
     os.utime(folder, (tried_at, tried_at))
@@ -155,12 +177,11 @@ def test_preferred_connector_is_tried_again_after_a_day(
     assert version == connector(ivy_dir).version
 
 
-def test_fallback_without_network_is_kept_for_another_day(repository: Path, ivy_dir: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_fallback_without_network_is_kept_for_another_day(ivy_dir: Path) -> None:
     """If the second attempt fails as well, the fallback is used, and the next start does not wait for the network."""
-    _publish(repository, *FALLBACK_JARS)
     folder = connector(ivy_dir).jars[0].parent
     os.utime(folder, (0, 0))
-    _withdraw_all(repository)
 
     assert "4.2.0" == connector(ivy_dir).version
     assert time.time() - folder.stat().st_mtime < 60
@@ -203,9 +224,9 @@ def test_jar_with_other_content_is_not_fetched(repository: Path, ivy_dir: Path) 
 
 
 @pytest.mark.parametrize("change", ["changed", "deleted", "added"])
-def test_cached_jar_is_verified_at_every_use(repository: Path, ivy_dir: Path, change: str) -> None:
+@pytest.mark.usefixtures("cache")
+def test_cached_jar_is_verified_at_every_use(ivy_dir: Path, change: str) -> None:
     """A jar that was changed, deleted or added in the cache is an error that names the jar."""
-    _publish(repository, *BROKER_JARS)
     cached = broker_jars(ivy_dir)[0]
     changed = cached.with_name("added.jar") if change == "added" else cached
     changed.unlink(missing_ok=True)
@@ -216,12 +237,10 @@ def test_cached_jar_is_verified_at_every_use(repository: Path, ivy_dir: Path, ch
         broker_jars(ivy_dir)
 
 
-@pytest.mark.parametrize("part", ["", "jars", "jars/*/"], ids=["cache", "sets", "set"])
-def test_cache_that_others_may_write_is_refused(repository: Path, ivy_dir: Path, part: str) -> None:
+@pytest.mark.parametrize("part", ["", "jars", "jars/broker-*/"], ids=["cache", "sets", "set"])
+def test_cache_that_others_may_write_is_refused(cache: Path, ivy_dir: Path, part: str) -> None:
     """Another user could replace a jar after its verification, so such a cache is refused."""
-    _publish(repository, *BROKER_JARS)
-    broker_jars(ivy_dir)
-    cache = repository.parent / "cache"
+    assert BROKER_JARS == _names_of(broker_jars(ivy_dir))
     (folder,) = [path for path in cache.glob(part) if path.is_dir()] if part else [cache]
     folder.chmod(0o775)
 
@@ -232,9 +251,10 @@ def test_cache_that_others_may_write_is_refused(repository: Path, ivy_dir: Path,
 def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Path) -> None:
     """A new version is used only after its checksums have been committed."""
     _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
-    ivy_dir.joinpath("connector.sha256").unlink()
+    without_checksums = Path(shutil.copytree(ivy_dir, repository.parent / "ivy"))
+    without_checksums.joinpath("connector.sha256").unlink()
 
-    assert "4.2.0" == connector(ivy_dir).version
+    assert "4.2.0" == connector(without_checksums).version
     assert [] == list(repository.parent.glob(f"cache/jars/*/{PREFERRED_JAR}"))
 
 

@@ -1,9 +1,12 @@
 """Checks and engines that several test modules share."""
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from examples.benchmarks.harness.baseline import echo
+from confluent_kafka import Consumer, Producer, TopicPartition
+
 from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.results.run_result import RunResult
@@ -13,9 +16,33 @@ MEASURED_RECORDS = 2000
 VALID = [seq for seq in range(3000) if seq % 101 != 100]
 
 
+@contextmanager
+def copying(run: Run) -> Iterator[Engine]:
+    """Copy the records in this process, which starts faster than the JVM of the baseline."""
+    source = Consumer({"bootstrap.servers": run.bootstrap_servers, "group.id": run.source})
+    source.assign([TopicPartition(run.source, number, 0) for number in range(run.partitions)])
+    target, ended = Producer({"bootstrap.servers": run.bootstrap_servers, "linger.ms": 0}), threading.Event()
+
+    def copy() -> None:
+        while not ended.is_set():
+            for record in source.consume(1000, 0.1):
+                target.produce(run.target, record.value(), record.key())
+            target.poll(0)
+
+    thread = threading.Thread(target=copy)
+    thread.start()
+    try:
+        yield Engine(())
+    finally:
+        ended.set()
+        thread.join()
+        source.close()
+        assert 0 == target.flush(30)
+
+
 def half_echo(run: Run) -> AbstractContextManager[Engine]:
     """Run an engine that reads one of two partitions."""
-    return echo(replace(run, partitions=1))
+    return copying(replace(run, partitions=1))
 
 
 def assert_all_answered(result: RunResult) -> None:

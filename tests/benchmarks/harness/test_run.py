@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from examples.benchmarks.harness.baseline import BASELINE, baseline_case, echo
+from examples.benchmarks.harness.baseline import baseline_case
 from examples.benchmarks.harness.run import Case, run_case
 from examples.benchmarks.harness.workloads import Workload
 from examples.benchmarks.results.record_times import Traffic
-from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered, half_echo
+from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered, copying, half_echo
 
 pytestmark = pytest.mark.services
 
@@ -44,7 +44,7 @@ def test_missing_result_makes_the_run_invalid(kafka: str) -> None:
 @pytest.mark.parametrize(("workload", "wrong"), [("stateless", 3000 - len(VALID)), ("stateful", 3000)])
 def test_wrong_result_makes_the_run_invalid(kafka: str, workload: Workload, wrong: int) -> None:
     """An engine that only copies neither routes invalid records nor keeps the state of a transaction."""
-    result = run_case(kafka, Case(BASELINE, workload, echo), replace(SHORT, drain_seconds=2))
+    result = run_case(kafka, Case("copy", workload, copying), replace(SHORT, drain_seconds=2))
 
     assert wrong == result.numbers["wrong"]
     assert any(f"{wrong} outputs differ from the replay, for example bench-" in problem for problem in result.problems)
