@@ -1,6 +1,5 @@
 """Run the demonstration once: start the queries, send traffic, drain, and reconcile."""
 
-import tempfile
 import threading
 import time
 from contextlib import ExitStack
@@ -27,7 +26,7 @@ from examples.attribution.traffic.producer import SendLog, records_of_run, sendi
 from examples.measure.cpu import Cpu, CpuMeter
 from examples.realtime.keeper import Keeper
 from examples.realtime.proof import assert_real_time
-from examples.services import run_folder
+from examples.services import new_folder
 
 
 def run(
@@ -39,9 +38,8 @@ def run(
         reader = RunLogReader(bootstrap_servers, settings, partitions)
         stack.callback(reader.close)
         results = stack.enter_context(attributed_to_postgres(bootstrap_servers, dsn, settings))
-        checkpoint_dir = settings.checkpoint_dir or stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="checkpoints-", dir=run_folder())
-        )
+        # Spark can still write to this folder after the last task, so it is deleted only at the end of the process.
+        checkpoint_dir = settings.checkpoint_dir or str(new_folder("checkpoints"))
         view.print_line("starting the queries")
         starters = query_starters(settings, spark, bootstrap_servers, partitions, checkpoint_dir)
         keeper = Keeper(spark, starters, on_decision=lambda decision: view.print_line(escape(str(decision))))
