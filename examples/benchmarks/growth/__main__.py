@@ -104,7 +104,11 @@ def write(
     content = {"conditions": conditions(options), "runs": list(rows), "base": Point().inputs}
     folder = BUILD_DIR
     if is_complete:
-        content |= model_rows(rows)
+        try:
+            content |= model_rows(rows)
+        except ValueError as error:
+            # The rows of an hour are written even if too few of them are valid.
+            problems = [*problems, str(error)]
         folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
     elif options.publish:
         problems = [*problems, "a part of the plan has no cost model; run it without --filter to publish"]
