@@ -87,7 +87,7 @@ def test_new_rule_applies_from_the_next_batch(spark: SparkSession, options: Opti
 
     send(options, "payment-rules", [(b"NL", b'{"limit_cents":1}')])
     changed_in = query.lastProgress.batchId if query.lastProgress else -1
-    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= changed_in + 2, 30, "the next batch")
+    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= changed_in + 2, 60, "the next batch")
     send(options, "payments", [(b"k", encoded(GOOD))])
 
     after = received(options, JOB, 2)[-1]

@@ -269,7 +269,7 @@ def test_real_time_mode_separates_bad_records_from_good_ones(
 ) -> None:
     """One query over the three source topics writes every record once, to `events` or to `ad-rejected`."""
     now = json.loads(encoded())["server_ts"]
-    broker_ms = eventually(lambda: _broker_time(kafka, settings), 30, "the broker's clock")
+    broker_ms = eventually(lambda: _broker_time(kafka, settings), 60, "the broker's clock")
     cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
     cases.append(("ad-requests", b"y" * 1_000_000, "oversized"))
     goods = [("ad-requests", encoded()), ("ad-impressions", encoded("impression")), ("ad-callbacks", encoded("click"))]

@@ -58,7 +58,7 @@ class DemoProcess:
         """Kill it and its JVM, which would otherwise write for another second after Python has ended."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 @contextmanager
