@@ -58,6 +58,7 @@ Route = tuple[str, dict[str, bytes], Any]
 
 T0: Headers = [("t0", b"1")]
 JUNK: Headers = [("junk", b"x")]
+EMPTY: Headers = [("t0", b"")]
 
 
 def bad_records() -> Iterator[Case]:
@@ -223,7 +224,7 @@ def test_raw_value_beyond_a_megabyte_is_cut(spark: SparkSession) -> None:
 KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
     "no-headers": ([], {}),
     "other-header-first": (JUNK + T0, {"t0": b"1"}),
-    "exactly-at-the-limit": ([("t0", b"")] * (MAX_HEADERS - 1) + T0, {"t0": b"1"}),
+    "exactly-at-the-limit": (EMPTY * (MAX_HEADERS - 1) + T0, {"t0": b"1"}),
     "repeated": ([*T0, ("t0", b"2")], {"t0": b"1"}),
     "longest": ([("t0", b"9" * 16)], {"t0": b"9" * 16}),
     "too-long": ([("t0", b"9" * 17)], {}),
@@ -237,8 +238,8 @@ TOO_MANY_HEADERS = {"just-outside": MAX_HEADERS + 1, "hostile": 300_000}
 def routes_by_headers(spark: SparkSession) -> dict[str, Route]:
     """Return the route of the same record with each kind of headers."""
     headers = {name: sent for name, (sent, _) in KEPT_HEADERS.items()}
-    headers |= {name: [("t0", b"")] * count for name, count in TOO_MANY_HEADERS.items()}
-    routes = routed(spark, [("ad-requests", encoded())] * len(headers), list(headers.values()))
+    headers |= {name: EMPTY * count for name, count in TOO_MANY_HEADERS.items()}
+    routes = routed(spark, [("ad-requests", encoded()) for _ in headers], list(headers.values()))
     return dict(zip(headers, routes, strict=True))
 
 
