@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import uuid
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,7 +88,7 @@ def workplace(rtm_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
-    """Add the Avro functions, which pages use, to the jars of the session."""
+    """Add the Avro functions, which pages use, to the jars of the session, and limit its parallelism."""
     from examples.services.packages import avro_jars, connector
     from tests.helpers import FEW_TASKS, RARE_POLLS
 
@@ -129,6 +130,19 @@ def kafka(rtm_kafka: str) -> str:
 @pytest.fixture
 def settings(kafka: str) -> Iterator[Settings]:
     """Yield the settings of a run; create its topics first and delete them afterwards."""
+    with _settings_with_topics(kafka) as run_settings:
+        yield run_settings
+
+
+@pytest.fixture(scope="module")
+def shared_settings(kafka: str) -> Iterator[Settings]:
+    """Yield the settings of a run that several tests of a module observe."""
+    with _settings_with_topics(kafka) as run_settings:
+        yield run_settings
+
+
+@contextmanager
+def _settings_with_topics(kafka: str) -> Iterator[Settings]:
     from confluent_kafka.admin import AdminClient
 
     from examples.attribution.topics import TOPICS, create_topics

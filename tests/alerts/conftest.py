@@ -1,27 +1,23 @@
 """Fixtures of the alert tests: options of a run with its own topics."""
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
 
 from examples.alerts.job import Options
+from tests.alerts.helpers import new_options
 
 
 @pytest.fixture
 def options(kafka: str, tmp_path: Path) -> Iterator[Options]:
-    """Yield options with an interval longer than the test, so no output of a job can wait for a commit."""
-    run_options = Options(
-        kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoint_dir=str(tmp_path), interval_seconds=300
-    )
-    yield run_options
-    session = SparkSession.getActiveSession()
-    for query in session.streams.active if session else []:
-        query.stop()
-    admin = AdminClient({"bootstrap.servers": kafka})
-    topics = [name for name in admin.list_topics(timeout=10).topics if name.startswith(run_options.topic_prefix)]
-    for outcome in admin.delete_topics(topics).values() if topics else []:
-        outcome.result(30)
+    """Yield the options of a test."""
+    with new_options(kafka, tmp_path) as run_options:
+        yield run_options
+
+
+@pytest.fixture(scope="module")
+def shared_options(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Options]:
+    """Yield the options of a run that several tests of a module observe."""
+    with new_options(kafka, tmp_path_factory.mktemp("shared")) as run_options:
+        yield run_options

@@ -5,10 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
 
 from examples.alerts.job import Job, Options
 from examples.kafka.consumer import consumer_from_start, is_record
@@ -39,6 +44,22 @@ class Output(NamedTuple):
     def fields(self) -> Any:
         """Return the value, parsed as JSON."""
         return json.loads(self.value or b"")
+
+
+@contextmanager
+def new_options(kafka: str, folder: Path) -> Iterator[Options]:
+    """Yield options with an interval longer than the test, so no output of a job can wait for a commit."""
+    options = Options(
+        kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoint_dir=str(folder), interval_seconds=300
+    )
+    yield options
+    session = SparkSession.getActiveSession()
+    for query in session.streams.active if session else []:
+        query.stop()
+    admin = AdminClient({"bootstrap.servers": kafka})
+    topics = [name for name in admin.list_topics(timeout=10).topics if name.startswith(options.topic_prefix)]
+    for outcome in admin.delete_topics(topics).values() if topics else []:
+        outcome.result(30)
 
 
 def encoded(fields: dict[str, Any], **changes: Any) -> bytes:

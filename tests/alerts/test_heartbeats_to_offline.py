@@ -2,15 +2,17 @@
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -53,10 +55,12 @@ def device_statuses(outputs: list[Output]) -> list[str]:
     return [f"{change['device_id']} {change['status']}" for change in changes(outputs)]
 
 
-def append_times(options: Options) -> list[int]:
-    """Return the append time of each heartbeat."""
-    heartbeats = records_of(options.bootstrap_servers, f"{options.topic_prefix}heartbeats")
-    return [heartbeat.timestamp()[1] for heartbeat in heartbeats]
+def append_times(options: Options) -> dict[str, list[int]]:
+    """Return the append time of each heartbeat, by key."""
+    times: defaultdict[str, list[int]] = defaultdict(list)
+    for heartbeat in records_of(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
+        times[(heartbeat.key() or b"").decode()].append(heartbeat.timestamp()[1])
+    return times
 
 
 @contextmanager
@@ -65,8 +69,11 @@ def beating(options: Options, device: str) -> Iterator[None]:
     stop = threading.Event()
 
     def run() -> None:
+        producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
         while not stop.wait(BEAT_SECONDS):
-            send(options, "heartbeats", [beat(device)])
+            key, value = beat(device)
+            producer.produce(f"{options.topic_prefix}heartbeats", value, key, partition=0)
+            producer.flush(60)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -77,28 +84,122 @@ def beating(options: Options, device: str) -> Iterator[None]:
         thread.join()
 
 
-def test_silent_device_raises_alarm_that_its_return_clears(spark: SparkSession, options: Options) -> None:
-    """The alarm is emitted within the batch and states the last heartbeat; the clearing change has the same id."""
+@dataclass(frozen=True)
+class Observed:
+    """What the job wrote before and after a restart without a commit, and the records that it read."""
+
+    before: list[Output]
+    after: list[Output]
+    bad: dict[str, bytes | None]
+    """Records that the job must reject, by the reason."""
+    stale: list[bytes]
+    """Heartbeats that were sent a second time, when they were late."""
+    appended: dict[str, list[int]]
+    """Append times of the heartbeats, by key."""
+
+    def changes_of(self, outputs: list[Output], device: str) -> list[dict[str, Any]]:
+        """Return the changes with the key of a device."""
+        return changes([output for output in outputs if output.key == device.encode()])
+
+
+@pytest.fixture(scope="module")
+def observed(spark: SparkSession, shared_options: Options) -> Observed:
+    """
+    Observe one run with four devices, and its restart.
+
+    `back` returns after its alarm, `repeated` sends heartbeats twice, `rejected` sends bad records before its first
+    heartbeat, and `restarted` returns while the job is stopped.
+    """
+    options = shared_options
     create(JOB, options)
+    bad, (last, older) = bad_records("rejected"), (beat("repeated"), beat("repeated", now_ms() - PAUSE_MS))
+    send(options, "heartbeats", [last])
+    sent = now_ms()
+    eventually(lambda: now_ms() > sent + PAUSE_MS, 60, "a pause before the repeats")
+    send(options, "heartbeats", [last, older, beat("restarted"), *((b"bad", value) for value in bad.values())])
     with ticking(options):
         query = start(JOB, spark, options)
-        send(options, "heartbeats", [beat("d1")])
-        (raised,) = received(options, JOB, 1, START_SECONDS)
-        send(options, "heartbeats", [beat("d1")])
-        found = received(options, JOB, 3)
+        send(options, "heartbeats", [beat("back")])
+        received(options, JOB, len(bad) + 3, START_SECONDS)
+        send(options, "heartbeats", [last, older, beat("rejected"), beat("back")])
+        before = received(options, JOB, len(bad) + 3 + 5)
         assert_real_time(query)
+        raise_if_failed([query])
+        assert query.lastProgress is None
+        stop_completely(spark, query)
+        send(options, "heartbeats", [beat("restarted")])
 
-    raise_if_failed([query])
-    assert query.lastProgress is None
-    first, second = append_times(options)
+        query = start(JOB, spark, options)
+        found = received(options, JOB, 2 * len(before) + 2, START_SECONDS)
+        raise_if_failed([query])
+        query.stop()
+    stopped_ms = max(change["emitted_ts"] for change in changes(before))
+    after = [o for o in found if o.topic == "heartbeats-offline" and o.fields()["emitted_ts"] > stopped_ms]
+    return Observed(before, after, bad, [last[1], older[1]], append_times(options))
+
+
+def bad_records(device: str) -> dict[str, bytes | None]:
+    """Return records of a device that the job must reject, by the reason."""
+    now = now_ms()
+    return {
+        **BROKEN,
+        "wrong_type": beat(device, device_id=5)[1],
+        "bad_number": beat(device, -1)[1],
+        "missing:device_id": beat(device, device_id=...)[1],
+        "missing:beat_ts": encoded({"device_id": device, "beat_ts": None}),
+        "bad_id:device_id": beat(device, device_id="d 1")[1],
+        "late": beat(device, now - SILENCE_MS - SLACK_MS)[1],
+        "future": beat(device, now + SKEW_MS + SLACK_MS)[1],
+    }
+
+
+def test_silent_device_raises_alarm_that_its_return_clears(observed: Observed) -> None:
+    """The alarm is emitted within the batch and states the last heartbeat; the clearing change has the same id."""
+    found = observed.changes_of(observed.before, "back")
+    first, second = observed.appended["back"]
+
     expected = [
-        (f"d1/{first}", "d1", "offline", first, first + SILENCE_MS),
-        (f"d1/{first}", "d1", "online", second, first + SILENCE_MS),
-        (f"d1/{second}", "d1", "offline", second, second + SILENCE_MS),
+        (f"back/{first}", "back", "offline", first, first + SILENCE_MS),
+        (f"back/{first}", "back", "online", second, first + SILENCE_MS),
+        (f"back/{second}", "back", "offline", second, second + SILENCE_MS),
     ]
-    assert expected == [tuple(change.values())[:-1] for change in changes(found)]
-    assert OFFLINE.names == list(raised.fields())
-    assert [b"d1"] * 3 == [output.key for output in found]
+    assert expected == [tuple(change.values())[:-1] for change in found]
+    assert {tuple(OFFLINE.names)} == {tuple(change) for change in found}
+
+
+def test_repeated_and_overtaken_heartbeats_change_no_alarm(observed: Observed) -> None:
+    """A heartbeat that is repeated or older than the newest one neither delays nor clears an alarm."""
+    (raised,) = observed.changes_of(observed.before, "repeated")
+
+    assert "offline" == raised["status"]
+    assert observed.appended["repeated"][0] == raised["last_seen_ts"]
+    rejected = [o for o in observed.before if o.key == b"repeated" and o.topic == "heartbeats-rejected"]
+    assert [(value, b"late") for value in observed.stale] == [(o.value, o.headers["reason"]) for o in rejected]
+
+
+def test_unreadable_or_late_heartbeat_is_rejected_with_reason(observed: Observed) -> None:
+    """Each rejected record keeps its bytes and has a reason; a late heartbeat neither raises nor clears an alarm."""
+    (raised,) = observed.changes_of(observed.before, "rejected")
+
+    assert ("offline", observed.appended["rejected"][0]) == (raised["status"], raised["last_seen_ts"])
+    expected = [("heartbeats-rejected", b"bad", value, reason) for reason, value in observed.bad.items()]
+    rejected = [o for o in observed.before if o.key == b"bad"]
+    assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
+
+
+def test_restart_before_commit_repeats_and_clears_the_alarm(observed: Observed) -> None:
+    """Uncommitted changes are emitted again with the same ids, even if the device has returned since."""
+    before, after = (observed.changes_of(outputs, "restarted") for outputs in (observed.before, observed.after))
+    first, second = observed.appended["restarted"]
+
+    assert ["offline", "offline", "online", "offline"] == [change["status"] for change in before + after]
+    assert [f"restarted/{at}" for at in (first, first, first, second)] == [c["alarm_id"] for c in before + after]
+    for device in ("back", "repeated", "rejected"):
+        emitted = [
+            [(change["alarm_id"], change["status"]) for change in observed.changes_of(outputs, device)]
+            for outputs in (observed.before, observed.after)
+        ]
+        assert emitted[0] == emitted[1]
 
 
 def test_alarm_without_ticks_waits_for_the_end_of_the_batch(spark: SparkSession, options: Options) -> None:
@@ -120,73 +221,6 @@ def started_ms(query: StreamingQuery) -> list[int]:
     return [int(at.timestamp() * 1000) for at in times]
 
 
-def test_repeated_and_overtaken_heartbeats_change_no_alarm(spark: SparkSession, options: Options) -> None:
-    """A heartbeat that is repeated or older than the newest one neither delays nor clears an alarm."""
-    create(JOB, options)
-    last, older = beat("d1"), beat("d1", now_ms() - PAUSE_MS)
-    send(options, "heartbeats", [last])
-    sent = now_ms()
-    eventually(lambda: now_ms() > sent + PAUSE_MS, 60, "a pause before the repeats")
-    send(options, "heartbeats", [last, older])
-    with ticking(options):
-        query = start(JOB, spark, options)
-        (raised,) = received(options, JOB, 1, START_SECONDS)
-        send(options, "heartbeats", [last, older, beat("d2")])
-        found = received(options, JOB, 4)
-
-    raise_if_failed([query])
-    assert append_times(options)[0] == raised.fields()["last_seen_ts"]
-    assert ["d1 offline", "d2 offline"] == device_statuses(found)
-    assert [b"late", b"late"] == [o.headers["reason"] for o in found if o.topic == "heartbeats-rejected"]
-
-
-def test_unreadable_or_late_heartbeat_is_rejected_with_reason(spark: SparkSession, options: Options) -> None:
-    """Each rejected record keeps its bytes and has a reason; a late heartbeat neither raises nor clears an alarm."""
-    now = now_ms()
-    cases: dict[str, bytes | None] = {
-        **BROKEN,
-        "wrong_type": beat("d1", device_id=5)[1],
-        "bad_number": beat("d1", -1)[1],
-        "missing:device_id": beat("d1", device_id=...)[1],
-        "missing:beat_ts": encoded({"device_id": "d1", "beat_ts": None}),
-        "bad_id:device_id": beat("d1", device_id="d 1")[1],
-        "late": beat("d1", now - SILENCE_MS - SLACK_MS)[1],
-        "future": beat("d1", now + SKEW_MS + SLACK_MS)[1],
-    }
-    create(JOB, options)
-    send(options, "heartbeats", [(b"k", value) for value in cases.values()])
-    with ticking(options):
-        query = start(JOB, spark, options)
-
-        received(options, JOB, len(cases), START_SECONDS)
-        send(options, "heartbeats", [beat("d1")])
-        *rejected, alarm = received(options, JOB, len(cases) + 1)
-
-    raise_if_failed([query])
-    assert ["d1 offline"] == device_statuses([alarm])
-    expected = [("heartbeats-rejected", b"k", value, reason) for reason, value in cases.items()]
-    assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
-
-
-def test_restart_before_commit_repeats_and_clears_the_alarm(spark: SparkSession, options: Options) -> None:
-    """Uncommitted changes are emitted again with the same ids, even if the device has returned since."""
-    create(JOB, options)
-    send(options, "heartbeats", [beat("d1")])
-    with ticking(options):
-        query = start(JOB, spark, options)
-        received(options, JOB, 1, START_SECONDS)
-        stop_completely(spark, query)
-        send(options, "heartbeats", [beat("d1")])
-
-        query = start(JOB, spark, options)
-        found = received(options, JOB, 4, START_SECONDS)
-
-    raise_if_failed([query])
-    assert ["d1 offline", "d1 offline", "d1 online", "d1 offline"] == device_statuses(found)
-    first, second = append_times(options)
-    assert [f"d1/{at}" for at in (first, first, first, second)] == [change["alarm_id"] for change in changes(found)]
-
-
 def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options: Options) -> None:
     """A batch boundary or a restart does not count as silence, although timers are due and heartbeats unread."""
     create(JOB, options)
@@ -196,22 +230,18 @@ def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options
             query = start(JOB, spark, short_batches)
             eventually(lambda: len(started_ms(query)) >= 2, START_SECONDS, "two batches")
             query.stop()
-            stopped = len(append_times(options))
-            eventually(lambda: len(append_times(options)) > stopped + 2 / BEAT_SECONDS, 60, "two seconds of heartbeats")
+            count = len(append_times(options)["d1"]) + 2 / BEAT_SECONDS
+            eventually(lambda: len(append_times(options)["d1"]) > count, 60, "two seconds of heartbeats")
             query = start(JOB, spark, short_batches)
             eventually(lambda: query.recentProgress, START_SECONDS, "a batch after the restart")
-        times = append_times(options)
+        times = append_times(options)["d1"]
         last = f"d1/{times[-1]}"
-        eventually(lambda: last in offline_alarms(options), 60, "the alarm after the last heartbeat")
+        silences = [f"d1/{at}" for at, after in pairwise(times) if after > at + SILENCE_MS]
+        # A silence is followed by the return of the device, and the last heartbeat only by an alarm.
+        found = received(options, JOB, 2 * len(silences) + 1)
 
     raise_if_failed([query])
-    silences = [at for at, after in pairwise(times) if after > at + SILENCE_MS]
-    assert [*(f"d1/{at}" for at in silences), last] == offline_alarms(options)
-
-
-def offline_alarms(options: Options) -> list[str]:
-    """Return the ids of all alarms so far."""
-    return [change["alarm_id"] for change in changes(received(options, JOB, 1)) if change["status"] == "offline"]
+    assert [*silences, last] == [change["alarm_id"] for change in changes(found) if change["status"] == "offline"]
 
 
 def test_device_silent_for_long_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:

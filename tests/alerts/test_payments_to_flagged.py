@@ -10,7 +10,7 @@ from examples.alerts.job import Options, start
 from examples.alerts.payments_to_flagged import FLAGGED, JOB
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
-from tests.alerts.helpers import BROKEN, create, encoded, received, send
+from tests.alerts.helpers import BROKEN, Output, create, encoded, received, send
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -28,52 +28,60 @@ RULES = [
 ]
 
 
-def test_payments_are_flagged_by_newest_rule_of_country(spark: SparkSession, options: Options) -> None:
-    """Each payment is written once, before any commit; without a readable rule, its flag is `no_rule`."""
-    cases: list[tuple[bytes, str, str]] = [
-        (encoded(GOOD), "payments-passed", ""),
-        (encoded(GOOD, amount_cents=100_01), "payments-flagged", "over_limit"),
-        (encoded(GOOD, country="XX", amount_cents=500), "payments-flagged", "country_blocked"),
-        (encoded(GOOD, country="XX", amount_cents=501), "payments-flagged", "country_blocked,over_limit"),
-        (encoded(GOOD, country="DE"), "payments-flagged", "no_rule"),
-        (encoded(GOOD, country="FR"), "payments-flagged", "no_rule"),
-        (encoded(GOOD, country="nl"), "payments-flagged", "no_rule"),
-        (encoded(GOOD, unknown={"card": 1}), "payments-passed", ""),
-    ]
-    create(JOB, options)
-    send(options, "payment-rules", RULES)
-    send(options, "payments", [(b"k", value) for value, _, _ in cases])
+PAYMENTS: list[tuple[bytes, str, str]] = [
+    (encoded(GOOD), "payments-passed", ""),
+    (encoded(GOOD, amount_cents=100_01), "payments-flagged", "over_limit"),
+    (encoded(GOOD, country="XX", amount_cents=500), "payments-flagged", "country_blocked"),
+    (encoded(GOOD, country="XX", amount_cents=501), "payments-flagged", "country_blocked,over_limit"),
+    (encoded(GOOD, country="DE"), "payments-flagged", "no_rule"),
+    (encoded(GOOD, country="FR"), "payments-flagged", "no_rule"),
+    (encoded(GOOD, country="nl"), "payments-flagged", "no_rule"),
+    (encoded(GOOD, unknown={"card": 1}), "payments-passed", ""),
+]
+"""Readable payments with their topics and flags."""
+BAD = {
+    **BROKEN,
+    "wrong_type": encoded(GOOD, card=5),
+    "bad_number": encoded(GOOD, amount_cents=-1),
+    "bad_id:card": encoded(GOOD, card="a b"),
+    **{f"missing:{name}": encoded(GOOD, **{name: ...}) for name in GOOD},
+}
+"""Payments that the job must reject, by the reason."""
 
-    query = start(JOB, spark, options)
 
-    found = received(options, JOB, len(cases))
+@pytest.fixture(scope="module")
+def outputs(spark: SparkSession, shared_options: Options) -> list[Output]:
+    """Return what one run wrote before any commit: first for the unreadable payments, then for the others."""
+    create(JOB, shared_options)
+    send(shared_options, "payment-rules", RULES)
+    send(shared_options, "payments", [(b"k", value) for value in (*BAD.values(), *(p for p, _, _ in PAYMENTS))])
+
+    query = start(JOB, spark, shared_options)
+
+    found = received(shared_options, JOB, len(BAD) + len(PAYMENTS))
     assert_real_time(query)
-    assert [(topic, b"c1", flags) for _, topic, flags in cases] == [
+    raise_if_failed([query])
+    assert query.lastProgress is None
+    query.stop()
+    return found
+
+
+def test_payments_are_flagged_by_newest_rule_of_country(outputs: list[Output]) -> None:
+    """Each payment is written once, before any commit; without a readable rule, its flag is `no_rule`."""
+    found = outputs[len(BAD) :]
+
+    assert [(topic, b"c1", flags) for _, topic, flags in PAYMENTS] == [
         (o.topic, o.key, o.fields()["flags"]) for o in found
     ]
     assert {frozenset(FLAGGED.names)} == {frozenset(o.fields()) for o in found}
-    assert query.lastProgress is None
 
 
-def test_unreadable_payment_is_rejected_and_next_one_passes(spark: SparkSession, options: Options) -> None:
+def test_unreadable_payment_is_rejected_and_next_one_passes(outputs: list[Output]) -> None:
     """Each rejected record keeps its bytes and has a reason, and none ends the query."""
-    cases = {
-        **BROKEN,
-        "wrong_type": encoded(GOOD, card=5),
-        "bad_number": encoded(GOOD, amount_cents=-1),
-        "bad_id:card": encoded(GOOD, card="a b"),
-        **{f"missing:{name}": encoded(GOOD, **{name: ...}) for name in GOOD},
-    }
-    create(JOB, options)
-    send(options, "payment-rules", RULES)
-    send(options, "payments", [(b"k", value) for value in cases.values()] + [(b"k", encoded(GOOD))])
+    rejected, following = outputs[: len(BAD)], outputs[len(BAD)]
 
-    query = start(JOB, spark, options)
-
-    *rejected, last = received(options, JOB, len(cases) + 1)
-    raise_if_failed([query])
-    assert "payments-passed" == last.topic
-    expected = [("payments-rejected", b"k", value, reason) for reason, value in cases.items()]
+    assert "payments-passed" == following.topic
+    expected = [("payments-rejected", b"k", value, reason) for reason, value in BAD.items()]
     assert expected == [(o.topic, o.key, o.value, o.headers["reason"].decode()) for o in rejected]
 
 
@@ -87,7 +95,7 @@ def test_new_rule_applies_from_the_next_batch(spark: SparkSession, options: Opti
 
     send(options, "payment-rules", [(b"NL", b'{"limit_cents":1}')])
     changed_in = query.lastProgress.batchId if query.lastProgress else -1
-    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= changed_in + 2, 30, "the next batch")
+    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= changed_in + 2, 60, "the next batch")
     send(options, "payments", [(b"k", encoded(GOOD))])
 
     after = received(options, JOB, 2)[-1]

@@ -37,7 +37,7 @@ class RunningHop:
         self.query: StreamingQuery
 
     def start(
-        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "500 milliseconds"
+        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "2 seconds"
     ) -> None:
         """
         Start the query in real-time mode, or in micro-batch mode with this interval; continue from a checkpoint.

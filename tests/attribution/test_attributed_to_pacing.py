@@ -81,9 +81,10 @@ class PacingRun:
         if self.settings.trigger == "real-time":
             assert_real_time(self.hop.query)
 
-    def send(self, result: Result) -> None:
-        """Send a result as the earlier queries do."""
-        self.client.send(self.settings.topic("ad-attributed"), result.result_id, asdict(result))
+    def send(self, *results: Result) -> None:
+        """Send results as the earlier queries do."""
+        source = self.settings.topic("ad-attributed")
+        self.client.send_all([(source, result.result_id, asdict(result)) for result in results])
 
     def await_newest(self, expected: dict[str, dict[str, Any]]) -> None:
         """Wait until the newest counts equal `expected`, including versions."""
@@ -107,13 +108,11 @@ def test_restart_and_duplicates_leave_the_counts_of_the_rule(
     random.Random(7).shuffle(emitted)
     half = len(emitted) // 2
 
-    for result in emitted[:half]:
-        run.send(result)
+    run.send(*emitted[:half])
     eventually(run.hop.has_committed, 120, "a committed batch")
     run.hop.query.stop()
     run.start()
-    for result in emitted[half:]:
-        run.send(result)
+    run.send(*emitted[half:])
 
     expected = rows_of(count_slots(emitted, settings))
     run.await_newest(expected)
@@ -150,8 +149,7 @@ def test_ended_bucket_drops_late_slots(spark: SparkSession, kafka: str, settings
     delay_ms = brief.windows.horizon_ms + brief.watermark_slack_ms + bucket_length_ms(brief)
     just_inside = replace(SLOT, result_id="i", request_ts=T + bucket_length_ms(brief))
     later = replace(SLOT, result_id="l", request_ts=T + delay_ms + bucket_length_ms(brief))
-    for result in (filled, just_inside, later):
-        run.send(result)
+    run.send(filled, just_inside, later)
     eventually(lambda: run.progress("numRowsRemoved"), 120, "the end of a bucket")
 
     run.send(replace(SLOT, result_id="late"))

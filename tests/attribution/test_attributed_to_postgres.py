@@ -56,9 +56,9 @@ def test_result_is_stored_without_further_records(kafka: str, dsn: str, settings
     """A row does not wait for the next record, and a newer version replaces it."""
     with attributed_to_postgres(kafka, dsn, settings):
         publish(kafka, settings, result("a", 2, "pending"))
-        eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 2, "pending")}, 20, "the first version")
+        eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 2, "pending")}, 60, "the first version")
         publish(kafka, settings, result("a", 4))
-        eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 4)}, 20, "the second version")
+        eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 4)}, 60, "the second version")
 
 
 def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: Settings) -> None:
@@ -166,7 +166,7 @@ def test_topic_that_is_created_again_ends_the_consumer(kafka: str, dsn: str, set
     """A running consumer fails when its topic is replaced, instead of continuing at the old offset."""
     publish(kafka, settings, result("a", 2))
     with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        eventually(lambda: stored_results(dsn, settings), 20, "the first result")
+        eventually(lambda: stored_results(dsn, settings), 60, "the first result")
         create_topic_again(kafka, settings)
         publish(kafka, settings, result("a", 4), result("a", 6))
         eventually(consumer.future.done, 60, "the end of the consumer")
@@ -179,9 +179,9 @@ def test_new_partition_is_read_from_its_first_record(kafka: str, dsn: str, setti
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     with attributed_to_postgres(kafka, dsn, settings) as first:
         admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
-        eventually(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3, 30, "the partition")
+        eventually(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3, 60, "the partition")
         produce(kafka, topic, [(2, json.dumps(result("new", 2)).encode())])
-        eventually(lambda: stored_results(dsn, settings) or first.future.done(), 30, "the result")
+        eventually(lambda: stored_results(dsn, settings) or first.future.done(), 60, "the result")
         first.finish()
 
     produce(kafka, topic, [(2, json.dumps(result("new", 4)).encode())])
@@ -205,7 +205,7 @@ def create_topic_again(kafka: str, settings: Settings) -> None:
     """Delete the topic and create it with the same name and number of partitions."""
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     admin.delete_topics([topic])[topic].result(30)
-    eventually(lambda: topic not in admin.list_topics(timeout=10).topics, 30, "the deletion")
+    eventually(lambda: topic not in admin.list_topics(timeout=10).topics, 60, "the deletion")
     ensure_topics(kafka, [topic], PARTITIONS)
 
 
@@ -253,7 +253,7 @@ def test_foreach_in_real_time_mode_writes_every_row(
     assert_real_time(query)
 
     expected = {"a": result("a", 2), "bb": result("bb", 2)}
-    eventually(lambda: stored_results(dsn, settings) == expected, 40, "both rows")
+    eventually(lambda: stored_results(dsn, settings) == expected, 60, "both rows")
 
 
 @pytest.mark.parametrize(("index", "hot"), [("", 190), ("create index on {0} (version)", 0)])
@@ -274,4 +274,4 @@ def test_updates_are_hot_unless_a_changing_column_is_indexed(
         sink.close(None)
         # PostgreSQL updates the statistics of a connection before it ends.
         query = f"select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = '{table}'"
-        eventually(lambda: connection.execute(query.encode()).fetchone() == (190, hot), 10, f"190 updates, {hot} HOT")
+        eventually(lambda: connection.execute(query.encode()).fetchone() == (190, hot), 60, f"190 updates, {hot} HOT")

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", sl
 IMPRESSION = replace(IMPRESSION, creative_length_ms=9)
 COPY = replace(IMPRESSION, src="src:0:3")
 CLICK = replace(IMPRESSION, event_id="k", src="src:0:4", kind="click", slot_id=None, creative_length_ms=None)
+CHANGED = [(REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)]
+"""Events of a transaction, and the number of results that each changes."""
+MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]
 
 
 class CorrelationRun:
@@ -79,16 +82,55 @@ def rule(*events: Event) -> dict[str, Result]:
     return {result.result_id: result for result in correlate(events, Settings().windows)}
 
 
-def test_each_event_emits_only_the_results_it_changed(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+@dataclass(frozen=True)
+class Observed:
+    """What one real-time query emitted, and the state that it removed and kept."""
+
+    steps: list[list[Result]]
+    """The results after each event of `CHANGED`."""
+    repeats: list[Result]
+    """The results after records that the query had processed before, and a new click."""
+    clicks: list[Result]
+    """The results after `MANY_CLICKS` and a request of another transaction."""
+    removed: int
+    left: int
+
+
+@pytest.fixture(scope="module")
+def observed(
+    spark: SparkSession, kafka: str, shared_settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Observed:
+    """Send the events of three transactions, and then a request behind whose watermark their state ends."""
+    brief = replace(shared_settings, watermark_slack_ms=1_000)
+    run = CorrelationRun(spark, kafka, brief, tmp_path_factory.mktemp("checkpoint"))
+    steps = []
+    for event, changed in CHANGED:
+        run.send(event)
+        steps.append(run.results(changed))
+    run.send(IMPRESSION, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
+    repeats = run.results(1)
+    run.send(*MANY_CLICKS, replace(REQUEST, transaction_id="other", src="src:0:other"))
+    clicks = run.results(CLICKS + 2)
+    later = T + brief.windows.horizon_ms + brief.watermark_slack_ms + 1_000
+    run.send(replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
+    run.results(2)
+
+    def removed_rows() -> int:
+        raise_if_failed([run.query])
+        return sum(p.stateOperators[0].numRowsRemoved for p in run.query.recentProgress)
+
+    eventually(removed_rows, 60, "a removed transaction")
+    left, removed = run.query.recentProgress[-1].stateOperators[0].numRowsTotal, removed_rows()
+    run.query.stop()
+    return Observed(steps, repeats, clicks, removed, left)
+
+
+def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> None:
     """One row is emitted per changed result; a record that is processed again changes none."""
-    run = CorrelationRun(spark, kafka, settings, tmp_path / "checkpoint")
     history: list[Event] = []
     known: dict[str, Result] = {}
 
-    for event, changed in ((REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)):
-        run.send(event)
+    for (event, changed), results in zip(CHANGED, observed.steps, strict=True):
         history.append(event)
         expected = [
             result
@@ -96,28 +138,19 @@ def test_each_event_emits_only_the_results_it_changed(
             if result_id not in known or replace(known[result_id], version=result.version) != result
         ]
         assert changed == len(expected)
-        assert sorted(expected, key=lambda result: result.result_id) == run.results(changed)
+        assert sorted(expected, key=lambda result: result.result_id) == results
         known = rule(*history)
-
-    run.send(IMPRESSION, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
-    assert ["repeat_click"] == [result.code for result in run.results(1)]
+    assert ["repeat_click"] == [result.code for result in observed.repeats]
 
 
-def test_transaction_with_thousands_of_events_does_not_stall_another(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+def test_transaction_with_thousands_of_events_does_not_stall_another(observed: Observed) -> None:
     """Behind 2,000 clicks of one transaction, the query still answers a request of another within a minute."""
-    run = CorrelationRun(spark, kafka, settings, tmp_path / "checkpoint")
-    other = replace(REQUEST, transaction_id="other", src="src:0:other")
-    clicks = [replace(CLICK, event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]
-    max_events = settings.windows.max_events
+    max_events = Settings().windows.max_events
 
-    run.send(*clicks, other)
-    results = run.results(CLICKS + 2)
-
-    expected = {f"t/{T}/too_many_events/{click.src}" for click in clicks[max_events:]}
-    assert expected == {result.result_id for result in results if result.code == "too_many_events"}
-    assert ["accepted", "pending"] == [result.code for result in results if result.transaction_id == "other"]
+    expected = {f"many/{T}/too_many_events/{click.src}" for click in MANY_CLICKS[max_events:]}
+    assert expected == {result.result_id for result in observed.clicks if result.code == "too_many_events"}
+    others = [result.code for result in observed.clicks if result.transaction_id == "other"]
+    assert ["accepted", "pending"] == others
 
 
 def test_micro_batch_mode_emits_all_results_of_a_transaction(
@@ -139,23 +172,7 @@ def test_micro_batch_mode_emits_all_results_of_a_transaction(
     eventually(is_settled, 60, "the results of the rule")
 
 
-def test_state_of_a_transaction_ends_behind_the_watermark(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    """When a newer request moves the watermark past all windows, a batch removes the state of the transaction."""
-    brief = replace(settings, watermark_slack_ms=1_000)
-    run = CorrelationRun(spark, kafka, brief, tmp_path / "checkpoint")
-    run.send(REQUEST)
-    run.results(2)
-    later = T + brief.windows.horizon_ms + brief.watermark_slack_ms + 1_000
-
-    run.send(replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
-    run.results(2)
-
-    def removed_rows() -> int:
-        raise_if_failed([run.query])
-        return sum(p.stateOperators[0].numRowsRemoved for p in run.query.recentProgress)
-
-    eventually(removed_rows, 60, "a removed transaction")
-    assert 1 == removed_rows()
-    assert 1 == run.query.recentProgress[-1].stateOperators[0].numRowsTotal
+def test_state_of_a_transaction_ends_behind_the_watermark(observed: Observed) -> None:
+    """When a newer request moves the watermark past all windows, a batch removes the state of older transactions."""
+    assert len({"t", "many", "other"}) == observed.removed
+    assert len({"later"}) == observed.left

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,10 +31,11 @@ from examples.attribution.demo.run import run
 from examples.attribution.pipeline import pipeline_queries, query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
+from examples.kafka.consumer import consumer_from_start, is_at_end, is_record
 from examples.realtime.slots import NotEnoughSlotsError
 from examples.services import postgres_server
 from examples.services.child import free_ports, start_child
-from tests.helpers import eventually, produce, records_of
+from tests.helpers import eventually, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 
@@ -58,7 +59,7 @@ class DemoProcess:
         """Kill it and its JVM, which would otherwise write for another second after Python has ended."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 @contextmanager
@@ -122,9 +123,28 @@ def decommission_a_worker(demo: DemoProcess) -> float:
     return time.time() * 1000
 
 
-def append_times(kafka: str, topic: str) -> list[int]:
-    """Return the append times of the records of a topic with two partitions, in their order."""
-    return sorted(record.timestamp()[1] for partition in (0, 1) for record in records_of(kafka, topic, partition))
+class AppendTimes:
+    """The append times of the records of a topic with two partitions, in their order."""
+
+    def __init__(self, kafka: str, topic: str) -> None:
+        """Read the topic from its start."""
+        self._consumer = consumer_from_start(kafka, {topic: 2})
+        self._times: list[int] = []
+
+    def read(self) -> list[int]:
+        """Read the new records."""
+        new = [message.timestamp()[1] for message in filter(is_record, self._consumer.consume(10_000, 0.5))]
+        self._times = sorted(self._times + new)
+        return self._times
+
+    def read_to_end(self) -> list[int]:
+        """Read all records that the topic has now."""
+        eventually(lambda: self.read() and is_at_end(self._consumer), 60, "the end of the topic")
+        return self._times
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
 
 
 def longest_gap_ms(times: list[int], from_ms: float, to_ms: float) -> int:
@@ -149,24 +169,24 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
     options.append("--watermark-slack-ms=600000")
 
     with demo_process(kafka, *options, "--topic-prefix", prefix) as cluster, ExitStack() as stack:
-        counts = f"{prefix}ad-pacing"
         eventually(lambda: "sent" in cluster.printed("output") or cluster.process.poll() is not None, 200, "traffic")
-        eventually(lambda: len(append_times(kafka, counts)) > 100, 120, "counts before the kill")
+        counts = stack.enter_context(closing(AppendTimes(kafka, f"{prefix}ad-pacing")))
+        eventually(lambda: len(counts.read()) > 100, 120, "counts before the kill")
         killed_at = kill_an_executor(cluster)
         eventually(lambda: "starts again from its checkpoint" in cluster.printed("output"), 120, "a decision")
         decided_at = time.time() * 1000
         # A query that has not failed yet can still write for a moment.
-        eventually(lambda: append_times(kafka, counts)[-50] > decided_at + 2000, 240, "counts after the restart")
+        eventually(lambda: counts.read()[-50] > decided_at + 2000, 240, "counts after the restart")
         flowed_at = time.time() * 1000
 
         stack.enter_context(another_worker(cluster, tmp_path))
         left_at = decommission_a_worker(cluster)
-        eventually(lambda: append_times(kafka, counts)[-50] > left_at + 2000, 240, "counts without the old worker")
+        eventually(lambda: counts.read()[-50] > left_at + 2000, 240, "counts without the old worker")
         cluster.process.send_signal(signal.SIGINT)
         status, output = cluster.process.wait(400), cluster.printed("output")
         assert 0 == status
+        times = counts.read_to_end()
 
-    times = append_times(kafka, counts)
     lost_ms = longest_gap_ms(times, killed_at, flowed_at)
     left_ms = longest_gap_ms(times, flowed_at, left_at + 2000)
     with capsys.disabled():
@@ -188,7 +208,7 @@ def test_invented_result_fails_an_otherwise_correct_run(
     at = 1_000_000 * int(time.time() // 1_000)
     invented = Result("invented", 2, "slot", "filled", "invented", at, "c", at, "nowhere", at, clock_skew=False)
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(asdict(invented)).encode())])
-    short = replace(settings, trigger="micro-batch", duration=3, warm_up_seconds=1, rate=100, time_scale=SHORT_WINDOWS)
+    short = replace(settings, trigger="micro-batch", duration=2, warm_up_seconds=1, rate=80, time_scale=SHORT_WINDOWS)
 
     report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event())
 

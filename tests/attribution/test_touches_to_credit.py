@@ -135,7 +135,7 @@ class RandomUsers:
         self.erased_at = dict(
             zip(users, hop.client.send_all([(hop.erasures, user, None) for user in users]), strict=True)
         )
-        eventually(lambda: time.time() * 1000 > max(self.erased_at.values()) + 1, 30, "a time after the tombstones")
+        eventually(lambda: time.time() * 1000 > max(self.erased_at.values()) + 1, 60, "a time after the tombstones")
 
     def conversions(self) -> int:
         """Return the number of conversions sent so far."""

@@ -53,6 +53,6 @@ def test_consumer_is_at_the_end_only_until_the_next_record(kafka: str) -> None:
     assert is_at_end(consumer)
     produce(kafka, topic, [(0, b"next")])
     assert not is_at_end(consumer)
-    eventually(lambda: consumer.consume(1, 0.1), 30, "the record")
+    eventually(lambda: consumer.consume(1, 0.1), 60, "the record")
     assert is_at_end(consumer)
     consumer.close()

@@ -169,7 +169,7 @@ def test_record_without_append_time_of_its_source_is_refused(kafka: str) -> None
     produce(kafka, target, [(0, b"{}")])
 
     with pytest.raises(ValueError, match="no append time or no header appended_ms"):
-        eventually(lambda: bool(watcher.poll()), 20, "the record")
+        eventually(lambda: bool(watcher.poll()), 60, "the record")
 
     watcher.close()
 

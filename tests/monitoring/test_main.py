@@ -47,7 +47,7 @@ def test_command_survives_an_outage_and_ends_with_ctrl_c() -> None:
                 broker.kill()
                 eventually(lambda: min(missing_canaries(port).values(), default=0) > 5, 60, "the outage")
                 program.send_signal(signal.SIGINT)
-                assert 0 == program.wait(30)
+                assert 0 == program.wait(60)
             finally:
                 program.kill()
 

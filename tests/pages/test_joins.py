@@ -73,6 +73,6 @@ def test_row_added_to_table_is_read_in_next_batch(job: ModeJob) -> None:
 
         assert ["a:new a", "b:new b"] == later_results(job, query)
         query.stop()
-        eventually(lambda: not query.isActive, 30, "the query to stop")
+        eventually(lambda: not query.isActive, 60, "the query to stop")
     finally:
         job.spark.sql(f"DROP TABLE {table}")

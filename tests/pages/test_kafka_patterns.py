@@ -47,7 +47,7 @@ def start(
 
 def written(kafka: str, topic: str, count: int) -> list[Record]:
     """Wait for `count` records in partition 0 and return their values and headers in order."""
-    eventually(lambda: end_offset(kafka, topic) >= count, 40, f"{count} records in {topic}")
+    eventually(lambda: end_offset(kafka, topic) >= count, 60, f"{count} records in {topic}")
     records: list[Record] = []
     for message in records_of(kafka, topic)[:count]:
         headers: Any = message.headers() or []
@@ -58,7 +58,7 @@ def written(kafka: str, topic: str, count: int) -> list[Record]:
 def committed_after(query: StreamingQuery, batches: int) -> Any:
     """Wait until `batches` more batches are committed, and return the progress of the last one."""
     first = query.lastProgress.batchId if query.lastProgress else -1
-    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= first + batches, 40, "the next commit")
+    eventually(lambda: query.lastProgress and query.lastProgress.batchId >= first + batches, 60, "the next commit")
     return query.lastProgress
 
 
@@ -114,7 +114,7 @@ def test_row_without_topic_ends_query_for_all_rows(spark: SparkSession, kafka: s
 
     for _ in range(2):
         query = start(with_null_topic, kafka, tmp_path)
-        eventually(query.exception, 40, "the failure")
+        eventually(query.exception, 60, "the failure")
         assert "null topic" in str(query.exception())
 
     before = end_offset(kafka, target)
@@ -154,7 +154,7 @@ def test_new_partitions_and_topics_are_read_in_the_next_batch(spark: SparkSessio
     admin, later = AdminClient({"bootstrap.servers": kafka}), f"{source}-later"
     admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
     admin.create_topics([NewTopic(later, 1)])[later].result(30)
-    eventually(lambda: len(admin.list_topics(timeout=10).topics[source].partitions) == 2, 30, "the new partition")
+    eventually(lambda: len(admin.list_topics(timeout=10).topics[source].partitions) == 2, 60, "the new partition")
     produce(kafka, source, numbered_records(0, 3, partition=1))
     produce(kafka, later, numbered_records(0, 3))
 

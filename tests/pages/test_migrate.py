@@ -71,7 +71,7 @@ def test_partition_added_after_commit_is_read_from_its_start(job: ModeJob) -> No
     run_until(job, "micro-batch", 1)
     admin = AdminClient({"bootstrap.servers": job.kafka})
     admin.create_partitions([NewPartitions(job.source, 2)])[job.source].result(30)
-    eventually(lambda: len(admin.list_topics(job.source, 10).topics[job.source].partitions) == 2, 30, "2 partitions")
+    eventually(lambda: len(admin.list_topics(job.source, 10).topics[job.source].partitions) == 2, 60, "2 partitions")
     produce(job.kafka, job.source, [(1, b"b")])
     refused = start(moved(job), "real-time")
     with pytest.raises(QueryFailedError, match="must specify all TopicPartitions"):

@@ -49,7 +49,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
     """Yield a broker that only this module uses."""
     with secured_kafka(tmp_path_factory.mktemp("certificates")) as kafka:
         create_page_topics(kafka.setup)
-        eventually(lambda: _has_leaders(kafka.setup), 30, "the leaders of the page's topics")
+        eventually(lambda: _has_leaders(kafka.setup), 60, "the leaders of the page's topics")
         yield kafka
 
 

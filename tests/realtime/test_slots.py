@@ -114,7 +114,7 @@ def test_partition_without_a_slot_is_read_when_one_becomes_free(
 def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) -> None:
     """The same query is refused before it starts, with object, consequence and remedy."""
     stream = read(spark, kafka, "any")
-    eventually(lambda: slots_free(spark) == SLOTS, 30, "the end of the last tasks of other tests")
+    eventually(lambda: slots_free(spark) == SLOTS, 60, "the end of the last tasks of other tests")
 
     with pytest.raises(NotEnoughSlotsError) as refused:
         preflight(spark, {"starved": (stream, SLOTS + 2)})
@@ -151,7 +151,7 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
     with pytest.raises(NotEnoughSlotsError, match=f"only {SLOTS - 5} of {SLOTS} are free"):
         preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 4)})
     query.stop()
-    eventually(lambda: slots_free(spark) == SLOTS, 30, "all slots free again")
+    eventually(lambda: slots_free(spark) == SLOTS, 60, "all slots free again")
     assert SLOTS == slots_total(spark)
 
 
@@ -165,7 +165,7 @@ def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession
     query = start(counted, kafka, target, tmp_path / "micro-batch", real_time=False)
 
     eventually(lambda: query.lastProgress, 60, "a finished batch")
-    eventually(lambda: slots_free(spark) == SLOTS - 3, 30, "three slots taken")
+    eventually(lambda: slots_free(spark) == SLOTS - 3, 60, "three slots taken")
     assert SLOTS - 3 == preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 3)})
     query.stop()
 

@@ -83,7 +83,7 @@ def _read_pid(parent: subprocess.Popen[str]) -> int:
 
 
 def _read_grandchild(log_path: Path) -> int:
-    return int(eventually(log_path.read_text, 10, "the process id of the server's child"))
+    return int(eventually(log_path.read_text, 60, "the process id of the server's child"))
 
 
 def _start_server(log_path: Path, program: str) -> Child:
@@ -102,8 +102,8 @@ def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> Non
         # A terminal sends the signal to the whole process group.
         os.killpg(parent.pid, end)
 
-        eventually(lambda: not is_alive(server), 15, "the end of the server")
-        eventually(lambda: not is_alive(grandchild), 15, "the end of the server's child")
+        eventually(lambda: not is_alive(server), 60, "the end of the server")
+        eventually(lambda: not is_alive(grandchild), 60, "the end of the server's child")
 
 
 def test_server_ends_although_a_fork_holds_the_parents_pipe(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_server_ends_although_a_fork_holds_the_parents_pipe(tmp_path: Path) -> N
         parent.send_signal(signal.SIGKILL)
 
         try:
-            eventually(lambda: not is_alive(server), 15, "the end of the server")
+            eventually(lambda: not is_alive(server), 60, "the end of the server")
         finally:
             os.close(pipe)
 
@@ -131,7 +131,7 @@ def test_stopped_server_ends_with_its_children(tmp_path: Path) -> None:
 
     assert not server.is_running()
     assert not is_alive(server.pid)
-    eventually(lambda: not is_alive(grandchild), 15, "the end of the server's child")
+    eventually(lambda: not is_alive(grandchild), 60, "the end of the server's child")
 
 
 def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
 
     server = start_child("Test server", command, log_path=tmp_path / "log")
 
-    eventually(lambda: not server.is_running(), 15, "the end of the server and of its child")
+    eventually(lambda: not server.is_running(), 60, "the end of the server and of its child")
     assert cleaned.exists()
 
 
@@ -160,7 +160,7 @@ def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
     """A server that ignores the stop signal is killed after its grace period."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, STUBBORN_SERVER)
-    eventually(log_path.read_text, 10, "a server that ignores the signal")
+    eventually(log_path.read_text, 60, "a server that ignores the signal")
 
     server.stop()
 
@@ -189,7 +189,7 @@ def test_server_that_is_not_ready_is_killed_at_the_deadline(tmp_path: Path) -> N
     """The wait ends with the elapsed time and the log, and no server keeps running."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, "print('reading data', flush=True); " + WAIT_FOREVER)
-    eventually(log_path.read_text, 10, "the first output of the server")
+    eventually(log_path.read_text, 60, "the first output of the server")
 
     with pytest.raises(RuntimeError, match=r"was not ready after 0\.1 s[\s\S]*reading data"):
         wait_until_ready(server, lambda: False, deadline_seconds=0.1)

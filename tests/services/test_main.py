@@ -91,7 +91,7 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
     # A terminal sends the signal to the whole process group.
     os.killpg(services.pid, signal.SIGINT)
 
-    assert 0 == services.wait(30)
+    assert 0 == services.wait(60)
     assert len(servers) == 2
     assert [] == _are_running(servers)
     assert [] == list(data_folder.iterdir())
@@ -105,8 +105,8 @@ def test_both_servers_end_with_a_killed_command(services: subprocess.Popen[str],
     services.kill()
 
     assert len(servers) == 2
-    eventually(lambda: not _are_running(servers), 20, "the end of broker and database")
-    eventually(lambda: not list(data_folder.iterdir()), 20, "the deletion of the data")
+    eventually(lambda: not _are_running(servers), 60, "the end of broker and database")
+    eventually(lambda: not list(data_folder.iterdir()), 60, "the deletion of the data")
 
 
 def test_unreachable_cluster_ends_the_command_with_one_message(environment: dict[str, str]) -> None:

@@ -90,7 +90,7 @@ def test_last_server_of_a_killed_run_deletes_the_folder(tmp_path: Path) -> None:
 
         process.kill()
 
-        eventually(lambda: not list(temporary.iterdir()), 20, "a deleted folder")
+        eventually(lambda: not list(temporary.iterdir()), 60, "a deleted folder")
 
 
 def test_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:

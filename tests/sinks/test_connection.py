@@ -118,8 +118,8 @@ def test_sinks_that_are_never_closed_leave_nothing_behind(
     del sink, sinks
     gc.collect()
 
-    eventually(lambda: not set(threading.enumerate()) - before, 10, "the end of the threads")
-    eventually(lambda: not ask(table.dsn, connections), 10, "the end of the connections")
+    eventually(lambda: not set(threading.enumerate()) - before, 60, "the end of the threads")
+    eventually(lambda: not ask(table.dsn, connections), 60, "the end of the connections")
     assert {str(n) for n in range(5)} == set(table.rows())
     assert is_failed or 5 == caplog.text.count("the sink was not closed")
 
@@ -132,10 +132,10 @@ def test_sink_in_use_outlives_the_check_of_its_owner(table: Table) -> None:
     sink.drain()
     idle_until = time.monotonic() + 2.5
 
-    eventually(lambda: time.monotonic() > idle_until, 5, "more than two checks")
+    eventually(lambda: time.monotonic() > idle_until, 60, "more than two checks")
     sink.process(row("b", 1))
 
-    eventually(lambda: {"a", "b"} == set(table.rows()), 5, "the second row")
+    eventually(lambda: {"a", "b"} == set(table.rows()), 60, "the second row")
     assert 0 == sink.metrics.reconnects
     sink.close(None)
 
@@ -172,7 +172,7 @@ def test_delayed_write_replaces_an_acknowledged_row_only_without_version(
     def hold_first_insert(chunk: bytes) -> bytes:
         if b"insert into" in chunk and not is_held.is_set():
             is_held.set()
-            assert may_arrive.wait(30)
+            assert may_arrive.wait(60)
         return chunk
 
     proxy.request = hold_first_insert
@@ -185,7 +185,7 @@ def test_delayed_write_replaces_an_acknowledged_row_only_without_version(
     application = f"public.{table.name} partition 0 epoch 0"
     connections = f"select count(*) from pg_stat_activity where application_name = '{application}'"
     may_arrive.set()
-    eventually(lambda: ask(table.dsn, connections) == [(1,)], 10, "the end of the delayed connection")
+    eventually(lambda: ask(table.dsn, connections) == [(1,)], 60, "the end of the delayed connection")
     sink.close(None)
 
     assert {"k": (2, "")} == acknowledged

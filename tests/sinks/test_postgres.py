@@ -50,7 +50,7 @@ def test_lone_row_of_the_naive_sink_waits_for_the_next_row(table: Table) -> None
     naive.process(row("lone", 1))
     lingered_until = time.monotonic() + 0.5
 
-    eventually(lambda: time.monotonic() > lingered_until, 5, "ten times the linger time")
+    eventually(lambda: time.monotonic() > lingered_until, 60, "ten times the linger time")
     rows_before_next = table.rows()
     naive.process(row("next", 1))
 
@@ -67,7 +67,7 @@ def test_burst_is_visible_to_its_last_row(table: Table) -> None:
     for n in range(7):
         sink.process(row(str(n), 1))
 
-    eventually(lambda: len(table.rows()) == 7, 5, "all seven rows")
+    eventually(lambda: len(table.rows()) == 7, 60, "all seven rows")
     sink.close(None)
 
 
@@ -149,7 +149,7 @@ def test_failed_flush_stops_the_task_at_its_next_row(table: Table) -> None:
             return True
         return False
 
-    eventually(is_rejected, 5, "an error from process")
+    eventually(is_rejected, 60, "an error from process")
     sink.close(RuntimeError("of the query"))
 
 
@@ -198,9 +198,9 @@ def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
     with psycopg.connect(table.dsn) as blocker:
         blocker.execute(f"lock table {table.name}".encode())
         task.start()
-        eventually(lambda: ask(table.dsn, blocked), 5, "a flush that waits for the lock")
-        taken = eventually(lambda: sink.metrics.rows > 10 and sink.metrics.rows, 5, "a full buffer")
-    task.join(10)
+        eventually(lambda: ask(table.dsn, blocked), 60, "a flush that waits for the lock")
+        taken = eventually(lambda: sink.metrics.rows > 10 and sink.metrics.rows, 60, "a full buffer")
+    task.join(60)
     sink.close(None)
 
     # One batch in flight, a full buffer, and the row that waits for space.
@@ -313,7 +313,7 @@ def test_close_writes_the_rows_of_an_interrupted_drain(table: Table) -> None:
     blocked = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
 
     def interrupt() -> None:
-        eventually(lambda: ask(table.dsn, blocked), 5, "a flush that waits for the lock")
+        eventually(lambda: ask(table.dsn, blocked), 60, "a flush that waits for the lock")
         os.kill(os.getpid(), signal.SIGINT)
 
     with psycopg.connect(table.dsn) as blocker:
@@ -322,7 +322,7 @@ def test_close_writes_the_rows_of_an_interrupted_drain(table: Table) -> None:
         interrupter.start()
         with pytest.raises(KeyboardInterrupt):
             sink.drain()
-        interrupter.join(10)
+        interrupter.join(60)
     sink.close(None)
 
     assert {"k": (1, "")} == table.rows()

@@ -38,7 +38,7 @@ class Writers:
     def wait_for_more(self) -> None:
         """Return when the database has acknowledged 200 more rows."""
         before = self.written()
-        eventually(lambda: self.written() > before + KEYS, 20, "more rows")
+        eventually(lambda: self.written() > before + KEYS, 60, "more rows")
 
     def expected(self) -> dict[str, tuple[int, str]]:
         """Return the newest row of each key, from either task."""
@@ -93,7 +93,7 @@ def assert_applied_once_and_forward(table: Table) -> None:
 
 def kill_both(server: LocalPostgres, table: Table) -> None:
     """Terminate the connections of both tasks."""
-    eventually(lambda: kill_backends(server.dsn, f"public.{table.name} "), 10, "a connection to kill")
+    eventually(lambda: kill_backends(server.dsn, f"public.{table.name} "), 60, "a connection to kill")
 
 
 def restart(server: LocalPostgres, _table: Table) -> None:
@@ -164,7 +164,7 @@ def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpPr
     with writing(table, port=proxy.port) as writers:
         for _ in range(ROUNDS):
             is_lost = lose_next_commit(proxy, replacement)
-            eventually(is_lost.is_set, 20, "an acknowledgement to lose")
+            eventually(is_lost.is_set, 60, "an acknowledgement to lose")
             writers.wait_for_more()
 
     assert ROUNDS == sum(sink.metrics.retries for sink in writers.sinks)
@@ -195,12 +195,12 @@ def test_lost_answer_blocks_the_naive_sink_forever(table: Table, proxy: TcpProxy
 
     task = threading.Thread(target=naive.process, args=(row("k", 1),))
     task.start()
-    assert is_lost.wait(5)
+    assert is_lost.wait(60)
     task.join(2)
 
     assert task.is_alive()
     kill_backends(table.dsn, "naive")
-    task.join(5)
+    task.join(60)
     naive.close(None)
 
 
@@ -209,7 +209,7 @@ def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
     before = deadlocks(table.dsn)
 
     with writing(table) as writers:
-        eventually(lambda: writers.written() > 20 * KEYS, 30, "many batches of both tasks")
+        eventually(lambda: writers.written() > 20 * KEYS, 60, "many batches of both tasks")
 
     assert before == deadlocks(table.dsn)
     assert 0 == sum(sink.metrics.retries for sink in writers.sinks)

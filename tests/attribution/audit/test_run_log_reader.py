@@ -45,7 +45,7 @@ def log_of(kafka: str, settings: Settings, *records: Record) -> RunLog:
         return read >= len(records)
 
     try:
-        eventually(is_read, 30, f"{len(records)} records")
+        eventually(is_read, 60, f"{len(records)} records")
     finally:
         reader.close()
     return reader.log

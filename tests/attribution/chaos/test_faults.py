@@ -58,7 +58,7 @@ def test_exhausted_database_refuses_connections_and_closes_those_of_the_follower
             return False
         return True
 
-    eventually(has_connection, 30, "a connection after the fault")
+    eventually(has_connection, 60, "a connection after the fault")
 
 
 def test_wrong_clock_is_right_again_after_the_block() -> None:

@@ -24,7 +24,8 @@ OPTIONS = ChaosOptions(
     seed=1,
     count=3,
     faults="kill-broker,kill-driver,kill-follower",
-    interval_seconds=5,
+    rate=30,
+    interval_seconds=10,
     warm_up_seconds=3,
     time_scale=600,
 )

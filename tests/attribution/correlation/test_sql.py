@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,6 +33,12 @@ ALL_CODES = {
     *("late_click", "orphan_click", "repeat_click", "late_step", "orphan_step", "repeat_step"),
 }
 """Every code except those of timeouts."""
+
+
+@cache
+def generated() -> list[list[Event]]:
+    """Return generated histories, the same in every run."""
+    return drawn(histories(), HISTORIES)
 
 
 def evaluated(
@@ -124,7 +131,7 @@ def test_sql_equals_rule_for_histories_and_their_prefixes(
 ) -> None:
     """The SQL form returns the results of the rule, and as changes exactly the results that an event changed."""
     # All histories run in one Spark job, because planning takes seconds.
-    many = [*drawn(histories(), HISTORIES), *rare()]
+    many = [*generated(), *rare()]
 
     sql_results = evaluated(spark, many, windows)
 

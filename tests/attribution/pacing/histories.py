@@ -1,6 +1,7 @@
 """Generated versions of results, for tests that count slots: the results after each further record."""
 
 from dataclasses import replace
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def versions(draw: st.DrawFn) -> list[Result]:
     return list(draw(st.permutations(emitted + duplicates)))
 
 
+@cache
 def generated(count: int) -> list[list[Result]]:
     """Return the versions of `count` transactions, the same in every run."""
     return drawn(versions(), count)

@@ -131,9 +131,9 @@ def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings:
     publish(kafka, settings, reached)
 
     with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
-        eventually(lambda: not throttle.is_open("c"), 20, "the closed campaign")
+        eventually(lambda: not throttle.is_open("c"), 60, "the closed campaign")
         publish(kafka, settings, reopened)
-        eventually(lambda: throttle.is_open("c"), 20, "the open campaign")
+        eventually(lambda: throttle.is_open("c"), 60, "the open campaign")
         throttle.raise_if_failed()
 
     assert throttle.future.done()
@@ -148,7 +148,7 @@ def test_records_that_are_not_counts_are_skipped_and_counted(kafka: str, setting
     publish(kafka, settings, *counts((4, 6)))
 
     with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
-        eventually(lambda: not throttle.is_open("c") or throttle.future.done(), 20, "the closed campaign")
+        eventually(lambda: not throttle.is_open("c") or throttle.future.done(), 60, "the closed campaign")
         throttle.raise_if_failed()
 
     assert len(garbage) == throttle.unreadable

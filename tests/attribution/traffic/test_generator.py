@@ -270,10 +270,10 @@ def test_stopped_producer_ends_at_once_and_delivers_its_records(kafka: str, sett
     endless_records = TrafficGenerator(settings, "run", log.started_at).records()
     thread = threading.Thread(target=send, args=(kafka, settings, endless_records, log, stop))
     thread.start()
-    eventually(lambda: log.records, 10, "a first record")
+    eventually(lambda: log.records, 60, "a first record")
 
     stop.set()
-    thread.join(10)
+    thread.join(60)
 
     assert not thread.is_alive()
     assert 0 == log.failed

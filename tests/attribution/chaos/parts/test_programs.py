@@ -32,7 +32,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
     follower.start()
     first = follower.pid
     # Until the new process runs its program, it shows the environment of this one.
-    path = eventually(lambda: psutil.Process(first).environ().get("PYTHONPATH"), 30, "the path of the follower")
+    path = eventually(lambda: psutil.Process(first).environ().get("PYTHONPATH"), 60, "the path of the follower")
     eventually(lambda: reported(2), 60, "a second start")
     second = follower.pid
     eventually(lambda: reported(3), 60, "a second end")
