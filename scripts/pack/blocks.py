@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.lint.engine import GROUPS
-from scripts.pack import assistants, files, parsed, verification
+from scripts.pack import assistants, files, notices, parsed, verification
 from scripts.pack.tables import (
     boundary,
     chaos,
@@ -17,7 +17,6 @@ from scripts.pack.tables import (
     demo,
     growth,
     latency,
-    notices,
     other_engines,
     postgres_sink,
     price,

@@ -13,8 +13,7 @@ import pytest
 from examples.benchmarks.checkpoint_storage.s3_server import IVY_FILES as S3_IVY_FILES
 from examples.benchmarks.other_engines.install.maven import IVY_FILES
 from examples.services import packages
-from scripts.pack import files
-from scripts.pack.tables import notices
+from scripts.pack import files, notices
 
 LICENCES = notices.read_licences(files.ROOT)
 # Metadata without an SPDX expression states a licence in many ways.
