@@ -67,8 +67,6 @@ EXAMPLES = {
 
 SCRIPTS = {
     "scripts/text": "",
-    # The cost model is shared with the benchmark that fits it.
-    "scripts/capacity": "examples/measure",
     # The linter: it imports nothing else, so it can be copied and installed alone.
     "scripts/lint/spark": "text",
     "scripts/lint/rules": "lint/spark text",
@@ -87,7 +85,7 @@ SCRIPTS = {
     "scripts/checkpoint/files": "",
     "scripts/checkpoint": "checkpoint/files",
     # The pack as files: what is generated and installed, then the checks, then all of them.
-    "scripts/pack/tables": "capacity",
+    "scripts/pack/tables": "",
     "scripts/pack": "lint pack/tables text",
     "scripts/pack/checks": "lint pack text",
     "scripts/pack/validate": "pack/checks text",
@@ -103,7 +101,7 @@ SCRIPTS = {
     "scripts/prove_examples": "pack prove prove/subjects prove/verdicts text",
     "scripts/commands": "checkpoint lint prove slots text",
     "scripts/rtm": "commands",
-    "scripts/skills": "capacity commands pack pack/validate text",
+    "scripts/skills": "commands pack pack/validate text",
 }
 
 EVALS = {

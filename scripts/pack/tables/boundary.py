@@ -1,8 +1,8 @@
-"""Render the JSON of `make bench-boundary` as a Markdown table; before the first publication, the block is empty."""
+"""Render the JSON of `make bench-boundary` as a Markdown table; before the first publication, the block says so."""
 
 from pathlib import Path
 
-from scripts.pack.tables.format import conditions, measured_or_none, table
+from scripts.pack.tables.format import NOT_PUBLISHED, conditions, measured_or_none, table
 
 BOUNDARY = "references/measured/boundary.json"
 BENCHMARK = "bench-boundary"
@@ -24,9 +24,9 @@ GROUPS = {
 
 
 def phases(root: Path, _: str) -> str:
-    """Return the conditions, a table with the phases of one boundary per case, and the chart, or an empty text."""
+    """Return the conditions, the phases of one boundary per case and the chart, or that no run is published."""
     if not (content := measured_or_none(root, BOUNDARY)):
-        return ""
+        return NOT_PUBLISHED
     rows = [
         (
             *(case["engine"], str(case["boundaries"]), f"{case['wait_median_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),

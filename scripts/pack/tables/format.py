@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+NOT_PUBLISHED = "No run is published yet.\n"
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 
 

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import PERCENTILES, conditions, factor, latencies, measured, milliseconds, table
+from scripts.pack.tables.format import (
+    NOT_PUBLISHED,
+    PERCENTILES,
+    conditions,
+    factor,
+    latencies,
+    measured,
+    milliseconds,
+    table,
+)
 
 OTHER_ENGINES = "references/measured/other_engines.json"
 LONG_INTERVAL = "references/measured/other_engines_interval.json"
@@ -81,9 +90,9 @@ def spread(root: Path, _: str) -> str:
 
 
 def long_interval(root: Path, _: str) -> str:
-    """Return a table of the engines with state at a commit interval of minutes, or nothing before it was measured."""
+    """Return a table of the engines with state at a commit interval of minutes, or that no run is published."""
     if not (root / LONG_INTERVAL).is_file():
-        return ""
+        return NOT_PUBLISHED
     content = json.loads((root / LONG_INTERVAL).read_text(encoding="utf-8"))
     seconds = content["conditions"]["interval_seconds"]
     rows = []
@@ -102,9 +111,9 @@ def long_interval(root: Path, _: str) -> str:
 
 
 def limits(root: Path, _: str) -> str:
-    """Return a table of the highest rate that each engine sustains, or nothing before it was measured."""
+    """Return a table of the highest rate that each engine sustains, or that no run is published."""
     if not (root / LIMITS).is_file():
-        return ""
+        return NOT_PUBLISHED
     content = json.loads((root / LIMITS).read_text(encoding="utf-8"))
     cells: dict[str, dict[str, str]] = {}
     for limit in content["limits"]:

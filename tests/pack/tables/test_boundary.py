@@ -1,4 +1,4 @@
-"""The block about one boundary is empty before the first publication, and shows the JSON afterwards."""
+"""The block about one boundary says so before the first publication, and shows the JSON afterwards."""
 
 import json
 from pathlib import Path
@@ -24,9 +24,9 @@ CONTENT = {
 }
 
 
-def test_block_is_empty_before_the_publication(tmp_path: Path) -> None:
+def test_block_says_that_no_run_is_published(tmp_path: Path) -> None:
     """The page can exist before its measurement."""
-    assert "" == phases(tmp_path, "")
+    assert "No run is published yet.\n" == phases(tmp_path, "")
 
 
 def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None:
