@@ -66,7 +66,7 @@ class Step:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit status."""
     quick = {**QUICK_RUN, "long_warm_up_seconds": QUICK_RUN["warm_up_seconds"]}
-    options = parse(Options, MODULE, __doc__, "--quick --filter trackTotalNumberOfRows", arguments, quick)
+    options = parse(Options, MODULE, __doc__, "--quick --filter trackTotalNumberOfRows", arguments, {"quick": quick})
     return exit_status(lambda: _measure(options))
 
 
