@@ -37,7 +37,7 @@ class Options(RunOptions):
     duration: float = 32
     warm_up_seconds: float = 30
     interval_seconds: float = 6
-    repeats: int = 1
+    repeats: int = 2
     rate: float = 1_000
     """Records per second."""
 
@@ -84,10 +84,12 @@ def _write(content: dict[str, Any], problems: Sequence[str], console: Console, *
 
 
 def _print(cases: Sequence[dict[str, Any]], console: Console) -> None:
-    table = Table("phase", *(case["engine"] for case in cases), title="typical boundary, ms of the wait", box=None)
+    table = Table(
+        "phase", *(case["engine"] for case in cases), title="mean of the boundaries, ms of the wait", box=None
+    )
     for phase in (*PHASES, UNEXPLAINED):
-        table.add_row(phase, *(f"{case['typical']['shares_ms'][phase]:.1f}" for case in cases))
-    table.add_row("longest wait", *(f"{case['typical']['wait_ms']:.1f}" for case in cases))
+        table.add_row(phase, *(f"{case['mean_ms'][phase]:.1f}" for case in cases))
+    table.add_row("longest wait", *(f"{case['wait_mean_ms']:.1f}" for case in cases))
     console.print(table)
 
 

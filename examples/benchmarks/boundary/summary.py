@@ -13,17 +13,16 @@ def few(name: str, boundaries: int) -> str:
 
 
 def summary(name: str, found: Sequence[Explained]) -> dict[str, Any]:
-    """Return the median share of each phase, the waits, and the boundary whose wait is the median."""
+    """Return the mean share of each phase, the waits, and the boundary whose wait is the (upper) median."""
     shares = [one.shares() for one in found]
     typical = sorted(found, key=lambda one: one.wait_ms)[len(found) // 2]
     return {
         "engine": name,
         "boundaries": len(found),
-        "wait_median_ms": round(statistics.median_high(one.wait_ms for one in found), 1),
+        "wait_mean_ms": round(statistics.mean(one.wait_ms for one in found), 1),
         "wait_max_ms": round(max(one.wait_ms for one in found), 1),
-        "median_ms": {
-            phase: round(statistics.median(one[phase] for one in shares), 1) for phase in (*PHASES, UNEXPLAINED)
-        },
+        # The shares of a boundary add up to its wait, so their means add up to the mean wait.
+        "mean_ms": {phase: round(statistics.mean(one[phase] for one in shares), 1) for phase in (*PHASES, UNEXPLAINED)},
         "typical": {
             "batch": typical.batch,
             "wait_ms": round(typical.wait_ms, 1),

@@ -29,20 +29,24 @@ def phases(root: Path, _: str) -> str:
         return NOT_PUBLISHED
     rows = [
         (
-            *(case["engine"], str(case["boundaries"]), f"{case['wait_median_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
-            *(f"{sum(case['typical']['shares_ms'][name] for name in names):.0f}" for names in GROUPS.values()),
+            *(case["engine"], str(case["boundaries"]), f"{case['wait_mean_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
+            *(f"{sum(case['mean_ms'][name] for name in names):.0f}" for names in GROUPS.values()),
         )
         for case in content["cases"]
     ]
-    header = ("settings", "boundaries", "longest wait: median / max", *GROUPS)
+    header = ("settings", "boundaries", "longest wait: mean / max", *GROUPS)
     clients = f"Kafka connector {content['conditions']['kafka_connector']}"
     unit = (
-        "Times are in ms. The phases add up to the median wait, and are those of one boundary. "
-        "If phases overlap, the time counts for the first of them."
+        "Times are in ms, from the time at which the slowest record was due until its result was received. "
+        "The phases are means over the boundaries, and add up to the mean wait. "
+        "If phases overlap, the time counts for the column further left. "
+        "The chart shows one boundary with the recommended settings."
     )
     for case in content["cases"]:
         if case["changed"]:
             settings = ", ".join(f"`{name}` = {value}" for name, value in case["changed"].items())
-            unit += f" The row *{case['engine']}* changes {settings}."
+            unit += (
+                f" The row *{case['engine']}* is an experiment that changes {settings}; measure it before you use it."
+            )
     text = conditions(content, BENCHMARK, clients, unit)
     return f"{text}\n{table(header, rows)}\n![Timeline of one batch boundary](measured/boundary.svg)\n"

@@ -110,19 +110,21 @@ def test_boundary_outside_of_the_traffic_is_left_out() -> None:
     assert [] == explain(traced(), record_times([9_000], [9_001], [9_003]))
 
 
-def test_summary_shows_the_boundary_with_the_median_wait() -> None:
-    """The chart and the table show one real boundary, not a mixture of several."""
+def test_summary_has_the_mean_phases_and_the_boundary_with_the_median_wait() -> None:
+    """The chart shows one real boundary, and the phases of the table add up to the mean wait."""
     [boundary] = explain(traced(), TIMES)
     found = [Explained(number, wait, boundary.spans) for number, wait in ((1, 90.0), (2, 400.0), (3, 95.0))]
 
     row = summary("recommended", found)
 
-    assert (3, 95.0, 95.0, 400.0) == (
+    assert (3, 95.0, 195.0, 400.0) == (
         row["boundaries"],
         row["typical"]["wait_ms"],
-        row["wait_median_ms"],
+        row["wait_mean_ms"],
         row["wait_max_ms"],
     )
+    assert 105.5 == row["mean_ms"][UNEXPLAINED]
+    assert sum(row["mean_ms"].values()) == pytest.approx(row["wait_mean_ms"])
     assert 3 == row["typical"]["batch"]
     assert 5.5 == row["typical"]["shares_ms"][UNEXPLAINED]
     assert "only 2 boundaries" in few("recommended", 2)

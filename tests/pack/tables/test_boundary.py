@@ -12,9 +12,9 @@ CASE: dict[str, Any] = {
     "engine": "recommended",
     "boundaries": 5,
     "changed": {},
-    "wait_median_ms": 150.4,
+    "wait_mean_ms": 150.4,
     "wait_max_ms": 1_200.0,
-    "typical": {"wait_ms": 150.4, "shares_ms": {**dict.fromkeys(PHASES, 9.0), UNEXPLAINED: 6.4}},
+    "mean_ms": {**dict.fromkeys(PHASES, 9.0), UNEXPLAINED: 6.4},
 }
 CHANGED = {**CASE, "engine": "short", "changed": {"spark.a": "1"}}
 CONTENT = {
@@ -30,7 +30,7 @@ def test_block_says_that_no_run_is_published(tmp_path: Path) -> None:
 
 
 def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None:
-    """Each case is a row with its waits and the phases of one boundary, and the chart is shown below."""
+    """Each case is a row with its waits and the means of the phases, and the chart is shown below."""
     path = tmp_path / BOUNDARY
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(CONTENT))
@@ -38,9 +38,9 @@ def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None
     text = phases(tmp_path, "")
 
     assert text.startswith("Measured with `make bench-boundary PUBLISH=1` on 2026-11-24.")
-    assert "| settings | boundaries | longest wait: median / max | append the record |" in text
+    assert "| settings | boundaries | longest wait: mean / max | append the record |" in text
     assert "| recommended | 5 | 150 / 1,200 | 9 | 18 | 18 | 9 | 9 | 18 | 36 | 18 | 18 | 6 |" in text
-    assert "The row *short* changes `spark.a` = 1." in text
+    assert "The row *short* is an experiment that changes `spark.a` = 1; measure it before you use it." in text
     assert "measured/boundary.svg" in text
 
 
