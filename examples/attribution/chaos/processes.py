@@ -28,6 +28,14 @@ def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil
     return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Return the command line of a process, or one empty word if the process has ended."""
+    try:
+        return process.cmdline() or [""]
+    except psutil.NoSuchProcess:
+        return [""]
+
+
 @contextmanager
 def paused(processes: Iterable[psutil.Process]) -> Iterator[None]:
     """Stop processes (SIGSTOP) while the block runs."""
@@ -40,8 +48,8 @@ def paused(processes: Iterable[psutil.Process]) -> Iterator[None]:
 
 
 def _jvms(main_class: str, parent: psutil.Process) -> list[psutil.Process]:
-    # The command line of a process that has just ended is None. That of a supervisor contains its child's.
-    commands = {child: child.as_dict(["cmdline"])["cmdline"] or [""] for child in parent.children(recursive=True)}
+    # The command line of a supervisor contains its child's.
+    commands = {child: command_of(child) for child in parent.children(recursive=True)}
     return [child for child, words in commands.items() if words[0].endswith("java") and main_class in words]
 
 
