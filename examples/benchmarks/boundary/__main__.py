@@ -37,7 +37,7 @@ class Options(RunOptions):
     duration: float = 32
     warm_up_seconds: float = 30
     interval_seconds: float = 6
-    repeats: int = 2
+    repeats: int = 1
     rate: float = 1_000
     """Records per second."""
 
