@@ -14,7 +14,7 @@ from examples.realtime.queries import raise_if_failed
 
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
 POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are rare, but frequent enough for every batch."""
+"""Each poll takes CPU time from the engine, so polls are as rare as they can be without missing a batch."""
 
 
 def run_of(values: Mapping[str, Any]) -> Run:

@@ -1,4 +1,4 @@
-"""Render the JSON of `make bench-boundary` as a Markdown table; before the first publication, the block says so."""
+"""Render the JSON of `make bench-boundary` as a Markdown table, or say that no run is published."""
 
 from pathlib import Path
 

@@ -5,7 +5,6 @@ For each engine that was not measured, a sentence below the table states the rea
 published yet gives an empty text, so the page is complete without it.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from scripts.pack.tables.format import (
     factor,
     latencies,
     measured,
+    measured_or_none,
     milliseconds,
     table,
 )
@@ -92,9 +92,8 @@ def spread(root: Path, _: str) -> str:
 
 def long_interval(root: Path, _: str) -> str:
     """Return a table of the engines with state at a commit interval of minutes, or that no run is published."""
-    if not (root / LONG_INTERVAL).is_file():
+    if not (content := measured_or_none(root, LONG_INTERVAL)):
         return NOT_PUBLISHED
-    content = json.loads((root / LONG_INTERVAL).read_text(encoding="utf-8"))
     seconds = content["conditions"]["interval_seconds"]
     rows = []
     for case, run in zip(content["cases"], content["runs"], strict=True):
@@ -113,9 +112,8 @@ def long_interval(root: Path, _: str) -> str:
 
 def limits(root: Path, _: str) -> str:
     """Return a table of the highest rate that each engine sustains, or that no run is published."""
-    if not (root / LIMITS).is_file():
+    if not (content := measured_or_none(root, LIMITS)):
         return NOT_PUBLISHED
-    content = json.loads((root / LIMITS).read_text(encoding="utf-8"))
     cells: dict[str, dict[str, str]] = {}
     for limit in content["limits"]:
         engine, workload = limit["engine"], limit["workload"]

@@ -1,4 +1,4 @@
-"""The block about one boundary says so before the first publication, and shows the JSON afterwards."""
+"""The block about one boundary shows the published JSON, or says that no run is published."""
 
 import json
 from pathlib import Path

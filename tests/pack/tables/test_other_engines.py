@@ -191,7 +191,7 @@ def publish_all(root: Path) -> None:
 
 
 def test_page_is_complete_before_and_after_each_measurement(copied: Path) -> None:
-    """Without two of the files, the page says so; with all files it has all tables. It is valid in both states."""
+    """The page names each unpublished measurement, has a table for each published one, and is valid in both states."""
     page = copied / PAGE
     for name in (LONG_INTERVAL, LIMITS):
         (copied / name).unlink(missing_ok=True)
