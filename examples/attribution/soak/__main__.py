@@ -6,12 +6,10 @@ in `growth.py`.
 """
 
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import psycopg
 from confluent_kafka import KafkaException
@@ -27,7 +25,7 @@ from examples.attribution.soak.result import FOLDER, exit_status, folder_of, pri
 from examples.attribution.soak.samples import Sample, sample, sampling
 from examples.command_line import arguments_of
 from examples.realtime.queries import stop_on_interrupt
-from examples.services import run_folder
+from examples.services import new_folder
 from examples.services.kafka import kafka_broker
 from examples.services.postgres import postgres_server
 from examples.services.spark import build_session
@@ -97,7 +95,8 @@ def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
             spark = build_session("soak", slots=options.slots, shuffle_partitions=options.shuffle_partitions)
         stack.callback(spark.stop)
         stop_on_interrupt(stop)
-        checkpoints = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="checkpoints-", dir=run_folder())))
+        # As in the demonstration, Spark can still write to this folder after the last task.
+        checkpoints = new_folder("checkpoints")
         settings = replace(options, checkpoint_dir=str(checkpoints))
         samples = stack.enter_context(
             sampling(lambda: sample(spark, checkpoints), FOLDER / "samples.jsonl", options.sample_seconds)
