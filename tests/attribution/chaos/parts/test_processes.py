@@ -7,14 +7,23 @@ import psutil
 
 from examples.attribution.chaos.processes import command_of
 
+PROGRAM = "print('started', flush=True); input()"
+
 
 def test_ended_process_has_no_command_line() -> None:
     """A process can end after it was listed, and the search for another process continues."""
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert "started\n" == child.stdout.readline()
     process = psutil.Process(child.pid)
     before = command_of(process)
 
-    child.communicate(b"end\n", timeout=60)
+    child.communicate("end\n", timeout=60)
 
-    assert [sys.executable, "-c", "input()"] == before
+    assert [sys.executable, "-c", PROGRAM] == before
     assert [""] == command_of(process)
