@@ -49,7 +49,7 @@ class Options(RunOptions):
     repeats: int = 1
     rate: float = 1_000
     """Records per second of the runs that measure CPU time and latency."""
-    search_rates: tuple[float, ...] = (2_000, 4_000, 8_000, 16_000)
+    search_rates: tuple[float, ...] = (4_000, 6_000, 8_000, 10_000, 12_000)
     """Rates tested by the search for the highest rate, in records per second and in ascending order."""
 
 

@@ -21,6 +21,8 @@ SAMPLE_SECONDS = 1.0
 LIST_EVERY_SAMPLES = 5
 """Processes are listed only in every n-th sample. Listing takes several milliseconds, which increases latencies."""
 BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
+KERNEL_PARENT = 2
+"""Process id of the parent of all kernel threads on Linux."""
 # A process is named after the first of these texts that its command line contains, or else after its program.
 NAMES = {
     "kafka.Kafka": "Kafka",
@@ -98,40 +100,44 @@ class CpuMeter:
 
 @dataclass
 class ResourceSamples:
-    """CPU seconds and memory of an engine, this process and the machine, sampled once per second."""
+    """CPU seconds and memory of an engine, sampled once per second, and CPU seconds of other programs."""
 
     at: list[float] = field(default_factory=list)
-    """Seconds since 1970."""
+    """Times of the samples in seconds since 1970."""
     engine: list[float] = field(default_factory=list)
-    ours: list[float] = field(default_factory=list)
-    """This process and its descendants: engine, broker and load generator."""
-    machine: list[float] = field(default_factory=list)
-    """All programs of the machine."""
     engine_bytes: list[int] = field(default_factory=list)
+    listed_at: list[float] = field(default_factory=list)
+    """Times at which all processes were listed."""
+    others: list[float] = field(default_factory=list)
+    """CPU seconds of the programs that do not belong to this run, at the times in `listed_at`."""
 
-    def used(self, series: list[float], start: float, end: float) -> float:
-        """Return the CPU seconds recorded in `series` between two times."""
-        return float(np.interp(end, self.at, series) - np.interp(start, self.at, series))
+    def list_others(self) -> None:
+        """List all processes, which takes several milliseconds, and add up what other programs used."""
+        self.listed_at.append(time.time())
+        self.others.append(seconds_of_other_programs())
+
+    def engine_seconds(self, start: float, end: float) -> float:
+        """Return the CPU seconds that the engine used between two times."""
+        return _increase(self.at, self.engine, start, end)
 
     def foreign_cores(self, start: float, end: float) -> float:
         """Return the average number of cores that other programs used between two times."""
-        return max(0.0, (self.used(self.machine, start, end) - self.used(self.ours, start, end)) / (end - start))
+        return max(0.0, _increase(self.listed_at, self.others, start, end) / (end - start))
 
 
 @contextmanager
 def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSamples]:
-    """Sample an engine, this process and the machine in a thread until the block ends."""
+    """Sample an engine and all other programs in a thread until the block ends."""
     samples, stop = ResourceSamples(), threading.Event()
 
     def sample() -> None:
-        engine, ours = list[psutil.Process](), list[psutil.Process]()
+        engine = list[psutil.Process]()
         while not stop.wait(SAMPLE_SECONDS):
             if len(samples.at) % LIST_EVERY_SAMPLES == 0:
-                engine, ours = list(process_tree(engine_pids())), list(process_tree([os.getpid()]))
+                engine = list(process_tree(engine_pids()))
+                samples.list_others()
             samples.at.append(time.time())
             samples.engine.append(sum(_of_running(engine, _cpu_seconds)))
-            samples.ours.append(sum(_of_running(ours, _cpu_seconds)))
-            samples.machine.append(machine_seconds())
             samples.engine_bytes.append(int(sum(_of_running(engine, _resident_bytes))))
 
     thread = threading.Thread(target=sample, daemon=True)
@@ -141,6 +147,7 @@ def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSampl
     finally:
         stop.set()
         thread.join()
+        samples.list_others()
 
 
 def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
@@ -160,6 +167,34 @@ def machine_seconds() -> float:
     """Return the CPU seconds that all cores have been busy since the machine started."""
     times = psutil.cpu_times()
     return float(sum(getattr(times, name, 0.0) for name in BUSY_TIMES))
+
+
+def seconds_of_other_programs() -> float:
+    """Return the CPU seconds of all programs except this process and its descendants."""
+    return sum(_of_running(other_programs(), _seconds_with_ended))
+
+
+def other_programs() -> list[psutil.Process]:
+    """
+    Return all processes except this one and its descendants, without the kernel's own threads.
+
+    Threads of the kernel free memory on behalf of this run. The CPU time of the whole machine would contain them, and
+    the kernel counts that time in whole ticks, which is wrong by up to half a core if a run wakes up once per tick.
+    """
+    ours = {process.pid for process in process_tree([os.getpid()])}
+    if psutil.pid_exists(KERNEL_PARENT) and psutil.Process(KERNEL_PARENT).name() == "kthreadd":
+        ours |= {process.pid for process in process_tree([KERNEL_PARENT])}
+    return [process for process in psutil.process_iter() if process.pid not in ours]
+
+
+def _seconds_with_ended(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process and of its children that have ended."""
+    times = process.cpu_times()
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _increase(at: list[float], series: list[float], start: float, end: float) -> float:
+    return float(np.interp(end, at, series) - np.interp(start, at, series))
 
 
 def _of_running(processes: Iterable[psutil.Process], value_of: Callable[[psutil.Process], float]) -> Iterator[float]:

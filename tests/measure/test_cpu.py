@@ -1,12 +1,23 @@
 """CPU time is measured for whole process trees, including processes that have ended."""
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from examples.measure.cpu import SAMPLE_SECONDS, Cpu, CpuMeter, process_tree, sampling
+from examples.measure.cpu import (
+    SAMPLE_SECONDS,
+    Cpu,
+    CpuMeter,
+    other_programs,
+    process_tree,
+    sampling,
+    seconds_of_other_programs,
+)
 from tests.helpers import eventually
 
 BUSY = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass\nprint('done', flush=True)\n"
@@ -77,8 +88,8 @@ def test_process_tree_contains_each_process_once() -> None:
     assert [] == list(process_tree([child.pid]))
 
 
-def test_sampling_separates_the_engine_from_other_processes() -> None:
-    """CPU time and memory of the engine are those of its processes; this process is counted with the run only."""
+def test_sampling_measures_only_the_processes_of_the_engine() -> None:
+    """CPU time and memory of the engine are those of its processes, and this run is no other program."""
     with (
         subprocess.Popen([sys.executable, "-c", BUSY.format(1.2) + "input()"], stdin=subprocess.PIPE) as engine,
         sampling(lambda: [engine.pid]) as samples,
@@ -87,5 +98,34 @@ def test_sampling_separates_the_engine_from_other_processes() -> None:
         engine.communicate(b"\n")
 
     assert 0.5 < max(samples.engine)
-    assert all(ours >= theirs for ours, theirs in zip(samples.ours, samples.engine, strict=True))
+    assert samples.engine[-1] - samples.engine[0] == pytest.approx(samples.engine_seconds(0, samples.at[-1]))
     assert max(samples.engine_bytes) > 1_000_000
+
+
+def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -> None:
+    """A program outside of this process tree counts while its parent runs, and a child of this run never does."""
+    busy, ended, before = [sys.executable, "-c", BUSY.format(1.5)], tmp_path / "ended", seconds_of_other_programs()
+    # The shell ends at once, so its child belongs to another process.
+    command = f"({shlex.join(busy)}; touch {ended}; sleep 60) > /dev/null 2>&1 & echo $!"
+    shell = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        eventually(ended.exists, 60, "the end of the other program")
+        others = seconds_of_other_programs() - before
+        subprocess.run(busy, stdout=subprocess.DEVNULL, check=True)
+        with_own_child = seconds_of_other_programs() - before
+    finally:
+        os.kill(int(shell.stdout), signal.SIGKILL)
+
+    assert others >= 1.4
+    assert with_own_child < others + 1.4
+
+
+def test_own_processes_and_the_kernel_are_no_other_programs() -> None:
+    """The program that started this one is another program; the kernel's threads and this tree are none."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        others = {process.pid: process.name() for process in other_programs()}
+        child.communicate(b"\n")
+
+    assert os.getppid() in others
+    assert not {os.getpid(), child.pid} & others.keys()
+    assert "kthreadd" not in others.values()

@@ -9,9 +9,9 @@ import time
 
 from rich.console import Console
 
-from examples.measure.cpu import sampling
+from examples.measure.cpu import seconds_of_other_programs
 
-PROBE_SAMPLES = 5
+PROBE_SECONDS = 4.0
 MAX_WAIT_SECONDS = 600.0
 
 
@@ -32,8 +32,6 @@ def wait_until_quiet(console: Console, max_cores: float, max_wait_seconds: float
 
 def foreign_cores() -> float:
     """Return the number of cores that other programs use now, measured for a few seconds."""
-    pause = threading.Event()
-    with sampling(list) as samples:
-        while len(samples.at) < PROBE_SAMPLES:
-            pause.wait(0.1)
-        return samples.foreign_cores(samples.at[0], samples.at[PROBE_SAMPLES - 1])
+    started_at, before = time.monotonic(), seconds_of_other_programs()
+    threading.Event().wait(PROBE_SECONDS)
+    return (seconds_of_other_programs() - before) / (time.monotonic() - started_at)

@@ -35,7 +35,7 @@ def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, A
 
 def resources(samples: ResourceSamples, start: float, end: float, records: int) -> dict[str, Any]:
     """Return the CPU time and memory that the engine used between two times, and the cores that other programs used."""
-    cpu_seconds = samples.used(samples.engine, start, end)
+    cpu_seconds = samples.engine_seconds(start, end)
     return {
         "engine_cores": round(cpu_seconds / (end - start), 3),
         "cpu_seconds_per_million": round(1e6 * cpu_seconds / records, 1) if records else None,
