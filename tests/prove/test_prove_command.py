@@ -59,8 +59,15 @@ def _start(project: Path, temporary: Path, *options: str) -> subprocess.Popen[st
     )
 
 
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _left_behind(project: Path, temporary: Path, family: list[psutil.Process]) -> list[str]:
-    alive = [f"process {process.pid}" for process in family if process.is_running() and process.status() != "zombie"]
+    alive = [f"process {process.pid}" for process in family if _is_alive(process)]
     paths = [path for path in (*project.rglob("*"), *temporary.rglob("*")) if path.name != "job.py"]
     return alive + [str(path) for path in paths]
 

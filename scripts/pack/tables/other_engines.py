@@ -31,8 +31,7 @@ MODES = {"real-time": "real-time mode", "real-time, two copies": "real-time mode
 COMMIT_SETTINGS = ("commit.interval.ms", "execution.checkpointing.interval", "commit_interval", "interval_seconds")
 SINGLE_RUN = (
     "Each engine ran once. On this machine, two measurements of the same engine can differ by a factor of up to two, "
-    "so smaller differences between engines are not significant. The program has changed since this run: it now runs "
-    "each engine three times, all with the same commit interval."
+    "so smaller differences between engines are not significant."
 )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 from rich.console import Console
 
+from examples.attribution.chaos.processes import command_of
 from examples.benchmarks.harness.baseline import BASELINE, baseline_case, echo
 from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.harness.plan import (
@@ -70,6 +72,11 @@ def test_remaining_time_follows_the_finished_runs(took_seconds: float, then: str
     assert ["90 min left", then] == left
 
 
+def is_java(program: str) -> bool:
+    """Return whether a program is Java, and not the supervisor that starts Java with the same arguments."""
+    return Path(program).name == "java"
+
+
 @pytest.mark.services
 def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
     """A slow moment of the machine neither ends a benchmark of an hour nor becomes a result."""
@@ -78,8 +85,10 @@ def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
     def pause_sender(run: Run) -> None:
         partitions = range(run.partitions)
         wait_until(lambda: sum(end_offset(kafka, run.source, p) for p in partitions) > 0, 60, "the first record")
-        children = psutil.Process().children(recursive=True)
-        (sender,) = [child for child in children if child.name() == "java" and "LoadGenerator" in child.cmdline()]
+        commands = {child: command_of(child) for child in psutil.Process().children(recursive=True)}
+        (sender,) = [
+            child for child, (program, *rest) in commands.items() if is_java(program) and "LoadGenerator" in rest
+        ]
         sender.suspend()
         # The first measured record is late too. If only later records were late, a slow machine that delays the last
         # record as well would also reduce the rate of the run, which is another problem.
