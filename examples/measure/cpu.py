@@ -98,6 +98,23 @@ class CpuMeter:
         return Cpu(seconds, psutil.cpu_count() or 1, cores, (after - before) / seconds)
 
 
+class OtherPrograms:
+    """Adds up the CPU seconds of all programs except this process and its descendants."""
+
+    def __init__(self) -> None:
+        """Begin to count now."""
+        self._before, self._used = _times_of_others(), 0.0
+
+    def used(self) -> float:
+        """Return the CPU seconds that other programs have used since the counting began."""
+        after = _times_of_others()
+        # Some systems forget the time of a program that has ended, so the sum can fall while other programs are busy.
+        running = sum(max(0.0, after[key][0] - self._before[key][0]) for key in after.keys() & self._before.keys())
+        self._used += max(_total(after) - _total(self._before), running)
+        self._before = after
+        return self._used
+
+
 @dataclass
 class ResourceSamples:
     """CPU seconds and memory of an engine, sampled once per second, and CPU seconds of other programs."""
@@ -111,10 +128,10 @@ class ResourceSamples:
     others: list[float] = field(default_factory=list)
     """CPU seconds of the programs that do not belong to this run, at the times in `listed_at`."""
 
-    def list_others(self) -> None:
+    def list_others(self, programs: OtherPrograms) -> None:
         """List all processes, which takes several milliseconds, and add up what other programs used."""
         self.listed_at.append(time.time())
-        self.others.append(seconds_of_other_programs())
+        self.others.append(programs.used())
 
     def engine_seconds(self, start: float, end: float) -> float:
         """Return the CPU seconds that the engine used between two times."""
@@ -128,14 +145,14 @@ class ResourceSamples:
 @contextmanager
 def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSamples]:
     """Sample an engine and all other programs in a thread until the block ends."""
-    samples, stop = ResourceSamples(), threading.Event()
+    samples, stop, programs = ResourceSamples(), threading.Event(), OtherPrograms()
 
     def sample() -> None:
         engine = list[psutil.Process]()
         while not stop.wait(SAMPLE_SECONDS):
             if len(samples.at) % LIST_EVERY_SAMPLES == 0:
                 engine = list(process_tree(engine_pids()))
-                samples.list_others()
+                samples.list_others(programs)
             samples.at.append(time.time())
             samples.engine.append(sum(_of_running(engine, _cpu_seconds)))
             samples.engine_bytes.append(int(sum(_of_running(engine, _resident_bytes))))
@@ -147,7 +164,7 @@ def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSampl
     finally:
         stop.set()
         thread.join()
-        samples.list_others()
+        samples.list_others(programs)
 
 
 def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
@@ -169,9 +186,20 @@ def machine_seconds() -> float:
     return float(sum(getattr(times, name, 0.0) for name in BUSY_TIMES))
 
 
-def seconds_of_other_programs() -> float:
-    """Return the CPU seconds of all programs except this process and its descendants."""
-    return sum(_of_running(other_programs(), _seconds_with_ended))
+def _times_of_others() -> dict[ProcessKey, tuple[float, float]]:
+    """Return the CPU seconds of each other program, and those of its children that have ended."""
+    found = {}
+    for process in other_programs():
+        try:
+            times, key = process.cpu_times(), (process.pid, process.create_time())
+        except psutil.Error:
+            continue  # the process has just ended
+        found[key] = times.user + times.system, times.children_user + times.children_system
+    return found
+
+
+def _total(times: dict[ProcessKey, tuple[float, float]]) -> float:
+    return sum(own + ended for own, ended in times.values())
 
 
 def other_programs() -> list[psutil.Process]:
@@ -185,12 +213,6 @@ def other_programs() -> list[psutil.Process]:
     if psutil.pid_exists(KERNEL_PARENT) and psutil.Process(KERNEL_PARENT).name() == "kthreadd":
         ours |= {process.pid for process in process_tree([KERNEL_PARENT])}
     return [process for process in psutil.process_iter() if process.pid not in ours]
-
-
-def _seconds_with_ended(process: psutil.Process) -> float:
-    """Return the CPU seconds of a process and of its children that have ended."""
-    times = process.cpu_times()
-    return float(times.user + times.system + times.children_user + times.children_system)
 
 
 def _increase(at: list[float], series: list[float], start: float, end: float) -> float:

@@ -13,10 +13,10 @@ from examples.measure.cpu import (
     SAMPLE_SECONDS,
     Cpu,
     CpuMeter,
+    OtherPrograms,
     other_programs,
     process_tree,
     sampling,
-    seconds_of_other_programs,
 )
 from tests.helpers import eventually
 
@@ -103,21 +103,25 @@ def test_sampling_measures_only_the_processes_of_the_engine() -> None:
 
 
 def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -> None:
-    """A program outside of this process tree counts while its parent runs, and a child of this run never does."""
-    busy, ended, before = [sys.executable, "-c", BUSY.format(1.5)], tmp_path / "ended", seconds_of_other_programs()
+    """The CPU time of a program outside of this process tree counts, also if the program ends meanwhile."""
+    ended, programs = tmp_path / "ended", OtherPrograms()
     # The shell ends at once, so its child belongs to another process.
-    command = f"({shlex.join(busy)}; touch {ended}; sleep 60) > /dev/null 2>&1 & echo $!"
+    busy = shlex.join([sys.executable, "-c", BUSY.format(1.5)])
+    command = f"({busy}; touch {ended}; sleep 60) > /dev/null 2>&1 & echo $!"
     shell = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
+    used = [programs.used()]
+
+    def has_ended() -> bool:
+        used.append(programs.used())
+        return ended.exists()
+
     try:
-        eventually(ended.exists, 60, "the end of the other program")
-        others = seconds_of_other_programs() - before
-        subprocess.run(busy, stdout=subprocess.DEVNULL, check=True)
-        with_own_child = seconds_of_other_programs() - before
+        eventually(has_ended, 60, "the end of the other program")
     finally:
         os.kill(int(shell.stdout), signal.SIGKILL)
 
-    assert others >= 1.4
-    assert with_own_child < others + 1.4
+    assert sorted(used) == used
+    assert programs.used() >= 1.4
 
 
 def test_own_processes_and_the_kernel_are_no_other_programs() -> None:

@@ -9,7 +9,7 @@ import time
 
 from rich.console import Console
 
-from examples.measure.cpu import seconds_of_other_programs
+from examples.measure.cpu import OtherPrograms
 
 PROBE_SECONDS = 4.0
 MAX_WAIT_SECONDS = 600.0
@@ -32,6 +32,6 @@ def wait_until_quiet(console: Console, max_cores: float, max_wait_seconds: float
 
 def foreign_cores() -> float:
     """Return the number of cores that other programs use now, measured for a few seconds."""
-    started_at, before = time.monotonic(), seconds_of_other_programs()
+    started_at, programs = time.monotonic(), OtherPrograms()
     threading.Event().wait(PROBE_SECONDS)
-    return (seconds_of_other_programs() - before) / (time.monotonic() - started_at)
+    return programs.used() / (time.monotonic() - started_at)
