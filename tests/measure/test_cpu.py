@@ -107,8 +107,8 @@ def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -
     ended, programs = tmp_path / "ended", OtherPrograms()
     # The shell ends at once, so its child belongs to another process.
     busy = shlex.join([sys.executable, "-c", BUSY.format(1.5)])
-    command = f"({busy}; touch {ended}; sleep 60) > /dev/null 2>&1 & echo $!"
-    shell = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
+    command = f"({busy}; touch {ended}; sleep 60) > /dev/null 2>&1 & echo $$"
+    shell = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True, start_new_session=True)
     used = [programs.used()]
 
     def has_ended() -> bool:
@@ -118,7 +118,7 @@ def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -
     try:
         eventually(has_ended, 60, "the end of the other program")
     finally:
-        os.kill(int(shell.stdout), signal.SIGKILL)
+        os.killpg(int(shell.stdout), signal.SIGKILL)
 
     assert sorted(used) == used
     assert programs.used() >= 1.4

@@ -1,8 +1,8 @@
 """
 Render the JSON of `make bench-other-engines` as Markdown tables and as the order of the engines.
 
-For each engine that was not measured, a sentence below the table states the reason. A measurement that has not been
-published yet gives an empty text, so the page is complete without it.
+For each engine that was not measured, a sentence below the table states the reason. The two additional measurements
+can be unpublished; the text then says so, and the page is complete.
 """
 
 from collections.abc import Mapping
