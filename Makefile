@@ -28,7 +28,7 @@ EVALS ?=
 TESTS ?=
 # The number of processes that run tests side by side. Each of them starts its own Spark session and servers. Many tests
 # wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
-WORKERS ?= 4
+WORKERS ?= 6
 # A worker runs whole files, in the order of tests/conftest.py, because fixtures are shared within a file.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

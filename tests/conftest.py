@@ -58,17 +58,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path in heavy:
             item.add_marker(pytest.mark.spark)
-    items[:] = longest_files_first(items)
+    items[:] = in_order_of_the_run(items)
 
 
-def longest_files_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Sort test files by their ring and their longest timeout, so no worker begins a long file when others are done."""
+def in_order_of_the_run(items: list[pytest.Item]) -> list[pytest.Item]:
+    """
+    Spread the files without Spark and servers evenly among the others, and begin both with the longest timeouts.
+
+    Tests with Spark or servers mostly wait, and the others never do, so both together use the cores fully. No worker
+    begins a long file when others are done.
+    """
     rank: dict[Path, tuple[int, float]] = {}
     for item in items:
         ring = list(RINGS).index(ring_of(item))
         timeout = max((marker.args[0] for marker in item.iter_markers("timeout")), default=0)
         rank[item.path] = max(rank.get(item.path, (0, 0)), (ring, timeout))
-    return sorted(items, key=lambda item: (*(-part for part in rank[item.path]), str(item.path)))
+    files = sorted(rank, key=lambda path: (*(-part for part in rank[path]), str(path)))
+    waiting, plain = ([path for path in files if (rank[path][0] > 0) == waits] for waits in (True, False))
+    place = {path: (number + 0.5) / len(group) for group in (waiting, plain) for number, path in enumerate(group)}
+    return sorted(items, key=lambda item: (place[item.path], str(item.path)))
 
 
 @pytest.fixture(scope="session")

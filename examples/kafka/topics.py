@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -59,10 +59,13 @@ def ensure_topics(
             try:
                 created.result(TIMEOUT_SECONDS)
             except KafkaException as error:
-                reason = error.args[0].str()
-                raise RuntimeError(
-                    f"cannot create topic {topic!r}: {reason}; grant Create on the topic, or create the topic yourself"
-                ) from error
+                reason = error.args[0]
+                # Another program can create a topic after the list was read.
+                if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise RuntimeError(
+                        f"cannot create topic {topic!r}: {reason.str()}; grant Create on the topic, or create the "
+                        f"topic yourself"
+                    ) from error
     # A new topic appears in the broker's metadata with a short delay.
     wait_until(lambda: _partitions(admin, bootstrap_servers).keys() >= set(names), TIMEOUT_SECONDS, "the new topics")
     found = _partitions(admin, bootstrap_servers)

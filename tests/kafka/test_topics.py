@@ -1,6 +1,7 @@
 """Topics are created once, with append times; topics with another clock are refused."""
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
@@ -21,6 +22,17 @@ def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
     admin, resource = AdminClient({"bootstrap.servers": kafka}), ConfigResource(ResourceType.TOPIC, missing)
     config = admin.describe_configs([resource])[resource].result(30)
     assert "LogAppendTime" == config[CLOCK].value
+
+
+@services
+def test_programs_can_create_the_same_topics_at_once(kafka: str) -> None:
+    """Each of several programs that start at the same time finds the topics, whichever of them creates a topic."""
+    topics = [f"test-{uuid.uuid4().hex[:8]}" for _ in range(20)]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(ensure_topics, kafka, topics, 1) for _ in range(8)]
+
+    assert [dict.fromkeys(topics, 1)] * 8 == [one.result() for one in found]
 
 
 @services

@@ -55,9 +55,9 @@ def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: 
 def test_refuses_a_source_with_records(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Their results would reach the sink a second time, from the query that follows."""
     source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
-    produce(kafka, source, [(0, b"a"), (1, b"b")])
+    produce(kafka, source, [(0, b"a")])
 
-    with pytest.raises(ValueError, match="must not read rows during its warm-up, but it read 2 rows"):
+    with pytest.raises(ValueError, match="must not read rows during its warm-up, but it read 1 rows"):
         warm_up(spark, starting(counting(spark, kafka, source), kafka, target, started), batches=1000, parent=tmp_path)
 
     assert [False] == [query.isActive for query in started]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, get_args
@@ -15,12 +15,13 @@ from examples.benchmarks.boundary.run import traced_case
 from examples.benchmarks.harness.engine import Engine, Run
 from examples.benchmarks.harness.run import Case, run_case
 from examples.benchmarks.results.record_times import Traffic
+from examples.benchmarks.results.run_result import RunResult
 from examples.benchmarks.spark.engine import spark_engine
 from examples.benchmarks.spark.price_variants import short_boundary
 from examples.benchmarks.spark.queries import Between, Mode, QueryId, SparkOptions, start_queries
 from examples.benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
-from tests.helpers import end_offset, eventually
+from tests.helpers import end_offset
 
 
 @contextmanager
@@ -106,59 +107,67 @@ def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
     assert result.numbers["engine_mb"] > 100
 
 
-@pytest.mark.services
-@pytest.mark.spark
-def test_second_copy_starts_between_boundaries_of_the_first(kafka: str) -> None:
-    """Copies that start at the same time would pause at the same time."""
+@dataclass
+class Copies:
+    """A run with two copies, of which the first is killed after a batch of each."""
+
+    interval_seconds: float
+    batches: list[list[dict[str, Any]]]
+    """The progress of the batches of each copy before the kill."""
+    result: RunResult
+    is_first_running: bool
+
+
+@pytest.fixture(scope="module")
+def copies(kafka: str) -> Copies:
+    """Run two copies, which are separate processes, and kill the first one with -9 during the measured traffic."""
     options = SparkOptions("real-time", interval_seconds=4, copies=2)
+    started: list[tuple[Run, Engine]] = []
     batches: list[list[dict[str, Any]]] = []
 
     @contextmanager
-    def keeping_batches(run: Run) -> Iterator[Engine]:
-        with spark_engine(options)(run) as engine:
-            yield engine
-            copies = [replace(engine, batches=(path,)) for path in engine.batches]
-            eventually(lambda: all(copy.progress() for copy in copies), 60, "a batch of each copy")
-            batches.extend(copy.progress() for copy in copies)
-
-    traffic = Traffic(200, warm_up_seconds=4, duration_seconds=5, drain_seconds=60)
-    result = run_case(kafka, Case("real-time, two copies", "stateful", keeping_batches), traffic)
-
-    assert_all_answered(result)
-    first, second = batches
-    first_boundary = started_at(first[0]) + first[0]["durationMs"]["triggerExecution"] / 1000
-    assert started_at(second[0]) >= first_boundary + options.interval_seconds / 2
-
-
-def started_at(progress: dict[str, Any]) -> float:
-    """Return when a batch was started, in epoch seconds."""
-    return datetime.fromisoformat(progress["timestamp"]).timestamp()
-
-
-@pytest.mark.services
-@pytest.mark.spark
-@pytest.mark.proves("chaos rounds")
-def test_one_copy_answers_everything_after_the_other_is_killed(kafka: str) -> None:
-    """Each copy is a separate process, so kill -9 of one costs no result."""
-    started: list[tuple[Run, Engine]] = []
-
-    @contextmanager
     def losing_a_copy(run: Run) -> Iterator[Engine]:
-        with spark_engine(SparkOptions("real-time", interval_seconds=4, copies=2))(run) as engine:
+        with spark_engine(options)(run) as engine:
             started.append((run, engine))
             yield replace(engine, children=engine.children[1:])
 
     def kill_first() -> None:
         ((run, engine),) = started
-        if sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions)) > 1000:
+        found = [replace(engine, batches=(path,)).progress() for path in engine.batches]
+        outputs = sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions))
+        if not batches and all(found) and outputs > 1000:
             engine.children[0].kill()
+            batches.extend(found)
 
-    traffic = Traffic(200, warm_up_seconds=3, duration_seconds=8, drain_seconds=60)
+    traffic = Traffic(200, warm_up_seconds=4, duration_seconds=12, drain_seconds=60)
     result = run_case(kafka, Case("real-time, two copies", "stateful", losing_a_copy), traffic, on_tick=kill_first)
+    ((_, engine),) = started
+    return Copies(options.interval_seconds, batches, result, engine.children[0].is_running())
 
-    assert_all_answered(result)
-    assert 1 < result.numbers["outputs_per_record"] < 2
-    assert [False] == [engine.children[0].is_running() for _, engine in started]
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_second_copy_starts_between_boundaries_of_the_first(copies: Copies) -> None:
+    """Copies that start at the same time would pause at the same time."""
+    first, second = copies.batches
+
+    first_boundary = started_at(first[0]) + first[0]["durationMs"]["triggerExecution"] / 1000
+    assert started_at(second[0]) >= first_boundary + copies.interval_seconds / 2
+
+
+@pytest.mark.services
+@pytest.mark.spark
+@pytest.mark.proves("chaos rounds")
+def test_one_copy_answers_everything_after_the_other_is_killed(copies: Copies) -> None:
+    """Each copy is a separate process, so kill -9 of one costs no result."""
+    assert_all_answered(copies.result)
+    assert 1 < copies.result.numbers["outputs_per_record"] < 2
+    assert not copies.is_first_running
+
+
+def started_at(progress: dict[str, Any]) -> float:
+    """Return when a batch was started, in epoch seconds."""
+    return datetime.fromisoformat(progress["timestamp"]).timestamp()
 
 
 @pytest.mark.services
