@@ -2,12 +2,13 @@
 Render the page of published measurements: the chart, conditions and numbers of each measurement.
 
 A measurement is a JSON file in `references/measured/`, and SVG files with the same stem, or with names that start with
-this stem and an underscore.
+this stem and an underscore. If several JSON files fit, the SVG file belongs to the one with the longest stem.
 The JSON contains an object `conditions` and lists of rows. All rows of a list have the same keys.
 """
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ def page(root: Path) -> str:
         # The search index excludes this page. With the thousands of numbers on the page, the search would find nothing
         # for some words.
         f"{tree.FRONTMATTER.format(title='Measured')}# Measured\n",
-        "A command in this repository draws each chart from the JSON file with the same name.",
+        "A command in this repository draws each chart from the JSON file below it.",
         "The pages that cite a measurement explain its numbers.",
     ]
-    for source in sorted((root / tree.MEASURED_DIR).glob("*.json")):
-        charts = sorted([*source.parent.glob(f"{source.stem}.svg"), *source.parent.glob(f"{source.stem}_*.svg")])
+    sources = sorted((root / tree.MEASURED_DIR).glob("*.json"))
+    for source in sources:
+        charts = [chart for chart in sorted(source.parent.glob("*.svg")) if _owner(chart, sources) == source]
         if not charts:
             continue
         content = json.loads(source.read_text(encoding="utf-8"))
@@ -34,6 +36,12 @@ def page(root: Path) -> str:
         parts += [*(_figure(chart, source) for chart in charts), _conditions(content)]
         parts += [_table(source.stem, name, rows) for name, rows in content.items() if _is_table(rows)]
     return "\n".join(parts) + "\n"
+
+
+def _owner(chart: Path, sources: Sequence[Path]) -> Path | None:
+    """Return the JSON file to which a chart belongs."""
+    owners = [source for source in sources if f"{chart.stem}_".startswith(f"{source.stem}_")]
+    return max(owners, key=lambda source: len(source.stem), default=None)
 
 
 def _figure(chart: Path, source: Path) -> str:

@@ -15,7 +15,7 @@ from scripts.pack import files, manifest
 from scripts.pack.checks.links import link_targets
 
 EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
-IMAGE_SUFFIXES = {".svg", ".png"}
+IMAGE_SUFFIXES = {".svg"}
 MEASURED_DIR = "references/measured"
 FRONTMATTER = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 

@@ -21,8 +21,8 @@ LABEL_GAP = 0.075
 """Smallest distance of two labels, as a share of the height of a panel."""
 
 
-def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Draw `soak.svg` and `soak.png` from the content of `soak.json`, and return their paths."""
+def draw(content: Mapping[str, Any], folder: Path) -> Path:
+    """Draw `soak.svg` from the content of `soak.json`, and return its path."""
     # Identical numbers produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = "soak"
     mpl.rcParams["svg.fonttype"] = "none"
@@ -31,10 +31,9 @@ def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
     for axes, (group, rows) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
         _panel(axes, rows, PANELS[group], is_logarithmic=group == "latency")
     axes.set_xlabel("time, minutes")
-    paths = [folder / "soak.svg", folder / "soak.png"]
-    figure.savefig(paths[0], metadata={"Date": None})
-    figure.savefig(paths[1], dpi=110, metadata={"Software": None})
-    return paths
+    path = folder / "soak.svg"
+    figure.savefig(path, metadata={"Date": None})
+    return path
 
 
 def _panel(axes: Axes, rows: Sequence[Mapping[str, Any]], title: str, *, is_logarithmic: bool) -> None:

@@ -2,22 +2,66 @@
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from examples.benchmarks.results.summary import summarize
 from tests.benchmarks.helpers import BASELINE, run_result
 from tests.benchmarks.results.conftest import Draw
 
 
-def test_same_json_gives_the_same_chart_again(tmp_path: Path, draw: Draw) -> None:
-    """The published chart can be drawn again from the published numbers."""
-    cases = itertools.product(("stateless", "stateful"), ("micro-batch", "real-time"))
+def content_of(engines: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON of a benchmark with two workloads, after a round trip through a file."""
+    cases = itertools.product(("stateless", "stateful"), engines)
     results = [run_result("echo", BASELINE, [1, 2, 3]), *(run_result(*case, [2, 5, 90]) for case in cases)]
-    content = json.loads(json.dumps(summarize(results)))
+    return dict(json.loads(json.dumps(summarize(results))))
 
-    first = draw(content, tmp_path, "latency")[0].read_bytes()
-    (tmp_path / "latency.svg").unlink()
-    second = draw(content, tmp_path, "latency")[0].read_bytes()
 
-    assert first == second
-    assert b"stateful: median of the runs" in first
+def test_same_json_gives_the_same_charts_again(tmp_path: Path, draw: Draw) -> None:
+    """The published charts can be drawn again from the published numbers."""
+    content = content_of(["micro-batch", "real-time"])
+
+    first = {path: path.read_bytes() for path in draw(content, tmp_path, "latency")}
+    for path in first:
+        path.unlink()
+
+    assert first == {path: path.read_bytes() for path in draw(content, tmp_path, "latency")}
+    assert {"latency_stateless.svg", "latency_stateful.svg"} <= {path.name for path in first}
+
+
+def test_title_states_the_percentiles_of_real_time_mode(tmp_path: Path, draw: Draw) -> None:
+    """Each chart has one message, each row has its label, and percentiles that nearly touch share one."""
+    draw(content_of(["micro-batch", "real-time"]), tmp_path, "latency")
+
+    text = (tmp_path / "latency_stateful.svg").read_text()
+    assert "Stateful: real-time answers half of the records within 5.0 ms, and 99.9% within 90 ms" in text
+    assert all(f">{label}<" in text for label in ("p50", "p90, p99, p99.9, max", "micro-batch", "real-time"))
+
+
+def timelines(content: Mapping[str, Any], factor: int) -> dict[str, Any]:
+    """Return a timeline for each case of real-time mode, each `factor` times higher than the one before."""
+    labels = [label for label in content["curves"] if "real-time" in label]
+    line = {"bucket_seconds": 0.1, "boundary_seconds": [0.1]}
+    levels = (factor**number for number in range(len(labels)))
+    return {label: {**line, "worst_ms": [2.0 * k, 90.0 * k, 3.0 * k]} for label, k in zip(labels, levels, strict=True)}
+
+
+def test_timeline_is_drawn_only_if_its_lines_can_be_told_apart(tmp_path: Path, draw: Draw) -> None:
+    """Engines at one rate share a chart; equal lines, many lines, and several rates have none."""
+    content = content_of(["real-time", "real-time, two copies"])
+    content["timelines"] = timelines(content, 2)
+    draw(content, tmp_path, "few")
+    draw({**content, "timelines": timelines(content, 1)}, tmp_path, "equal")
+    content["cases"][-1]["rate"] += 1
+    draw(content, tmp_path, "rates")
+    many = content_of([f"real-time, {number}" for number in range(5)])
+    many["timelines"] = timelines(many, 2)
+    draw(many, tmp_path, "many")
+
+    assert ["few_stateful_timeline.svg", "few_stateless_timeline.svg", "rates_stateless_timeline.svg"] == sorted(
+        path.name for path in tmp_path.glob("*_timeline.svg")
+    )
+    text = (tmp_path / "few_stateful_timeline.svg").read_text()
+    assert "Stateful: the slowest record of" in text
+    assert "waits 360 ms; ticks are batch boundaries" in text
