@@ -86,7 +86,8 @@ SCRIPTS = {
     "scripts/checkpoint": "checkpoint/files",
     # The pack as files: what is generated and installed, then the checks, then all of them.
     "scripts/pack/tables": "",
-    "scripts/pack": "lint pack/tables text",
+    "scripts/pack/tables/pipeline": "pack/tables",
+    "scripts/pack": "lint pack/tables pack/tables/pipeline text",
     "scripts/pack/checks": "lint pack text",
     "scripts/pack/validate": "pack/checks text",
     "scripts/site": "pack pack/checks text",

@@ -11,18 +11,18 @@ from pathlib import Path
 from scripts.lint.engine import GROUPS
 from scripts.pack import assistants, files, notices, parsed, verification
 from scripts.pack.tables import (
+    aims,
     boundary,
-    chaos,
     checkpoint_storage,
-    demo,
     latency,
     other_engines,
     postgres_sink,
+    price,
     prove,
     sizing,
-    soak,
 )
 from scripts.pack.tables.format import table
+from scripts.pack.tables.pipeline import chaos, demo, soak
 
 Maker = Callable[[Path, str], str]
 
@@ -93,6 +93,7 @@ def lint_index(_: Path, __: str) -> str:
 
 BLOCKS: dict[str, Maker] = {
     "measured-boundary": boundary.phases,
+    "measured-aims": aims.aims,
     "measured-chaos": chaos.faults,
     "measured-checkpoint-storage": checkpoint_storage.pauses,
     "measured-demo": demo.comparison,
@@ -114,6 +115,8 @@ BLOCKS: dict[str, Maker] = {
     "measured-throughput": latency.throughput,
     "measured-limits": latency.limits,
     "measured-sizing": sizing.sizing,
+    "measured-price": price.changes,
+    "measured-price-limits": price.limits,
     "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
     "measured-other-engines-ranks": other_engines.ranks,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scripts.pack.tables.soak import SOAK, soak
+from scripts.pack.tables.pipeline.soak import SOAK, soak
 
 GROWTH = {"minutes": [1300.0, 1930.6, 1400.0], "level": 1375.4, "per_hour": 0.4, "trend": "steady"}
 EXPECTED = {"trend": "grows as expected", "cause": "the window is long"}

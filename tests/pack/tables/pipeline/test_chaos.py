@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scripts.pack.tables.chaos import CHAOS, faults
+from scripts.pack.tables.pipeline.chaos import CHAOS, faults
 
 RUN: dict[str, Any] = {
     "command": "make chaos SEED=1 PUBLISH=1",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scripts.pack.tables.demo import DEMO, comparison
+from scripts.pack.tables.pipeline.demo import DEMO, comparison
 
 ROW = {"hop": "end to end", "records": 9000}
 CONTENT: dict[str, Any] = {

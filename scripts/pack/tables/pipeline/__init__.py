@@ -1,0 +1,1 @@
+"""Tables generated from the JSON of runs of the attribution pipeline."""
