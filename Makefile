@@ -28,7 +28,7 @@ EVALS ?=
 TESTS ?=
 # The number of processes that run tests side by side. Each of them starts its own Spark session and servers. Many tests
 # wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
-WORKERS ?= 6
+WORKERS ?= 4
 # A worker runs whole files, in the order of tests/conftest.py, because fixtures are shared within a file.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -195,7 +195,9 @@ serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it w
 test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes
 	$(PY) -m pytest $(PARALLEL) $(TESTS)
 
-# No test of this ring runs a code block, and the plugin for code blocks loads a formatter in each process.
+# No test of this ring runs a code block, and the plugin for code blocks loads a formatter in each process. Few
+# tests of this ring wait, and each process collects all of them, so three processes are faster than four.
+test-unit: WORKERS = 3
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
 	$(PY) -m pytest --unit -p no:examples $(PARALLEL) $(TESTS)
 
