@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from examples.kafka.topics import ensure_topics
@@ -110,8 +110,17 @@ def _consumer_of_thread(kafka: str, _thread: int) -> Consumer:
 
 
 def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
-    """Return the end offset of a partition."""
-    return int(consumer_of(kafka).get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1])
+    """Return the end offset of a partition, as soon as the broker knows it: after a restart, it loads its topics."""
+
+    def offsets() -> tuple[int, ...]:
+        try:
+            return tuple(consumer_of(kafka).get_watermark_offsets(TopicPartition(topic, partition), timeout=10))
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._UNKNOWN_PARTITION:  # noqa: SLF001 - this is its public name
+                return ()
+            raise
+
+    return eventually(offsets, 30, f"partition {partition} of {topic}")[1]
 
 
 def records_of(kafka: str, topic: str, partition: int = 0, first: int = 0) -> list[Message]:
