@@ -126,7 +126,7 @@ def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: st
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     label, line = lines[0]
-    slowest = f"the slowest record of {label} waits {_milliseconds(max(line['worst_ms']))}"
+    slowest = f"in one run, the slowest record of {label} waits {_milliseconds(max(line['worst_ms']))}"
     figure.suptitle(f"{workload.capitalize()}: {slowest}; ticks are batch boundaries", fontsize=10)
     return figure
 

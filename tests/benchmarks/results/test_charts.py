@@ -63,5 +63,5 @@ def test_timeline_is_drawn_only_if_its_lines_can_be_told_apart(tmp_path: Path, d
         path.name for path in tmp_path.glob("*_timeline.svg")
     )
     text = (tmp_path / "few_stateful_timeline.svg").read_text()
-    assert "Stateful: the slowest record of" in text
+    assert "Stateful: in one run, the slowest record of" in text
     assert "waits 360 ms; ticks are batch boundaries" in text
