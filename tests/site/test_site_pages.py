@@ -173,7 +173,11 @@ def test_every_chart_is_shown_with_its_numbers(phone_visit: Visit) -> None:
     charts = sorted((files.ROOT / tree.MEASURED_DIR).glob("*.svg"))
 
     assert [chart.name for chart in charts] == [image.get_attribute("src") for image in page.locator("main img").all()]
-    assert all(page.locator(f"summary:has-text('Numbers of {chart.stem}')").count() > 0 for chart in charts)
+    for chart in charts:
+        source = page.locator(f"figure:has(img[src='{chart.name}']) a[href$='.json']").get_attribute("href")
+        assert source
+        assert f"{chart.stem}_".startswith(f"{Path(source).stem}_")
+        assert page.locator(f"summary:has-text('Numbers of {Path(source).stem}:')").count() > 0
 
 
 def test_chosen_color_scheme_applies_to_the_next_page(phone_visit: Visit) -> None:
