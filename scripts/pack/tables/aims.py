@@ -23,23 +23,21 @@ def aims(root: Path, _: str) -> str:
 def _pause(root: Path) -> tuple[str, ...]:
     content = measured(root, boundary.BOUNDARY, f"make {boundary.BENCHMARK} PUBLISH=1")
     known, *changed = content["cases"]
-    texts = [
-        f"{case['wait_mean_ms']:.0f} ms on average, {case['wait_max_ms']:.0f} at most" for case in (known, *changed)
-    ]
-    text = f"{texts[0]} of {known['boundaries']} boundaries"
-    for case, changed_text in zip(changed, texts[1:], strict=True):
-        text += f"; *{case['engine']}*: {changed_text}"
+    others = "".join(f"; *{case['engine']}*: {_waits(case)}" for case in changed)
+    text = f"{_waits(known)} of {known['boundaries']} boundaries{others}"
     is_reached = known["wait_max_ms"] <= MAX_PAUSE_MS
     aim = f"the slowest record of a batch boundary waits at most {MAX_PAUSE_MS} ms"
     return _row(content, boundary.BENCHMARK, aim, text, is_reached=is_reached)
 
 
+def _waits(case: Mapping[str, Any]) -> str:
+    return f"{case['wait_mean_ms']:.0f} ms on average, {case['wait_max_ms']:.0f} at most"
+
+
 def _tail(root: Path) -> tuple[str, ...]:
     content = measured(root, other_engines.OTHER_ENGINES, f"make {other_engines.BENCHMARK} PUBLISH=1")
-    values = sorted(
-        run["p99.9_ms"] for run in content["runs"] if (run["workload"], run["engine"]) == ("stateful", "real-time")
-    )
-    case = _case(content, "real-time")
+    values = sorted(run["p99.9_ms"] for run in content["runs"] if _is_real_time(run))
+    case = next(filter(_is_real_time, content["cases"]))
     spread = f" ({milliseconds(values[0])} to {milliseconds(values[-1])})" if len(values) > 1 else ""
     aim = (
         f"p99.9 of one copy is below {MAX_P999_MS} ms at {RATE:,} records/s and a trigger interval of "
@@ -68,11 +66,8 @@ def _rate(root: Path) -> tuple[str, ...]:
     return _row(content, price.BENCHMARK, aim, text, is_reached=best["sustained_rate"] >= MIN_RATE)
 
 
-def _case(content: Mapping[str, Any], engine: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(
-        case for case in content["cases"] if (case["workload"], case["engine"]) == ("stateful", engine)
-    )
-    return found
+def _is_real_time(row: Mapping[str, Any]) -> bool:
+    return (row["workload"], row["engine"]) == ("stateful", "real-time")
 
 
 def _row(content: Mapping[str, Any], command: str, aim: str, text: str, *, is_reached: bool) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 Render the JSON of `make bench-other-engines` as Markdown tables and as the order of the engines.
 
 For each engine that was not measured, a sentence below the table states the reason. The two additional measurements
-can be unpublished; the text then says so, and the page is complete.
+need not be published. Without its measurement, a block of the page says so.
 """
 
 from collections.abc import Mapping

@@ -132,10 +132,12 @@ def copies(kafka: str) -> Copies:
             yield replace(engine, children=engine.children[1:])
 
     def kill_first() -> None:
+        if batches:
+            return
         ((run, engine),) = started
         found = [replace(engine, batches=(path,)).progress() for path in engine.batches]
         outputs = sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions))
-        if not batches and all(found) and outputs > 1000:
+        if all(found) and outputs > 1000:
             engine.children[0].kill()
             batches.extend(found)
 

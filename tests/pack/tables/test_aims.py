@@ -1,6 +1,5 @@
 """The table of aims shows the published measurements, and whether each aim is reached."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,13 @@ from scripts.pack.tables.aims import aims
 from scripts.pack.tables.boundary import BOUNDARY
 from scripts.pack.tables.other_engines import OTHER_ENGINES
 from scripts.pack.tables.price import PRICE
+from tests.pack.tables.published import publish
 
 CONDITIONS = {"date": "2026-11-25", "repeats": 3, "interval_seconds": 12}
 STATEFUL = {"workload": "stateful", "engine": "real-time"}
 
 
-def publish(root: Path, *, wait_ms: float, tail_ms: float, cost: float, rate: float) -> None:
+def publish_all(root: Path, *, wait_ms: float, tail_ms: float, cost: float, rate: float) -> None:
     """Write the three measurements from which the table is made."""
     cases: dict[str, list[dict[str, Any]]] = {
         BOUNDARY: [
@@ -33,9 +33,7 @@ def publish(root: Path, *, wait_ms: float, tail_ms: float, cost: float, rate: fl
     runs.append({"workload": "stateful", "engine": "Flink", "p99.9_ms": 1})
     limits = [{"engine": "untouched", "sustained_rate": rate / 2}, {"engine": "all changes", "sustained_rate": rate}]
     for name, own in cases.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"conditions": CONDITIONS, "cases": own, "runs": runs, "limits": limits}))
+        publish(root, name, {"conditions": CONDITIONS, "cases": own, "runs": runs, "limits": limits})
 
 
 @pytest.mark.parametrize(
@@ -49,7 +47,7 @@ def test_each_aim_is_reached_from_its_limit(
     tmp_path: Path, wait_ms: float, tail_ms: float, cost: float, rate: float, reached: str
 ) -> None:
     """A pause and a rate may equal their limits; the tail and the price must be lower."""
-    publish(tmp_path, wait_ms=wait_ms, tail_ms=tail_ms, cost=cost, rate=rate)
+    publish_all(tmp_path, wait_ms=wait_ms, tail_ms=tail_ms, cost=cost, rate=rate)
 
     rows = [line.split(" | ") for line in aims(tmp_path, "").splitlines()[2:]]
 
@@ -58,7 +56,7 @@ def test_each_aim_is_reached_from_its_limit(
 
 def test_rows_state_values_spread_and_command(tmp_path: Path) -> None:
     """The tail has the lowest and highest value of its own runs, and price and rate name the changes."""
-    publish(tmp_path, wait_ms=138.4, tail_ms=120, cost=350.2, rate=12_000)
+    publish_all(tmp_path, wait_ms=138.4, tail_ms=120, cost=350.2, rate=12_000)
 
     pause, tail, price, rate = aims(tmp_path, "").splitlines()[2:]
 

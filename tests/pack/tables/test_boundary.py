@@ -1,11 +1,11 @@
 """The block about one boundary shows the published JSON, or says that no run is published."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.boundary.phases import PHASES, UNEXPLAINED
 from scripts.pack.tables.boundary import BOUNDARY, GROUPS, phases
+from tests.pack.tables.published import publish
 from tests.pack.tables.test_checkpoint_storage import CONTENT as OTHER
 
 CASE: dict[str, Any] = {
@@ -31,9 +31,7 @@ def test_block_says_that_no_run_is_published(tmp_path: Path) -> None:
 
 def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None:
     """Each case is a row with its waits and the means of the phases, and the chart is shown below."""
-    path = tmp_path / BOUNDARY
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(CONTENT))
+    publish(tmp_path, BOUNDARY, CONTENT)
 
     text = phases(tmp_path, "")
 

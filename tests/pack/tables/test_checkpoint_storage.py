@@ -8,6 +8,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.tables.checkpoint_storage import STORAGE, pauses
+from tests.pack.tables.published import publish
 
 KINDS = ("local disk", "shared folder", "object store")
 RUN: dict[str, Any] = {"storage": "local disk", "manager": "Manager", "results": 1_200, "differences": 0}
@@ -36,9 +37,7 @@ CONTENT: dict[str, Any] = {
 
 def test_table_shows_the_pauses_of_the_json(tmp_path: Path) -> None:
     """Each case is a row with its number of boundaries, and the conditions name the load by other programs."""
-    path = tmp_path / STORAGE
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(CONTENT))
+    publish(tmp_path, STORAGE, CONTENT)
 
     text = pauses(tmp_path, "")
 

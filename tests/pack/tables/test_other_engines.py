@@ -24,6 +24,7 @@ from scripts.pack.tables.other_engines import LIMITS, LONG_INTERVAL, OTHER_ENGIN
 from scripts.pack.validate import validate
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
+from tests.pack.tables.published import publish
 
 PAGE = "references/other_engines.md"
 NAMES = {"real-time": "real-time mode", "real-time, two copies": "real-time mode with two copies"}
@@ -90,9 +91,7 @@ def root(tmp_path: Path) -> Path:
         ],
         "runs": [{"foreign_cores": 0.02}, {"foreign_cores": 0.07}],
     }
-    path = tmp_path / OTHER_ENGINES
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(content))
+    publish(tmp_path, OTHER_ENGINES, content)
     return tmp_path
 
 

@@ -1,12 +1,12 @@
 """The tables of the page about prices show the published JSON."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts.pack.tables.price import PRICE, changes, limits
+from tests.pack.tables.published import publish
 from tests.pack.tables.test_checkpoint_storage import CONTENT as OTHER
 
 CASE = {"workload": "stateful", "p50_ms": 2.04, "p99_ms": 40.4, "p50_ratio": 1.0, "p99_ratio": 1.0}
@@ -36,9 +36,7 @@ CONTENT: dict[str, Any] = {
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     """Return a folder with published prices."""
-    path = tmp_path / PRICE
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(CONTENT))
+    publish(tmp_path, PRICE, CONTENT)
     return tmp_path
 
 

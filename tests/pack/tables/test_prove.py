@@ -1,11 +1,11 @@
 """The table of the queries of this repository shows what `prove` found wrong, and nothing else."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from scripts.pack.tables.prove import EXAMPLES, examples
+from tests.pack.tables.published import publish
 
 CONTENT = {
     "conditions": {"command": "make prove-examples", "date": "2026-11-24", "pyspark": "4.3.0"},
@@ -18,9 +18,7 @@ CONTENT = {
 
 def test_queries_are_listed_with_what_is_not_good(tmp_path: Path) -> None:
     """A query whose verdicts are all good says so; others show the check and its evidence."""
-    path = tmp_path / EXAMPLES
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(CONTENT))
+    publish(tmp_path, EXAMPLES, CONTENT)
 
     table = examples(tmp_path, "")
 

@@ -1,1 +1,1 @@
-"""Tests of pack/tables."""
+"""Tests of pack/tables/pipeline."""

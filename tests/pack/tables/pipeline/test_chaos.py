@@ -1,13 +1,13 @@
 """The table of faults adds up all published runs, and shows what was lost, wrong or not healed."""
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts.pack.tables.pipeline.chaos import CHAOS, faults
+from tests.pack.tables.published import publish
 
 RUN: dict[str, Any] = {
     "command": "make chaos SEED=1 PUBLISH=1",
@@ -46,9 +46,7 @@ CONTENT: dict[str, Any] = {
 
 def rendered(tmp_path: Path, content: dict[str, Any]) -> str:
     """Return the table of this content."""
-    path = tmp_path / CHAOS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    publish(tmp_path, CHAOS, content)
     return faults(tmp_path, "")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scripts.pack.tables.pipeline.demo import DEMO, comparison
+from tests.pack.tables.published import publish
 
 ROW = {"hop": "end to end", "records": 9000}
 CONTENT: dict[str, Any] = {
@@ -38,9 +39,7 @@ CONTENT: dict[str, Any] = {
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a pack with a published run."""
-    path = tmp_path / DEMO
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(CONTENT))
+    publish(tmp_path, DEMO, CONTENT)
     return tmp_path
 
 

@@ -1,12 +1,12 @@
 """The table of the soak shows the numbers of its JSON."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts.pack.tables.pipeline.soak import SOAK, soak
+from tests.pack.tables.published import publish
 
 GROWTH = {"minutes": [1300.0, 1930.6, 1400.0], "level": 1375.4, "per_hour": 0.4, "trend": "steady"}
 EXPECTED = {"trend": "grows as expected", "cause": "the window is long"}
@@ -38,9 +38,7 @@ CONTENT: dict[str, Any] = {
 
 def test_table_shows_level_peak_growth_and_verdict(tmp_path: Path) -> None:
     """Each resource has a row, and the sentences above state the load and the load by other programs."""
-    path = tmp_path / SOAK
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(CONTENT))
+    publish(tmp_path, SOAK, CONTENT)
 
     text = soak(tmp_path, "")
 
