@@ -102,7 +102,7 @@ def test_workers_load_their_classes_from_the_archive(cluster: str) -> None:
     workers = [
         process.pid
         for process in psutil.process_iter(["name", "cmdline"])
-        if process.info["name"] == "java" and cluster in process.info["cmdline"]
+        if process.info["name"] == "java" and cluster in (process.info["cmdline"] or [])  # None: it just ended
     ]
 
     assert 1 == len(workers)
