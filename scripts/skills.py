@@ -2,7 +2,8 @@
 """
 Lint and prove code for Spark real-time mode, inspect checkpoints, install this skill, generate and validate its files.
 
-`lint`, `inspect`, `slots` and `install` need only Python 3.11. The other commands need the packages of `make setup`.
+`lint`, `inspect`, `slots`, `capacity` and `install` need only Python 3.11.
+The other commands need the packages of `make setup`.
 Text findings are printed to standard error, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
 For `lint`, only findings that are errors count, unless `--strict` is given.
@@ -16,6 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scripts.capacity import add_options as add_capacity_options
+from scripts.capacity import run as run_capacity
 from scripts.commands import EXAMPLES as SHARED_EXAMPLES
 from scripts.commands import Program, add_format, add_inspect, add_lint, add_prove, add_slots
 from scripts.pack import assistants, files
@@ -29,6 +32,10 @@ EXAMPLES = {
         "validate --format github": "annotate a pull request of this repository",
     },
     **{name: SHARED_EXAMPLES[name] for name in ("lint", "inspect", "prove", "slots")},
+    "capacity": {
+        "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
+        "capacity --rate 5000 --price 0.05": "with the price of the busy cores",
+    },
     "install": {
         "install": "install for each assistant on this machine",
         "install --assistant cursor": "install for one assistant, found or not",
@@ -141,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     add_format(PROGRAM.add(added, "validate", _validate, "check the whole pack"))
     for add in (add_lint, add_prove, add_inspect, add_slots):
         add(PROGRAM, added)
+    add_capacity_options(PROGRAM.add(added, "capacity", run_capacity, "estimate what a query needs at a record rate"))
     install = PROGRAM.add(added, "install", _install, "copy the skill to skills folders of coding assistants")
     install.add_argument(
         "--assistant",

@@ -67,6 +67,8 @@ EXAMPLES = {
 
 SCRIPTS = {
     "scripts/text": "",
+    # The cost model is shared with the benchmark that fits it.
+    "scripts/capacity": "examples/measure",
     # The linter: it imports nothing else, so it can be copied and installed alone.
     "scripts/lint/spark": "text",
     "scripts/lint/rules": "lint/spark text",
@@ -85,7 +87,7 @@ SCRIPTS = {
     "scripts/checkpoint/files": "",
     "scripts/checkpoint": "checkpoint/files",
     # The pack as files: what is generated and installed, then the checks, then all of them.
-    "scripts/pack/tables": "",
+    "scripts/pack/tables": "capacity",
     "scripts/pack/tables/pipeline": "pack/tables",
     "scripts/pack": "lint pack/tables pack/tables/pipeline text",
     "scripts/pack/checks": "lint pack text",
@@ -102,7 +104,7 @@ SCRIPTS = {
     "scripts/prove_examples": "pack prove prove/subjects prove/verdicts text",
     "scripts/commands": "checkpoint lint prove slots text",
     "scripts/rtm": "commands",
-    "scripts/skills": "commands pack pack/validate text",
+    "scripts/skills": "capacity commands pack pack/validate text",
 }
 
 EVALS = {

@@ -1,0 +1,89 @@
+"""The command `capacity` computes what a query needs from the published runs, and knows where they end."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from scripts import skills
+from scripts.capacity import Demand, capacity
+from tests.benchmarks.growth.synthetic import TRUTH, content
+
+OPTIONS = "--rate 1500 --record-bytes 500 --keys 5000 --state-keys 50000 --interval 60 --price 0.5"
+DEMAND = Demand(1_500, 500, 5_000, 50_000, 60)
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    """Return a file with runs whose costs are known, and the model that the benchmark fitted to them."""
+    path = tmp_path / "growth.json"
+    path.write_text(json.dumps(content()))
+    return path
+
+
+def test_capacity_contains_the_costs_behind_the_runs(measured: Path) -> None:
+    """The fitted model returns the known costs for inputs that no run had; slots and replay follow from the demand."""
+    needed = capacity(json.loads(measured.read_text()), DEMAND)
+
+    inputs = {"rate": 1_500, "partitions": 1, "keys": 5_000, "state_keys": 50_000, "record_bytes": 500, "queries": 1}
+    known = {name: TRUTH.predict(name, inputs) for name in ("busy_cores", "memory_mb", "state_mb", "pause_ms")}
+    assert known == pytest.approx({name: getattr(needed, name) for name in known}, rel=1e-3)
+    assert (1, 2, ()) == (needed.partitions, needed.slots, needed.outside)
+    assert 1_500 * (60 + known["pause_ms"] / 1000) == pytest.approx(needed.replay_records, rel=1e-3)
+    assert 1e6 * known["busy_cores"] / 1_500 == pytest.approx(needed.cpu_seconds_per_million, rel=1e-3)
+
+
+def test_command_prints_needs_errors_and_price(measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Inside the range nothing is written to stderr, and the price is that of the busy cores."""
+    assert 0 == skills.main(["capacity", f"--measured={measured}", *OPTIONS.split()])
+
+    output, warnings = capsys.readouterr()
+    lines = {line[:18].strip(): line[18:] for line in output.splitlines()}
+    needed = capacity(content(), DEMAND)
+    assert "" == warnings
+    assert "2 = 1 x (1 source + 1 state)" == lines["task slots"]
+    assert f"{needed.busy_cores:.2f} (error at new points: up to 0%)" == lines["busy cores"]
+    assert math.isclose(needed.cpu_seconds_per_million / 3600 * 0.5, float(lines["price"].split()[0]), rel_tol=1e-3)
+    assert "2026-11-25 on 2 cores, PySpark 4.3.0" == lines["measured"]
+
+
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        ("--rate 50", "50 records/s are outside of the measured range, 100 to 4,000"),
+        ("--rate 4000 --partitions 1", "use 2 source partitions"),
+        ("--rate 1000 --keys 200000", "200,000 keys are outside of the measured range, 10 to 100,000"),
+        ("--rate 1000 --state-keys 2e7", "20,000,000 keys in the state are outside"),
+        ("--rate 1000 --record-bytes 9000", "9,000 bytes per record are outside"),
+        ("--rate 1000 --queries 9", "9 queries are outside"),
+        ("--rate 40000", "20 source partitions are outside of the measured range, 1 to 8"),
+    ],
+)
+def test_inputs_outside_of_the_range_are_named(
+    measured: Path, capsys: pytest.CaptureFixture[str], options: str, warning: str
+) -> None:
+    """The estimate is printed all the same, and the exit status is that of an estimate."""
+    assert 0 == skills.main(["capacity", f"--measured={measured}", *options.split()])
+
+    output, warnings = capsys.readouterr()
+    assert output.startswith("source partitions")
+    assert warning in warnings
+
+
+def test_missing_runs_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without runs there is no estimate, and the message names the command that measures."""
+    assert 2 == skills.main(["capacity", "--rate=1000", f"--measured={tmp_path / 'none.json'}"])
+
+    output, problem = capsys.readouterr()
+    assert "" == output
+    assert "no cost model" in problem
+    assert "`make bench-growth PUBLISH=1`" in problem
+
+
+@pytest.mark.parametrize("option", ["--rate=0", "--rate=much", "--rate=inf", "--queries=0", "--partitions=1.5"])
+def test_wrong_numbers_are_wrong_usage(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A number that no query can have ends with status 2."""
+    with pytest.raises(SystemExit, match="2"):
+        skills.main(["capacity", "--rate=1", option])
+    assert "is not a" in capsys.readouterr().err
