@@ -58,7 +58,6 @@ class Capacity:
     slots: int
     busy_cores: float
     memory_mb: float
-    state_mb: float
     pause_ms: float
     replay_records: float
     cpu_seconds_per_million: float
@@ -81,7 +80,6 @@ def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
         slots=2 * partitions * demand.queries,
         busy_cores=cores,
         memory_mb=model.predict("memory_mb", inputs),
-        state_mb=model.predict("state_mb", inputs),
         pause_ms=pause_ms,
         # Spark stores offsets only at the end of a batch, so a failure just before it repeats the whole batch.
         replay_records=demand.rate * (demand.interval_seconds + pause_ms / 1000),
@@ -170,7 +168,6 @@ def _lines(
     yield "task slots", f"{needed.slots:,} = {demand.queries} x ({tasks})"
     yield "busy cores", f"{needed.busy_cores:,.2f}{errors.get('busy_cores', '')}"
     yield "memory", f"{needed.memory_mb:,.0f} MB{errors.get('memory_mb', '')}"
-    yield "state in memory", f"{needed.state_mb:,.1f} MB{errors.get('state_mb', '')}"
     share = needed.pause_ms / (1000 * demand.interval_seconds)
     yield "pause", f"{needed.pause_ms:,.0f} ms, {share:.2%} of the time{errors.get('pause_ms', '')}"
     yield "replay", f"at most {needed.replay_records:,.0f} records after a restart"

@@ -52,7 +52,7 @@ def points(root: Path, dimensions: str) -> str:
         for row in [base, *rows]
     ]
     charts = [
-        f"![{path.stem.replace('_', ' ')}](measured/{path.name})\n"
+        f"![{path.stem.removeprefix(f'growth_{name}_').replace('_', ' ')} by {name}](measured/{path.name})\n"
         for name in names
         for path in sorted((root / MEASURED).parent.glob(f"growth_{name}_*.svg"))
     ]
@@ -79,7 +79,9 @@ def conditions(root: Path, _: str) -> str:
         f"{known['duration_seconds']:g} s of measurement."
     )
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
-    sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign]
+    bases = [f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base"]
+    noise = f"The runs of the base used {' and '.join(bases)} busy cores, so smaller differences may be noise."
+    sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign, noise]
     if early:
         sizes = ", ".join(f"{row['state_rows']:,} of {row['requested_state_keys']:,} keys" for row in early)
         sentences.append(f"The time to fill the state was over after {sizes}.")

@@ -1,6 +1,5 @@
 """The blocks of the page about growth show the published runs."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from scripts.capacity import MEASURED, Demand, capacity
 from scripts.pack import blocks, files, generate
 from scripts.pack.tables.growth import LIMITS, conditions, million, model, points, reached_at
 from tests.benchmarks.growth.synthetic import content, rows
+from tests.pack.tables.published import publish
 
 PAGE = "references/growth.md"
 
@@ -18,9 +18,7 @@ PAGE = "references/growth.md"
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     """Return a folder with runs that the functions of the benchmark have written."""
-    path = tmp_path / MEASURED
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(content()))
+    publish(tmp_path, MEASURED, content())
     return tmp_path
 
 
@@ -53,7 +51,7 @@ def test_rows_show_the_numbers_of_the_runs(published: Path) -> None:
     """The base is the first row; a run that fell behind is marked."""
     fell_behind = content()
     next(row for row in fell_behind["runs"] if row["rate"] == 4_000)["kept_up"] = False
-    (published / MEASURED).write_text(json.dumps(fell_behind))
+    publish(published, MEASURED, fell_behind)
 
     lines = points(published, "rate").splitlines()
 
@@ -61,6 +59,8 @@ def test_rows_show_the_numbers_of_the_runs(published: Path) -> None:
     assert lines[2].startswith(f"| base | {1e3 * base['busy_cores']:,.0f} | {base['busy_cores']:.2f} |")
     assert lines[6].startswith("| rate = 4,000 (fell behind) |")
     assert "Base: 1,000 records/s, 2 partitions, 1,000 keys" in conditions(published, "")
+    first, last = (f"{row['busy_cores']:.2f}" for row in rows() if row["dimension"] == "base")
+    assert f"The runs of the base used {first} and {last} busy cores" in conditions(published, "")
     assert "`queries * rate`" in model(published, "")
 
 
@@ -68,7 +68,7 @@ def test_state_that_was_not_filled_completely_is_mentioned(published: Path) -> N
     """The reader learns which state was smaller than planned."""
     short = content()
     next(row for row in short["runs"] if row["state_keys"] == 10_000_000)["state_rows"] = 6_500_000
-    (published / MEASURED).write_text(json.dumps(short))
+    publish(published, MEASURED, short)
 
     assert "was over after 6,500,000 of 10,000,000 keys." in conditions(published, "")
 
