@@ -67,7 +67,7 @@ class Capacity:
 
 def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
     """Return what a demand needs, from the JSON of the benchmark."""
-    from examples.measure.cost_model import model_of
+    from examples.measure.cost_model import model_of  # noqa: PLC0415 - the other commands need no folder `examples`
 
     model, highest = model_of(content), highest_rate_per_partition(content)
     partitions = demand.partitions or math.ceil(demand.rate / highest)

@@ -25,7 +25,7 @@ def published(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("maker", [points, conditions, model, million])
 def test_missing_runs_are_named_with_their_command(tmp_path: Path, maker: blocks.Maker) -> None:
     """Without the JSON, the error names the file and the command that creates it."""
-    with pytest.raises(ValueError, match="growth.json does not exist; create it with `make bench-growth PUBLISH=1`"):
+    with pytest.raises(ValueError, match=r"growth\.json does not exist; create it with `make bench-growth PUBLISH=1`"):
         maker(tmp_path, "rate")
 
 
