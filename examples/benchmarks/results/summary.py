@@ -12,14 +12,9 @@ from typing import Any
 import numpy as np
 
 from examples.benchmarks.results.run_result import CaseKey, RunResult, key_of, label_of
-from examples.measure.percentiles import median_of_runs, percentiles, percentiles_of_runs
+from examples.measure.percentiles import median_of_runs, percentiles_of_runs
 
 BASELINE, MICRO_BATCH, UNTUNED = "baseline (echo)", "micro-batch", "micro-batch, untuned"
-CURVE_PERCENTS = [
-    *(float(percent) for percent in range(99)),
-    *(tenths / 10 for tenths in range(990, 999)),
-    *(hundredths / 100 for hundredths in range(9_990, 10_001)),
-]
 BUCKET_SECONDS = 0.1
 MEDIANS = (
     "engine_p50_ms",
@@ -51,7 +46,6 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
         ],
         "late_runs": [_flat(late) for result in results for late in result.late_runs],
         "settings": {label_of(runs[0].numbers): dict(runs[0].settings) for runs in by_case.values()},
-        "curves": {label_of(runs[0].numbers): _curve(runs[0]) for runs in by_case.values()},
         "timelines": {label_of(runs[0].numbers): _timeline(runs[0]) for runs in with_boundaries},
     }
 
@@ -120,12 +114,6 @@ def _phases(runs: Sequence[RunResult]) -> dict[str, float]:
 
 def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in numbers.items() if name != "phases_ms"}
-
-
-def _curve(result: RunResult) -> dict[str, Any]:
-    shares = [percent / 100 for percent in CURVE_PERCENTS]
-    values_us = percentiles(result.latency_us, shares) if len(result.latency_us) else []
-    return {"percents": CURVE_PERCENTS, "ms": [value_us / 1000 for value_us in values_us]}
 
 
 def _timeline(result: RunResult) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def test_title_states_the_percentiles_of_real_time_mode(tmp_path: Path, draw: Dr
 
 def timelines(content: Mapping[str, Any], factor: int) -> dict[str, Any]:
     """Return a timeline for each case of real-time mode, each `factor` times higher than the one before."""
-    labels = [label for label in content["curves"] if "real-time" in label]
+    labels = [label for label in content["settings"] if "real-time" in label]
     line = {"bucket_seconds": 0.1, "boundary_seconds": [0.1]}
     levels = (factor**number for number in range(len(labels)))
     return {label: {**line, "worst_ms": [2.0 * k, 90.0 * k, 3.0 * k]} for label, k in zip(labels, levels, strict=True)}
