@@ -84,7 +84,7 @@ def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
         # Spark stores offsets only at the end of a batch, so a failure just before it repeats the whole batch.
         replay_records=demand.rate * (demand.interval_seconds + pause_ms / 1000),
         cpu_seconds_per_million=1e6 * cores / demand.rate,
-        outside=tuple(_outside(model, inputs, highest)),
+        outside=(*_outside(model, inputs, highest), *_other_interval(content, demand)),
     )
 
 
@@ -105,12 +105,21 @@ def _outside(model: "CostModel", inputs: Mapping[str, Any], highest: float) -> I
         )
 
 
+def _other_interval(content: Mapping[str, Any], demand: Demand) -> Iterator[str]:
+    measured: float = content["conditions"]["interval_seconds"]
+    if demand.interval_seconds != measured:
+        yield (
+            f"no run had a trigger interval of {demand.interval_seconds:,g} s; all had {measured:g} s, and the estimate "
+            f"of the pause ignores the interval"
+        )
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.description = DESCRIPTION
     numbers = {
         "--rate": (None, "records per second of the source; each query reads all of them"),
-        "--record-bytes": (Demand.record_bytes, "size of a record"),
+        "--record-bytes": (Demand.record_bytes, "size of a record, which the runs show to cost little; checked against their range"),
         "--keys": (Demand.keys, "keys of the records"),
         "--state-keys": (None, "keys that the state keeps (default: --keys)"),
         "--interval": (Demand.interval_seconds, "trigger interval in seconds"),
@@ -162,7 +171,10 @@ def _lines(
 ) -> Iterator[tuple[str, str]]:
     # Nobody knows the error outside of the range.
     known_errors = () if needed.outside else content["errors"]
-    errors = {row["quantity"]: f" (error at new points: up to {row['max_error']:.0%})" for row in known_errors}
+    errors = {
+        row["quantity"]: f" (largest error in {row['points']} runs that were not fitted: {row['max_error']:.0%})"
+        for row in known_errors
+    }
     yield "source partitions", f"{needed.partitions:,}"
     tasks = f"{needed.partitions:,} source + {needed.partitions:,} state"
     yield "task slots", f"{needed.slots:,} = {demand.queries} x ({tasks})"
@@ -170,11 +182,11 @@ def _lines(
     yield "memory", f"{needed.memory_mb:,.0f} MB{errors.get('memory_mb', '')}"
     share = needed.pause_ms / (1000 * demand.interval_seconds)
     yield "pause", f"{needed.pause_ms:,.0f} ms, {share:.2%} of the time{errors.get('pause_ms', '')}"
-    yield "replay", f"at most {needed.replay_records:,.0f} records after a restart"
+    yield "replay", f"about {needed.replay_records:,.0f} records after a restart, if the queries keep up"
     yield "CPU time", f"{needed.cpu_seconds_per_million:,.0f} s per million records"
     if price is not None:
         cost = needed.cpu_seconds_per_million / 3600 * price
-        yield "price", f"{cost:,.4g} per million records for the busy cores alone; idle cores cost as much"
+        yield "price", f"{cost:,.4g} per million records, if no core is idle"
     known = content["conditions"]
     yield "measured", f"{known['date']} on {known['cores']} cores, PySpark {known['pyspark']}"
 

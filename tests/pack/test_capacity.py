@@ -10,8 +10,8 @@ from scripts import skills
 from scripts.capacity import Demand, capacity
 from tests.benchmarks.growth.synthetic import TRUTH, content
 
-OPTIONS = "--rate 1500 --record-bytes 500 --keys 5000 --state-keys 50000 --interval 60 --price 0.5"
-DEMAND = Demand(1_500, 500, 5_000, 50_000, 60)
+OPTIONS = "--rate 1500 --record-bytes 500 --keys 5000 --state-keys 50000 --interval 7 --price 0.5"
+DEMAND = Demand(1_500, 500, 5_000, 50_000, 7)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_capacity_contains_the_costs_behind_the_runs(measured: Path) -> None:
     known = {name: TRUTH.predict(name, inputs) for name in ("busy_cores", "memory_mb", "pause_ms")}
     assert known == pytest.approx({name: getattr(needed, name) for name in known}, rel=1e-3)
     assert (1, 2, ()) == (needed.partitions, needed.slots, needed.outside)
-    assert 1_500 * (60 + known["pause_ms"] / 1000) == pytest.approx(needed.replay_records, rel=1e-3)
+    assert 1_500 * (7 + known["pause_ms"] / 1000) == pytest.approx(needed.replay_records, rel=1e-3)
     assert 1e6 * known["busy_cores"] / 1_500 == pytest.approx(needed.cpu_seconds_per_million, rel=1e-3)
 
 
@@ -43,7 +43,7 @@ def test_command_prints_needs_errors_and_price(measured: Path, capsys: pytest.Ca
     needed = capacity(content(), DEMAND)
     assert "" == warnings
     assert "2 = 1 x (1 source + 1 state)" == lines["task slots"]
-    assert f"{needed.busy_cores:.2f} (error at new points: up to 0%)" == lines["busy cores"]
+    assert f"{needed.busy_cores:.2f} (largest error in 4 runs that were not fitted: 0%)" == lines["busy cores"]
     assert math.isclose(needed.cpu_seconds_per_million / 3600 * 0.5, float(lines["price"].split()[0]), rel_tol=1e-3)
     assert "2026-11-25 on 2 cores, PySpark 4.3.0" == lines["measured"]
 
@@ -57,6 +57,7 @@ def test_command_prints_needs_errors_and_price(measured: Path, capsys: pytest.Ca
         ("--rate 1000 --state-keys 2e7", "20,000,000 keys in the state are outside"),
         ("--rate 1000 --record-bytes 9000", "9,000 bytes per record are outside"),
         ("--rate 1000 --queries 9", "9 queries are outside"),
+        ("--rate 1000 --interval 60", "no run had a trigger interval of 60 s; all had 7 s"),
         ("--rate 40000", "20 source partitions are outside of the measured range, 1 to 8"),
     ],
 )

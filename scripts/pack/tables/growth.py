@@ -1,5 +1,6 @@
 """Render the JSON of `make bench-growth` as tables, charts and an estimate."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +11,11 @@ from scripts.pack.tables.format import measured, milliseconds, table
 
 RATES = (1_000, 10_000, 100_000, 1_000_000)
 MAX_RATE = 1e9
-UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state, MB", "pause_ms": "pause, ms"}
-HEADER = ("run", "CPU s per million records", "busy cores", "memory, MB", "state, MB", "pause, ms", "p50 / p99, ms")
+UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store in memory, MB", "pause_ms": "pause, ms"}
+HEADER = (
+    *("run", "CPU s per million records", "busy cores", "memory, MB", "state store in memory / on disk, MB"),
+    *("pause, ms", "p50 / p99, ms"),
+)
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,9 @@ class Limit:
 
 
 LIMITS = (
-    Limit("one source partition is not enough", lambda needed, _: needed.partitions > 1),
-    Limit("one core is not enough", lambda needed, _: needed.busy_cores > 1),
-    Limit("one machine of 64 cores is not enough", lambda needed, _: needed.busy_cores > 64),
+    Limit("one source partition gets more records/s than any in the runs", lambda needed, _: needed.partitions > 1),
+    Limit("one core is fully busy", lambda needed, _: needed.busy_cores > 1),
+    Limit("64 cores are fully busy", lambda needed, _: needed.busy_cores > 64),
     Limit(
         "the pause is longer than 10% of the trigger interval",
         lambda needed, demand: needed.pause_ms > 100 * demand.interval_seconds,
@@ -38,18 +42,18 @@ def points(root: Path, dimensions: str) -> str:
     content = measured(root, MEASURED, COMMAND)
     names = dimensions.split()
     rows = [row for name in names for row in content["runs"] if row["dimension"] == name]
-    base = next(row for row in content["runs"] if row["dimension"] == "base")
+    bases = [row for row in content["runs"] if row["dimension"] == "base"]
     cells = [
         (
             row["label"].removeprefix(f"{row['dimension']}: ") + ("" if row["kept_up"] else " (fell behind)"),
             f"{row['cpu_seconds_per_million'] or 0:,.0f}",
             f"{row['busy_cores']:.2f}",
             f"{row['memory_mb']:,}",
-            _optional(row["state_mb"]),
+            " / ".join(_optional(row[name]) for name in ("state_mb", "state_disk_mb")),
             _optional(row["pause_ms"]),
             " / ".join(_optional(row[name]) for name in ("p50_ms", "p99_ms")),
         )
-        for row in [base, *rows]
+        for row in [*bases, *rows]
     ]
     charts = [
         f"![{path.stem.removeprefix(f'growth_{name}_').replace('_', ' ')} by {name}](measured/{path.name})\n"
@@ -80,7 +84,7 @@ def conditions(root: Path, _: str) -> str:
     )
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
     bases = [f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base"]
-    noise = f"The runs of the base used {' and '.join(bases)} busy cores, so smaller differences may be noise."
+    noise = f"The equal first and last run used {' and '.join(bases)} busy cores: smaller differences may be noise."
     sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign, noise]
     if early:
         sizes = ", ".join(f"{row['state_rows']:,} of {row['requested_state_keys']:,} keys" for row in early)
@@ -100,10 +104,13 @@ def model(root: Path, _: str) -> str:
         for row in content["errors"]
     ]
     ranges = "; ".join(f"`{row['input']}` {row['lowest']:,.10g} to {row['highest']:,.10g}" for row in content["ranges"])
+    in_terms = {name for row in content["model"] for name in re.findall(r"\w+", row["term"])}
+    unused = ", ".join(f"`{row['input']}`" for row in content["ranges"] if row["input"] not in in_terms)
+    without_term = f" No term depends on {unused}: the fit found no cost that grows with it." if unused else ""
     return "\n".join(
         [
             table(("quantity", "sum of these terms"), formulas),
-            f"Range of the fitted runs: {ranges}.\n",
+            f"Range of the fitted runs: {ranges}.{without_term}\n",
             table(("quantity", "points not used for the fit", "median error", "largest error"), errors),
         ]
     )
@@ -112,7 +119,8 @@ def model(root: Path, _: str) -> str:
 def million(root: Path, _: str) -> str:
     """Return what several rates up to a million records per second need, and which limit comes first."""
     content = measured(root, MEASURED, COMMAND)
-    base = Demand(**{name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")})
+    of_base = {name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")}
+    base = Demand(**of_base, interval_seconds=content["conditions"]["interval_seconds"])
     rows = []
     for rate in RATES:
         needed = capacity(content, replace(base, rate=rate))
@@ -129,7 +137,7 @@ def million(root: Path, _: str) -> str:
             )
         )
     reached = sorted((at, limit.name) for limit in LIMITS if (at := reached_at(content, base, limit)))
-    header = ("records/s", "partitions", "slots", "busy cores", "memory, GB", "pause, s", "replay", "inside the range")
+    header = ("records/s", "partitions", "slots", "busy cores", "memory, GB", "pause, s", "replay", "in the range")
     intro = (
         f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
         f"partition, {base.record_bytes:g} bytes per record, {base.keys:,g} keys and a trigger interval of "

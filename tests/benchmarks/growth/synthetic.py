@@ -64,6 +64,7 @@ def rows(model: CostModel = TRUTH) -> list[dict[str, Any]]:
                 **inputs,
                 "requested_state_keys": inputs["state_keys"],
                 "state_rows": inputs["state_keys"],
+                "state_disk_mb": 0.5,
                 **costs,
                 "cpu_seconds_per_million": 1e6 * costs["busy_cores"] / inputs["rate"],
                 "p50_ms": 2.5,

@@ -57,7 +57,7 @@ def test_rows_show_the_numbers_of_the_runs(published: Path) -> None:
 
     base = rows()[0]
     assert lines[2].startswith(f"| base | {1e3 * base['busy_cores']:,.0f} | {base['busy_cores']:.2f} |")
-    assert lines[6].startswith("| rate = 4,000 (fell behind) |")
+    assert lines[7].startswith("| rate = 4,000 (fell behind) |")
     assert "Base: 1,000 records/s, 2 partitions, 1,000 keys" in conditions(published, "")
     first, last = (f"{row['busy_cores']:.2f}" for row in rows() if row["dimension"] == "base")
     assert f"The runs of the base used {first} and {last} busy cores" in conditions(published, "")
@@ -77,7 +77,7 @@ def test_million_records_are_computed_from_the_model(published: Path) -> None:
     """The row of a million records is the capacity of the base at this rate, and is outside of the range."""
     text = million(published, "")
 
-    needed = capacity(content(), Demand(1_000_000))
+    needed = capacity(content(), Demand(1_000_000, interval_seconds=7))
     assert f"| 1,000,000 | {needed.partitions:,} | {needed.slots:,} | {needed.busy_cores:,.1f} |" in text
     assert 500 == needed.partitions
     assert ["yes", "no"] == [line.split(" | ")[-1].strip(" |") for line in text.splitlines() if "1,000" in line[:9]]
@@ -85,13 +85,13 @@ def test_million_records_are_computed_from_the_model(published: Path) -> None:
 
 def test_first_limit_is_the_one_with_the_lowest_rate(published: Path) -> None:
     """One partition is measured up to 2,000 records/s; the limits follow in the order of their rates."""
-    reached = [reached_at(content(), Demand(1_000), limit) for limit in LIMITS]
+    reached = [reached_at(content(), Demand(1_000, interval_seconds=7), limit) for limit in LIMITS]
 
     assert reached[0] == pytest.approx(2_000, rel=0.01)
     for rate, limit in zip(reached[1:], LIMITS[1:], strict=True):
         assert rate is not None
-        below, above = (Demand(rate * factor) for factor in (0.98, 1.0))
+        below, above = (Demand(rate * factor, interval_seconds=7) for factor in (0.98, 1.0))
         states = [limit.is_reached(capacity(content(), demand), demand) for demand in (below, above)]
         assert [False, True] == states
     text = million(published, "")
-    assert "The limit that comes first: at 2,000 records/s, one source partition is not enough." in text
+    assert "The limit that comes first: at 2,000 records/s, one source partition gets more records/s than any in the runs." in text

@@ -1,0 +1,79 @@
+"""The statements of the page about growth follow from its published runs."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scripts.pack import files
+
+MEASURED = files.ROOT / "references/measured"
+RUNS: list[dict[str, Any]] = json.loads((MEASURED / "growth.json").read_text())["runs"]
+PAGE = (files.ROOT / "references/growth.md").read_text()
+BASES = [row for row in RUNS if row["dimension"] == "base"]
+NOISE = 0.2
+"""Equal runs differ by less than this share, so a smaller effect cannot be told from noise."""
+
+
+def times_base(quantity: str, row: dict[str, Any]) -> float:
+    """Return a quantity of a run as a multiple of its mean in the runs of the base."""
+    return float(row[quantity] / (sum(base[quantity] for base in BASES) / len(BASES)))
+
+
+def run_with(name: str, value: int) -> dict[str, Any]:
+    """Return the run in which only this input differs from the base."""
+    return next(row for row in RUNS if (row["dimension"], row[name]) == (name, value))
+
+
+def test_equal_runs_differ_by_less_than_the_noise() -> None:
+    """The first and the last run are equal, and differ in cores and pause by less than the tests below allow."""
+    assert 2 == len(BASES)
+    for quantity in ("busy_cores", "pause_ms"):
+        assert abs(times_base(quantity, BASES[0]) - 1) < NOISE / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "quantity", "is_as_stated"),
+    [
+        pytest.param("rate", 4_000, "busy_cores", lambda times: 1.5 < times < 4, id="cores-by-rate"),
+        pytest.param("queries", 4, "busy_cores", lambda times: 2 < times < 4, id="cores-by-queries"),
+        pytest.param("partitions", 8, "pause_ms", lambda times: times > 1.5, id="pause-by-partitions"),
+        pytest.param("queries", 4, "pause_ms", lambda times: times > 1.5, id="pause-by-queries"),
+        pytest.param("partitions", 8, "p99_ms", lambda times: times > 3, id="p99-by-partitions"),
+        pytest.param("queries", 4, "p99_ms", lambda times: times > 3, id="p99-by-queries"),
+    ],
+)
+def test_input_raises_the_quantity_that_the_page_names(
+    name: str, value: int, quantity: str, is_as_stated: Callable[[float], bool]
+) -> None:
+    """Rate and queries raise the CPU time; 8 partitions or 4 queries raise the pause and p99."""
+    assert is_as_stated(times_base(quantity, run_with(name, value)))
+
+
+@pytest.mark.parametrize("quantity", ["busy_cores", "pause_ms"])
+def test_keys_state_and_record_size_cost_little(quantity: str) -> None:
+    """From 10 to 100,000 keys, up to 10 million keys in the state, and from 50 to 5,000 bytes, only noise is visible."""
+    names = ("keys", "state_keys", "record_bytes")
+    rows = [row for row in RUNS if row["dimension"] in names]
+
+    assert {10, 100_000} <= {row["keys"] for row in rows}
+    assert 10_000_000 in {row["state_keys"] for row in rows}
+    assert {50, 5_000} <= {row["record_bytes"] for row in rows}
+    assert {} == {row["label"]: row[quantity] for row in rows if abs(times_base(quantity, row) - 1) > NOISE}
+
+
+def test_page_names_the_cost_of_a_similar_query() -> None:
+    """The CPU time that another benchmark measured is the one in its JSON."""
+    cases = json.loads((MEASURED / "latency.json").read_text())["cases"]
+    [case] = [case for case in cases if (case["workload"], case["engine"]) == ("stateful", "real-time")]
+
+    assert f"measured {case['cpu_seconds_per_million']:.0f} CPU s per million records at {case['rate']:,}/s" in PAGE
+
+
+def test_runs_had_more_slots_than_cores() -> None:
+    """With 8 source partitions and 8 state partitions, a query needs 16 slots; the machine has 2 cores."""
+    assert 8 == max(row["partitions"] * row["queries"] for row in RUNS)
+    assert 2 == max(row["cores"] for row in RUNS)
+    assert "up to 16 slots on 2 cores" in PAGE
+    assert all(row["kept_up"] for row in RUNS)
