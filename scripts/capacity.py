@@ -109,8 +109,8 @@ def _other_interval(content: Mapping[str, Any], demand: Demand) -> Iterator[str]
     measured: float = content["conditions"]["interval_seconds"]
     if demand.interval_seconds != measured:
         yield (
-            f"no run had a trigger interval of {demand.interval_seconds:,g} s; all had {measured:g} s, and the estimate "
-            f"of the pause ignores the interval"
+            f"no run had a trigger interval of {demand.interval_seconds:,g} s; all had {measured:g} s, and the "
+            f"estimate of the pause ignores the interval"
         )
 
 
@@ -119,7 +119,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     numbers = {
         "--rate": (None, "records per second of the source; each query reads all of them"),
-        "--record-bytes": (Demand.record_bytes, "size of a record, which the runs show to cost little; checked against their range"),
+        "--record-bytes": (Demand.record_bytes, "size of a record; checked against the range of the runs"),
         "--keys": (Demand.keys, "keys of the records"),
         "--state-keys": (None, "keys that the state keeps (default: --keys)"),
         "--interval": (Demand.interval_seconds, "trigger interval in seconds"),

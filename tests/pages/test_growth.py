@@ -53,7 +53,7 @@ def test_input_raises_the_quantity_that_the_page_names(
 
 @pytest.mark.parametrize("quantity", ["busy_cores", "pause_ms"])
 def test_keys_state_and_record_size_cost_little(quantity: str) -> None:
-    """From 10 to 100,000 keys, up to 10 million keys in the state, and from 50 to 5,000 bytes, only noise is visible."""
+    """10 to 100,000 keys, up to 10 million keys in the state, and 50 to 5,000 bytes differ only by noise."""
     names = ("keys", "state_keys", "record_bytes")
     rows = [row for row in RUNS if row["dimension"] in names]
 

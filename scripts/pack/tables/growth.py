@@ -11,7 +11,7 @@ from scripts.pack.tables.format import measured, milliseconds, table
 
 RATES = (1_000, 10_000, 100_000, 1_000_000)
 MAX_RATE = 1e9
-UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store in memory, MB", "pause_ms": "pause, ms"}
+UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store, MB", "pause_ms": "pause, ms"}
 HEADER = (
     *("run", "CPU s per million records", "busy cores", "memory, MB", "state store in memory / on disk, MB"),
     *("pause, ms", "p50 / p99, ms"),

@@ -60,7 +60,7 @@ def test_rows_show_the_numbers_of_the_runs(published: Path) -> None:
     assert lines[7].startswith("| rate = 4,000 (fell behind) |")
     assert "Base: 1,000 records/s, 2 partitions, 1,000 keys" in conditions(published, "")
     first, last = (f"{row['busy_cores']:.2f}" for row in rows() if row["dimension"] == "base")
-    assert f"The runs of the base used {first} and {last} busy cores" in conditions(published, "")
+    assert f"The equal first and last run used {first} and {last} busy cores" in conditions(published, "")
     assert "`queries * rate`" in model(published, "")
 
 
@@ -94,4 +94,4 @@ def test_first_limit_is_the_one_with_the_lowest_rate(published: Path) -> None:
         states = [limit.is_reached(capacity(content(), demand), demand) for demand in (below, above)]
         assert [False, True] == states
     text = million(published, "")
-    assert "The limit that comes first: at 2,000 records/s, one source partition gets more records/s than any in the runs." in text
+    assert f"The limit that comes first: at 2,000 records/s, {LIMITS[0].name}." in text
