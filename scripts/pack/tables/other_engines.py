@@ -119,7 +119,8 @@ def limits(root: Path, _: str) -> str:
         steps = [step for step in content["steps"] if (step["engine"], step["workload"]) == (engine, workload)]
         # If an engine sustained every rate that was tried, its limit may be above the highest of these rates.
         bound = "at least " if all(step["sustained"] for step in steps) else ""
-        cells.setdefault(engine, {})[workload] = f"{bound}{limit['sustained_rate']:,g}"
+        [p50_ms] = {step["p50_ms"] for step in steps if step["rate"] == limit["sustained_rate"]}
+        cells.setdefault(engine, {})[workload] = f"{bound}{limit['sustained_rate']:,g} ({milliseconds(p50_ms)} ms)"
     workloads = list(dict.fromkeys(limit["workload"] for limit in content["limits"]))
     rows = [(_name(engine), *(own.get(workload, "-") for workload in workloads)) for engine, own in cells.items()]
     rates = _list([f"{rate:,g}" for rate in content["conditions"]["rates"]])
@@ -127,7 +128,7 @@ def limits(root: Path, _: str) -> str:
         f"The search tries {rates} records/s, and once the midpoint between the last rate that the engine sustains and "
         "the first rate that it does not sustain."
     )
-    header = ("engine", *(f"{workload}: max. sustained records/s" for workload in workloads))
+    header = ("engine", *(f"{workload}: max. sustained records/s (p50 at this rate)" for workload in workloads))
     return f"{_conditions(content, f'{BENCHMARK} BENCH=--limits', unit)}\n{table(header, rows)}"
 
 

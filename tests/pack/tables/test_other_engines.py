@@ -213,7 +213,7 @@ def test_page_is_complete_before_and_after_each_measurement(copied: Path) -> Non
     row = "| Spark, real-time mode with two copies | 1,000 | 102 | 102 | 102 | 102 | 102 | 8.5x (7.9x to 9.2x) | 12 |"
     assert row in text
     assert "| Spark, real-time mode | 21 | 21 | 21 | 21 | 21 | 1.9x | 2 | 180 / 180 | 0.05% |" in text
-    assert "| Kafka Streams | at least 64,000 | 8,000 |" in text
+    assert "| Kafka Streams | at least 64,000 (5.0 ms) | 8,000 (5.0 ms) |" in text
 
 
 @pytest.mark.parametrize(("flags", "max_minutes"), [([], 65), (["--long-interval"], 45)], ids=["full", "interval"])
