@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-NOT_PUBLISHED = "No run is published yet.\n"
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 
 
@@ -15,12 +14,6 @@ def measured(root: Path, name: str, command: str) -> Any:
     if not path.is_file():
         raise ValueError(f"{name} does not exist; create it with `{command}`")
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def measured_or_none(root: Path, name: str) -> Any:
-    """Return the content of a JSON file, or None before its first publication."""
-    path = root / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

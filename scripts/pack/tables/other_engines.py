@@ -1,8 +1,7 @@
 """
 Render the JSON of `make bench-other-engines` as Markdown tables and as the order of the engines.
 
-For each engine that was not measured, a sentence below the table states the reason. The two additional measurements
-need not be published. Without its measurement, a block of the page says so.
+For each engine that was not measured, a sentence below the table states the reason.
 """
 
 from collections.abc import Mapping
@@ -10,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from scripts.pack.tables.format import (
-    NOT_PUBLISHED,
     PERCENTILES,
     conditions,
     factor,
     latencies,
     measured,
-    measured_or_none,
     milliseconds,
     table,
 )
@@ -90,9 +87,8 @@ def spread(root: Path, _: str) -> str:
 
 
 def long_interval(root: Path, _: str) -> str:
-    """Return a table of the engines with state at a commit interval of minutes, or that no run is published."""
-    if not (content := measured_or_none(root, LONG_INTERVAL)):
-        return NOT_PUBLISHED
+    """Return a table of the engines with state at a commit interval of minutes."""
+    content = measured(root, LONG_INTERVAL, f"make {BENCHMARK} BENCH=--long-interval PUBLISH=1")
     seconds = content["conditions"]["interval_seconds"]
     rows = []
     for case, run in zip(content["cases"], content["runs"], strict=True):
@@ -110,9 +106,8 @@ def long_interval(root: Path, _: str) -> str:
 
 
 def limits(root: Path, _: str) -> str:
-    """Return a table of the highest rate that each engine sustains, or that no run is published."""
-    if not (content := measured_or_none(root, LIMITS)):
-        return NOT_PUBLISHED
+    """Return a table of the highest rate that each engine sustains."""
+    content = measured(root, LIMITS, f"make {BENCHMARK} BENCH=--limits PUBLISH=1")
     cells: dict[str, dict[str, str]] = {}
     for limit in content["limits"]:
         engine, workload = limit["engine"], limit["workload"]

@@ -1,7 +1,9 @@
-"""The block about one boundary shows the published JSON, or says that no run is published."""
+"""The block about one boundary shows the published JSON."""
 
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from examples.benchmarks.boundary.phases import PHASES, UNEXPLAINED
 from scripts.pack.tables.boundary import BOUNDARY, GROUPS, phases
@@ -24,9 +26,11 @@ CONTENT = {
 }
 
 
-def test_block_says_that_no_run_is_published(tmp_path: Path) -> None:
-    """The page can exist before its measurement."""
-    assert "No run is published yet.\n" == phases(tmp_path, "")
+def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None:
+    """Without the JSON file the error names the command that writes it."""
+    command = "create it with `make bench-boundary PUBLISH=1`"
+    with pytest.raises(ValueError, match=f"boundary.json does not exist; {command}"):
+        phases(tmp_path, "")
 
 
 def test_table_shows_the_phases_and_the_unexplained_rest(tmp_path: Path) -> None:
