@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"growth: {problem}", file=sys.stderr)
     folder = folder_of(result, publish=options.publish)
     write(result, folder)
-    print(f"result and chart: {folder}/soak.json and {folder}/soak.svg")
+    print(f"result and charts: {folder}/soak.json and {folder}/soak_*.svg")
     return exit_status(result)
 
 

@@ -1,4 +1,4 @@
-"""Draw the resources and the latency of a soak over time, one panel per question, with the lines labeled directly."""
+"""Draw a resource of a soak, or its latency, over time: one message per chart, with the lines labeled directly."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,36 +8,43 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-PANELS = {
-    "memory_mib": "Does a process grow? Memory, MiB",
-    "jvm_mib": "Does Spark's JVM grow? Memory, MiB",
-    "handles": "Do open files and connections grow?",
-    "state_rows": "Does the state grow? Rows",
-    "checkpoint_files": "Do the checkpoints grow? Files",
-    "latency": "Does the latency grow? p50 and p99 of each minute, ms",
-}
+GROUPS = ("memory_mib", "jvm_mib", "handles", "state_rows", "checkpoint_files", "latency")
+"""The groups of rows that have a chart."""
 COLORS = ("#1a73e8", "#e8710a", "#188038", "#9334e6", "#d93025", "#5f6368")
 LABEL_GAP = 0.075
-"""Smallest distance of two labels, as a share of the height of a panel."""
+"""Smallest distance of two labels, as a share of the height of a chart."""
 
 
-def draw(content: Mapping[str, Any], folder: Path) -> Path:
-    """Draw `soak.svg` from the content of `soak.json`, and return its path."""
+def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Draw the charts `soak_*.svg` from the content of `soak.json`, and return their paths."""
     # Identical numbers produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = "soak"
     mpl.rcParams["svg.fonttype"] = "none"
-    panels = {group: [row for row in content["growth"] if row["group"] == group] for group in PANELS}
-    figure = Figure(figsize=(8, 2.3 * len(panels)), layout="constrained")
-    for axes, (group, rows) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
-        _panel(axes, rows, PANELS[group], is_logarithmic=group == "latency")
+    paths = []
+    for group in GROUPS:
+        rows = [row for row in content["growth"] if row["group"] == group]
+        figure = Figure(figsize=(8, 2.8), layout="constrained")
+        _draw(figure.subplots(), rows, is_logarithmic=group == "latency")
+        paths.append(folder / f"soak_{group}.svg")
+        figure.savefig(paths[-1], metadata={"Date": None})
+    return paths
+
+
+def message(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the title of a chart: which parts of the resource grow."""
+    parts = {trend: [row["part"] for row in rows if row["trend"] == trend] for trend in ("grows", "grows as expected")}
+    found = [
+        f"{', '.join(names)} {trend if len(names) == 1 else trend.replace('grows', 'grow')}"
+        for trend, names in parts.items()
+        if names
+    ]
+    title = str(rows[0]["title"])
+    return f"{title[0].upper()}{title[1:]}: {'; '.join(found) or 'nothing grows'}"
+
+
+def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], *, is_logarithmic: bool) -> None:
+    axes.set_title(message(rows), loc="left", fontsize=10)
     axes.set_xlabel("time, minutes")
-    path = folder / "soak.svg"
-    figure.savefig(path, metadata={"Date": None})
-    return path
-
-
-def _panel(axes: Axes, rows: Sequence[Mapping[str, Any]], title: str, *, is_logarithmic: bool) -> None:
-    axes.set_title(title, loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
     if is_logarithmic:

@@ -104,7 +104,7 @@ def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def write(result: Mapping[str, Any], folder: Path) -> None:
-    """Write `soak.json` and the chart `soak.svg`."""
+    """Write `soak.json` and its charts `soak_*.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "soak.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     draw(result, folder)
