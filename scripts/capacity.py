@@ -183,7 +183,7 @@ def _lines(
     share = needed.pause_ms / (1000 * demand.interval_seconds)
     yield "pause", f"{needed.pause_ms:,.0f} ms, {share:.2%} of the time{errors.get('pause_ms', '')}"
     yield "replay", f"about {needed.replay_records:,.0f} records after a restart, if the queries keep up"
-    yield "CPU time", f"{needed.cpu_seconds_per_million:,.0f} s per million records"
+    yield "CPU s", f"{needed.cpu_seconds_per_million:,.0f} per million records"
     if price is not None:
         cost = needed.cpu_seconds_per_million / 3600 * price
         yield "price", f"{cost:,.4g} per million records, if no core is idle"

@@ -86,7 +86,7 @@ def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[M
         line = _model_line(content, chart, xs[0], xs[-1])
         axes.plot([x for x, _ in line], [y for _, y in line], color=MODEL_COLOR, linewidth=1.3)
         ends["cost model"] = (*line[-1], MODEL_COLOR)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.08 * max(*ys, *(y for _, y, _ in ends.values())))
     heights = sorted(ends, key=lambda name: ends[name][1])
     for name, (x, y, color) in ends.items():
         # The two labels stand one above the other, even if the model meets the point.

@@ -42,12 +42,13 @@ def _tail(root: Path) -> tuple[str, ...]:
     content = measured(root, other_engines.OTHER_ENGINES, f"make {other_engines.BENCHMARK} PUBLISH=1")
     values = sorted(run["p99.9_ms"] for run in content["runs"] if _is_real_time(run))
     case = next(filter(_is_real_time, content["cases"]))
-    spread = f" ({milliseconds(values[0])} to {milliseconds(values[-1])})" if len(values) > 1 else ""
+    below = sum(value < MAX_P999_MS for value in values)
+    spread = f"{milliseconds(values[0])} to {milliseconds(values[-1])}; {below} of {len(values)} runs below the aim"
     aim = (
-        f"p99.9 of one copy is below {MAX_P999_MS} ms at {RATE:,} records/s and a trigger interval of "
+        f"the median p99.9 of one copy is below {MAX_P999_MS} ms at {RATE:,} records/s and a trigger interval of "
         f"{content['conditions']['interval_seconds']:g} s"
     )
-    text = f"{milliseconds(case['p99.9_ms'])} ms{spread}"
+    text = f"{milliseconds(case['p99.9_ms'])} ms ({spread})"
     return _row(content, other_engines.BENCHMARK, aim, text, is_reached=case["p99.9_ms"] < MAX_P999_MS)
 
 
@@ -64,10 +65,18 @@ def _price(root: Path) -> tuple[str, ...]:
 
 def _rate(root: Path) -> tuple[str, ...]:
     content = measured(root, price.PRICE, f"make {price.BENCHMARK} PUBLISH=1")
-    best = max(content["limits"], key=lambda limit: limit["sustained_rate"])
-    text = f"{best['sustained_rate']:,g} records/s with *{best['engine'].removesuffix(price.WARM)}*"
+    ordered = sorted(content["limits"], key=lambda limit: -limit["sustained_rate"])
+    best = ordered[0]
+    text = "; ".join(_limit(content, limit) for limit in ordered)
     aim = f"one machine sustains at least {MIN_RATE:,} records/s"
     return _row(content, price.BENCHMARK, aim, text, is_reached=best["sustained_rate"] >= MIN_RATE)
+
+
+def _limit(content: Mapping[str, Any], limit: Mapping[str, Any]) -> str:
+    engine, rate = limit["engine"], limit["sustained_rate"]
+    [step] = [step for step in content["steps"] if (step["engine"], step["rate"]) == (engine, rate)]
+    latencies = f"p50 {milliseconds(step['p50_ms'])} ms, p99 {milliseconds(step['p99_ms'])} ms"
+    return f"{rate:,g} records/s with *{engine.removesuffix(price.WARM)}* ({latencies})"
 
 
 def _is_real_time(row: Mapping[str, Any]) -> bool:

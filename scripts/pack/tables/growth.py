@@ -1,4 +1,4 @@
-"""Render the JSON of `make bench-growth` as tables, charts and an estimate."""
+"""Render the JSON of `make bench-growth` as tables, links to charts and an estimate."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ class Limit:
 
 
 LIMITS = (
-    Limit("one source partition gets more records/s than any in the runs", lambda needed, _: needed.partitions > 1),
+    Limit("more than one source partition is needed", lambda needed, _: needed.partitions > 1),
     Limit("one core is fully busy", lambda needed, _: needed.busy_cores > 1),
     Limit("64 cores are fully busy", lambda needed, _: needed.busy_cores > 64),
     Limit(

@@ -65,9 +65,11 @@ def spread(root: Path, _: str) -> str:
     """Return how often each engine committed, and how far its runs differ."""
     content = _published(root)
     engines_by_seconds: dict[float, list[str]] = {}
+    # A name can contain a comma, as that of two copies does, so the longest one that fits counts.
+    names = sorted({case["engine"] for case in content["cases"]}, key=len)
     for label, settings in content["settings"].items():
         if any(name in settings for name in COMMIT_SETTINGS):
-            engine = label.split(", ")[1]
+            engine = [name for name in names if label.partition(", ")[2].startswith(f"{name}, ")][-1]
             engines = engines_by_seconds.setdefault(_commit_seconds(settings), [])
             engines += [] if engine in engines else [engine]
     lines = [
@@ -77,11 +79,13 @@ def spread(root: Path, _: str) -> str:
     if len(lines) == 1:
         lines = [f"All engines commit every {next(iter(engines_by_seconds)):g} s."]
     if any(engine == "real-time, two copies" for engines in engines_by_seconds.values() for engine in engines):
-        lines.append("Two copies of the query buffer their outputs for up to 5 ms, because they share the cores.")
+        lines.append("Two copies wait up to 5 ms for more rows in the shuffle, at the source and at the sink.")
     repeats = content["conditions"]["repeats"]
     several = (
         f"Each engine ran {repeats} times, and each repeat began with another engine. Each ratio to the baseline "
-        "compares two runs of the same repeat; the table shows the median ratio and the lowest and highest ratio."
+        "compares two runs of the same repeat; the table shows the median ratio and the lowest and highest ratio. The "
+        "other numbers are medians of the runs, and `batch boundaries` is their total. Engines with the same printed "
+        "value are not ranked."
     )
     return "\n".join([*lines, SINGLE_RUN if repeats == 1 else several, ""])
 

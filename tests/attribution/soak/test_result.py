@@ -9,9 +9,9 @@ import pytest
 
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.soak.__main__ import main
+from examples.attribution.soak.chart import GROUPS, message
 from examples.attribution.soak.growth import UNITS
 from examples.attribution.soak.latencies import latency_by_minute
-from examples.attribution.soak.chart import GROUPS, message
 from examples.attribution.soak.result import (
     FOLDER,
     PUBLISHED,
