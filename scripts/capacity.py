@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scripts.slots import Query
+
 if TYPE_CHECKING:
     from examples.measure.cost_model import CostModel
 
@@ -76,8 +78,8 @@ def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
     pause_ms = model.predict("pause_ms", inputs)
     return Capacity(
         partitions=partitions,
-        # A query with an aggregation has a source stage and a state stage, here with as many partitions.
-        slots=2 * partitions * demand.queries,
+        # The state stage of the aggregation has as many partitions as the source.
+        slots=demand.queries * Query(partitions, (), partitions, stateful_stages=1).slots,
         busy_cores=cores,
         memory_mb=model.predict("memory_mb", inputs),
         pause_ms=pause_ms,

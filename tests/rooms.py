@@ -67,8 +67,9 @@ EXAMPLES = {
 
 SCRIPTS = {
     "scripts/text": "",
+    "scripts/slots": "text",
     # The cost model is shared with the benchmark that fits it.
-    "scripts/capacity": "examples/measure",
+    "scripts/capacity": "slots examples/measure",
     # The linter: it imports nothing else, so it can be copied and installed alone.
     "scripts/lint/spark": "text",
     "scripts/lint/rules": "lint/spark text",
@@ -100,7 +101,6 @@ SCRIPTS = {
     "scripts/prove/checks": "prove/subjects prove/verdicts examples/measure examples/realtime examples/testing",
     "scripts/prove": "lint prove/checks prove/subjects prove/verdicts text examples/realtime examples/testing",
     # The two programs and their common commands.
-    "scripts/slots": "text",
     "scripts/prove_examples": "pack prove prove/subjects prove/verdicts text",
     "scripts/commands": "checkpoint lint prove slots text",
     "scripts/rtm": "commands",

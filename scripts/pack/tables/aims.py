@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.pack.tables import boundary, other_engines, price
-from scripts.pack.tables.format import measured, milliseconds, table
+from scripts.pack.tables.format import measured, median_and_tail, milliseconds, table
 
 RATE = 1_000
 MAX_PAUSE_MS = 80
@@ -75,8 +75,7 @@ def _rate(root: Path) -> tuple[str, ...]:
 def _limit(content: Mapping[str, Any], limit: Mapping[str, Any]) -> str:
     engine, rate = limit["engine"], limit["sustained_rate"]
     [step] = [step for step in content["steps"] if (step["engine"], step["rate"]) == (engine, rate)]
-    latencies = f"p50 {milliseconds(step['p50_ms'])} ms, p99 {milliseconds(step['p99_ms'])} ms"
-    return f"{rate:,g} records/s with *{engine.removesuffix(price.WARM)}* ({latencies})"
+    return f"{rate:,g} records/s with *{engine.removesuffix(price.WARM)}* ({median_and_tail(step)})"
 
 
 def _is_real_time(row: Mapping[str, Any]) -> bool:

@@ -65,11 +65,10 @@ def spread(root: Path, _: str) -> str:
     """Return how often each engine committed, and how far its runs differ."""
     content = _published(root)
     engines_by_seconds: dict[float, list[str]] = {}
-    # A name can contain a comma, as that of two copies does, so the longest one that fits counts.
-    names = sorted({case["engine"] for case in content["cases"]}, key=len)
     for label, settings in content["settings"].items():
         if any(name in settings for name in COMMIT_SETTINGS):
-            engine = [name for name in names if label.partition(", ")[2].startswith(f"{name}, ")][-1]
+            # The engine stands between workload and load, and can contain a comma, as that of two copies does.
+            engine = label.partition(", ")[2].rpartition(", ")[0]
             engines = engines_by_seconds.setdefault(_commit_seconds(settings), [])
             engines += [] if engine in engines else [engine]
     lines = [

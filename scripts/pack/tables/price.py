@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import conditions, measured, milliseconds, table
+from scripts.pack.tables.format import conditions, measured, median_and_tail, milliseconds, table
 
 PRICE = "references/measured/price.json"
 BENCHMARK = "bench-price"
@@ -53,8 +53,7 @@ def limits(root: Path, _: str) -> str:
 def _step(step: Mapping[str, Any] | None) -> str:
     if step is None:
         return "-"
-    latencies = f"p50 {milliseconds(step['p50_ms'])} ms, p99 {milliseconds(step['p99_ms'])} ms"
-    return latencies if step["sustained"] else "fell behind"
+    return median_and_tail(step) if step["sustained"] else "fell behind"
 
 
 def _published(root: Path) -> dict[str, Any]:
