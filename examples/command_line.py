@@ -15,6 +15,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+Condition = str | tuple[str, float]
+"""A flag, or a flag and its minimum value."""
 
 
 def arguments_of(
@@ -25,14 +27,15 @@ def arguments_of(
     description: str,
     example: str,
     fixed: Mapping[str, Any] | None = None,
-    presets: Mapping[str, Mapping[str, Any]] | None = None,
+    presets: Mapping[Condition, Mapping[str, Any]] | None = None,
 ) -> T:
     """
     Parse a command line into an instance of the dataclass `kind`.
 
     If an argument is invalid or the constructor raises ValueError, the program exits with status 2 and prints its
-    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a flag such as `quick` to the
-    values that replace the defaults if the user passes this flag.
+    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a condition on the command line
+    to the values that then replace the defaults. A flag such as `quick` must be given; for a flag and a number such as
+    `("rate", 500)`, the given value must be at least this number.
     """
     parser = argparse.ArgumentParser(
         prog=program,
@@ -51,10 +54,17 @@ def arguments_of(
             parser.add_argument(flag, default=argparse.SUPPRESS, required=required, help=text, **options)
     given = vars(parser.parse_args(arguments))
     try:
-        chosen = {name: value for flag, values in presets.items() if given.get(flag) for name, value in values.items()}
-        return kind(**{**chosen, **fixed, **given})
+        chosen = [values for condition, values in presets.items() if _applies(condition, given)]
+        return kind(**{name: value for values in (*chosen, fixed, given) for name, value in values.items()})
     except ValueError as error:
         parser.error(str(error))
+
+
+def _applies(condition: Condition, given: Mapping[str, Any]) -> bool:
+    if isinstance(condition, str):
+        return bool(given.get(condition))
+    flag, minimum = condition
+    return flag in given and bool(given[flag] >= minimum)
 
 
 def docstrings_of(kind: type) -> dict[str, str]:
@@ -97,12 +107,17 @@ def _metavar(name: str, kind: Any) -> str:
     return words.get(name.rpartition("_")[2], "TEXT" if kind is str else "N")
 
 
-def _default(field: "Field[Any]", presets: Mapping[str, Mapping[str, Any]]) -> str:
+def _default(field: "Field[Any]", presets: Mapping[Condition, Mapping[str, Any]]) -> str:
     if isinstance(field.default, bool) or field.default in (MISSING, None, "", ()):
         return ""
-    values = {flag.replace("_", "-"): preset.get(field.name, field.default) for flag, preset in presets.items()}
-    others = [f"; with --{flag}: {_text(value)}" for flag, value in values.items() if value != field.default]
+    values = {condition: preset.get(field.name, field.default) for condition, preset in presets.items()}
+    others = [f"; with {_flag(one)}: {_text(value)}" for one, value in values.items() if value != field.default]
     return f" (default: {_text(field.default)}{''.join(others)})"
+
+
+def _flag(condition: Condition) -> str:
+    flag, *minimum = (condition,) if isinstance(condition, str) else condition
+    return f"--{str(flag).replace('_', '-')}{''.join(f' {number:g} or more' for number in minimum)}"
 
 
 def _text(value: Any) -> str:

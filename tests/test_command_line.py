@@ -52,7 +52,7 @@ def parse(*arguments: str) -> Options:
         program="tool",
         description="Do it.",
         example="tool --quick",
-        presets={"quick": {"rate": 7.0}},
+        presets={"quick": {"rate": 7.0}, ("rate", 500): {"mode": "slow"}},
     )
 
 
@@ -64,9 +64,22 @@ def parse(*arguments: str) -> Options:
         (["--mode", "slow", "--no-ticks"], Options(mode="slow", ticks=False)),
         (["--names", "a", "b", "--names", "c"], Options(names=("a", "b", "c"))),
         (["--quick"], Options(rate=7, quick=True)),
+        (["--rate", "499.5"], Options(rate=499.5)),
+        (["--rate", "500"], Options(rate=500, mode="slow")),
+        (["--rate", "500", "--mode", "fast"], Options(rate=500)),
         (["--quick", "--rate", "9"], Options(rate=9, quick=True)),
     ],
-    ids=["defaults", "numbers", "choice and negated flag", "repeated", "quick", "quick with a given value"],
+    ids=[
+        "defaults",
+        "numbers",
+        "choice and negated flag",
+        "repeated",
+        "quick",
+        "below a minimum",
+        "at a minimum",
+        "at a minimum with a given value",
+        "quick with a given value",
+    ],
 )
 def test_arguments_become_fields_of_the_dataclass(arguments: list[str], expected: Options) -> None:
     """Fields that are not given keep their defaults, or take those of a quick run."""
@@ -82,7 +95,7 @@ def test_help_shows_docstrings_defaults_and_quick_defaults(capsys: pytest.Captur
     assert 0 == exit_.value.code
     assert "--rate N Records per second. (default: 150; with --quick: 7)" in text
     assert "--interval-seconds SECONDS Trigger interval: at most 100 % of a minute. --mode" in text
-    assert "--mode {fast,slow} Speed. (default: fast)" in text
+    assert "--mode {fast,slow} Speed. (default: fast; with --rate 500 or more: slow)" in text
     assert "--ticks, --no-ticks Send ticks." in text
     assert "This paragraph" not in text
     assert text.endswith("example: tool --quick")

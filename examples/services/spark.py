@@ -58,8 +58,9 @@ CONFS = {
 """Settings of every session, each with its reason."""
 FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 FAST_COMPILER_CONFS = {
-    # In the demonstration, the JVM's optimizing compiler uses a third of Spark's CPU time. A run of a few minutes does
-    # not recover this cost. Without the optimizing compiler, the default code cache is 48 MB, which five queries fill.
+    # In the demonstration, the JVM's optimizing compiler uses a third of Spark's CPU time. At low rates, a run of a few
+    # minutes does not recover this cost. Without the optimizing compiler, the default code cache is 48 MB, which five
+    # queries fill.
     name: f"{CONFS[name]} {FAST_COMPILER}"
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 }

@@ -75,6 +75,26 @@ def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvi
     assert message in str(error)
 
 
+def test_second_failure_names_only_the_invalid_topic(environment: PageEnvironment) -> None:
+    """Queries of one process share a producer, which rejects a topic that it knows to be invalid without a request."""
+    # With one partition, only one task writes; two tasks could meet both messages in one query. The sink checks for a
+    # failed write before the next row.
+    topic = new_topic(environment.kafka, 1)
+    produce(environment.kafka, topic, [(0, b"a"), (0, b"b")])
+    source = {"subscribe": topic, "startingOffsets": "earliest"}
+    producer = {"kafka.client.id": topic, "kafka.max.block.ms": "60000"}
+
+    def message(number: int) -> str:
+        sink = {**producer, "checkpointLocation": f"{environment.folder}/{topic}-{number}"}
+        columns = ("value", "'bad name!' as topic")
+        return str(failure(lambda session: [start(session, environment.kafka, source, sink, columns)], environment, ())[1])
+
+    first, second = message(1), message(2)
+
+    assert "InvalidTopicException: Invalid topics: [bad name!]" in first
+    assert "InvalidTopicException: bad name!" in second
+
+
 def test_unreachable_source_fails_after_three_timeouts(environment: PageEnvironment) -> None:
     """Without a broker, or with TLS on a plaintext port, a query shows no error for three timeouts."""
     short_timeouts = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "4000"}

@@ -14,7 +14,7 @@ from dataclasses import replace
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.demo.cli import DemoOptions, parse
+from examples.attribution.demo.cli import HIGH_RATE, DemoOptions, parse
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import publish
 from examples.attribution.demo.report import Report, print_comparison, print_report
@@ -58,7 +58,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
     view, stop = LiveView(), threading.Event()
     with ExitStack() as stack:
         stack.enter_context(view)
-        confs = {} if settings.master else FAST_COMPILER_CONFS
+        confs = {} if settings.master or settings.rate >= HIGH_RATE else FAST_COMPILER_CONFS
         view.print_line("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())

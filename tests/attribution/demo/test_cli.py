@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.attribution.demo.cli import CLUSTER_RATE, DemoOptions, parse
+from examples.attribution.demo.cli import CLUSTER_RATE, HIGH_RATE, HIGH_RATE_DEFAULTS, DemoOptions, parse
 
 
 def test_no_flags_give_the_documented_defaults() -> None:
@@ -36,6 +36,16 @@ def test_cluster_has_a_lower_default_rate() -> None:
     assert DemoOptions(cluster=True, rate=CLUSTER_RATE) == parse(["--cluster"])
     assert DemoOptions(cluster=True, rate=150) == parse(["--cluster", "--rate", "150"])
     assert CLUSTER_RATE < DemoOptions().rate
+
+
+def test_high_rate_has_a_longer_warm_up_and_longer_intervals() -> None:
+    """The defaults change at the high rate, but not below it, and an option of the user applies to it too."""
+    below, high = (parse(["--rate", str(rate)]) for rate in (HIGH_RATE - 1, HIGH_RATE))
+
+    assert DemoOptions(rate=HIGH_RATE - 1) == below
+    assert DemoOptions(rate=HIGH_RATE, **HIGH_RATE_DEFAULTS) == high  # type: ignore[arg-type]  # one type per option
+    assert all(getattr(high, name) > getattr(below, name) for name in HIGH_RATE_DEFAULTS)
+    assert parse(["--rate", "1000", "--warm-up-seconds", "5"]).warm_up_seconds == 5
 
 
 def test_invalid_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
