@@ -192,6 +192,9 @@ site: $(VENV)/installed-docs ## build the site into site/; every warning is an e
 serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it when a page changes
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve
 
+# Without its bytecode, each program that a test starts compiles this repository's modules again.
+test test-unit: export PYTHONDONTWRITEBYTECODE =
+
 test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes
 	$(PY) -m pytest $(PARALLEL) $(TESTS)
 

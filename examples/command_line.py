@@ -33,9 +33,9 @@ def arguments_of(
     Parse a command line into an instance of the dataclass `kind`.
 
     If an argument is invalid or the constructor raises ValueError, the program exits with status 2 and prints its
-    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a condition on the command line
-    to the values that then replace the defaults. A flag such as `quick` must be given; for a flag and a number such as
-    `("rate", 500)`, the given value must be at least this number.
+    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a condition on the command
+    line to the values that then replace the defaults. A flag such as `quick` must be given; for a flag and a number
+    such as `("rate", 500)`, the given value must be at least this number.
     """
     parser = argparse.ArgumentParser(
         prog=program,

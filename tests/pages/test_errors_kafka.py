@@ -87,7 +87,8 @@ def test_second_failure_names_only_the_invalid_topic(environment: PageEnvironmen
     def message(number: int) -> str:
         sink = {**producer, "checkpointLocation": f"{environment.folder}/{topic}-{number}"}
         columns = ("value", "'bad name!' as topic")
-        return str(failure(lambda session: [start(session, environment.kafka, source, sink, columns)], environment, ())[1])
+        _, error = failure(lambda session: [start(session, environment.kafka, source, sink, columns)], environment, ())
+        return str(error)
 
     first, second = message(1), message(2)
 
