@@ -192,7 +192,8 @@ site: $(VENV)/installed-docs ## build the site into site/; every warning is an e
 serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it when a page changes
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve
 
-# Without its bytecode, each program that a test starts compiles this repository's modules again.
+# An empty value lets Python write bytecode, even if the caller's environment forbids it. Otherwise each program that a
+# test starts would compile this repository's modules again.
 test test-unit: export PYTHONDONTWRITEBYTECODE =
 
 test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes

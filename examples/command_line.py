@@ -15,8 +15,6 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
-Condition = str | tuple[str, float]
-"""A flag, or a flag and its minimum value."""
 
 
 def arguments_of(
@@ -27,15 +25,15 @@ def arguments_of(
     description: str,
     example: str,
     fixed: Mapping[str, Any] | None = None,
-    presets: Mapping[Condition, Mapping[str, Any]] | None = None,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> T:
     """
     Parse a command line into an instance of the dataclass `kind`.
 
     If an argument is invalid or the constructor raises ValueError, the program exits with status 2 and prints its
-    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a condition on the command
-    line to the values that then replace the defaults. A flag such as `quick` must be given; for a flag and a number
-    such as `("rate", 500)`, the given value must be at least this number.
+    usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a flag such as `quick` to the
+    values that replace the defaults if the user passes this flag. With the key `rate 500`, they replace the defaults if
+    the user passes `--rate` with a value of 500 or more.
     """
     parser = argparse.ArgumentParser(
         prog=program,
@@ -54,17 +52,10 @@ def arguments_of(
             parser.add_argument(flag, default=argparse.SUPPRESS, required=required, help=text, **options)
     given = vars(parser.parse_args(arguments))
     try:
-        chosen = [values for condition, values in presets.items() if _applies(condition, given)]
+        chosen = [values for condition, values in presets.items() if _is_met(condition, given)]
         return kind(**{name: value for values in (*chosen, fixed, given) for name, value in values.items()})
     except ValueError as error:
         parser.error(str(error))
-
-
-def _applies(condition: Condition, given: Mapping[str, Any]) -> bool:
-    if isinstance(condition, str):
-        return bool(given.get(condition))
-    flag, minimum = condition
-    return flag in given and bool(given[flag] >= minimum)
 
 
 def docstrings_of(kind: type) -> dict[str, str]:
@@ -107,17 +98,18 @@ def _metavar(name: str, kind: Any) -> str:
     return words.get(name.rpartition("_")[2], "TEXT" if kind is str else "N")
 
 
-def _default(field: "Field[Any]", presets: Mapping[Condition, Mapping[str, Any]]) -> str:
+def _is_met(condition: str, given: Mapping[str, Any]) -> bool:
+    flag, _, least = condition.partition(" ")
+    return flag in given and bool(given[flag] >= float(least) if least else given[flag])
+
+
+def _default(field: "Field[Any]", presets: Mapping[str, Mapping[str, Any]]) -> str:
     if isinstance(field.default, bool) or field.default in (MISSING, None, "", ()):
         return ""
     values = {condition: preset.get(field.name, field.default) for condition, preset in presets.items()}
-    others = [f"; with {_flag(one)}: {_text(value)}" for one, value in values.items() if value != field.default]
+    flags = {condition: condition.replace("_", "-") + (" or more" if " " in condition else "") for condition in values}
+    others = [f"; with --{flags[one]}: {_text(value)}" for one, value in values.items() if value != field.default]
     return f" (default: {_text(field.default)}{''.join(others)})"
-
-
-def _flag(condition: Condition) -> str:
-    flag, *minimum = (condition,) if isinstance(condition, str) else condition
-    return f"--{str(flag).replace('_', '-')}{''.join(f' {number:g} or more' for number in minimum)}"
 
 
 def _text(value: Any) -> str:

@@ -52,7 +52,7 @@ def parse(*arguments: str) -> Options:
         program="tool",
         description="Do it.",
         example="tool --quick",
-        presets={"quick": {"rate": 7.0}, ("rate", 500): {"mode": "slow"}},
+        presets={"quick": {"rate": 7.0}, "rate 500": {"mode": "slow"}},
     )
 
 

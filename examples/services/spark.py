@@ -58,13 +58,13 @@ CONFS = {
 """Settings of every session, each with its reason."""
 FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 FAST_COMPILER_CONFS = {
-    # In the demonstration, the JVM's optimizing compiler uses a third of Spark's CPU time. At low rates, a run of a few
-    # minutes does not recover this cost. Without the optimizing compiler, the default code cache is 48 MB, which five
-    # queries fill.
+    # At 150 records/s, the JVM's optimizing compiler uses a third of the CPU time of the demonstration's Spark. A run of
+    # a few minutes ends before the faster code repays this cost. Without the optimizing compiler, the default code
+    # cache is 48 MB, which five queries fill.
     name: f"{CONFS[name]} {FAST_COMPILER}"
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 }
-"""JVM options for short runs on this machine; long-running jobs should keep the optimizing compiler."""
+"""JVM options for short runs at low rates on this machine; other jobs should keep the optimizing compiler."""
 
 FALLBACK_NOTICE = (
     "Spark {spark} uses the tested Kafka connector {connector}, because connector {spark} could not be downloaded and "

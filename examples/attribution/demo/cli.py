@@ -9,20 +9,22 @@ from examples.command_line import arguments_of
 PROGRAM = "python -m examples.attribution.demo"
 HIGH_RATE = 500
 """
-Records per second from which a run uses the JVM's optimizing compiler.
+Records per second from which a local run uses the JVM's optimizing compiler.
 
-Without the optimizing compiler, five queries on two cores fall behind at this rate.
+On two cores, the five queries need the faster code that this compiler produces.
 """
 HIGH_RATE_DEFAULTS = {
-    # The optimizing compiler needs CPU time of its own. After a warm-up of 25 s, half of the results are seconds late.
+    # The optimizing compiler needs CPU time of its own. After a warm-up of 25 s, half of the results are still seconds
+    # late.
     "warm_up_seconds": 60.0,
-    # Spark plans every batch again, and these plans occupy the optimizing compiler.
+    # Spark plans each batch again, and compiling the planner occupies the optimizing compiler. Longer intervals mean
+    # fewer plans.
     "interval_seconds": 30,
     "timeouts_interval_seconds": 10.0,
     "credits_interval_seconds": 10.0,
 }
 CLUSTER_RATE = 60
-"""Default records per second on a cluster, whose processes need more CPU time for a record than one JVM."""
+"""Default records per second on a cluster, where a record costs more CPU time than in one JVM."""
 
 
 @dataclass(frozen=True)
@@ -59,5 +61,5 @@ def parse(arguments: Sequence[str] | None) -> DemoOptions:
         program=PROGRAM,
         description="Send ad traffic through the pipeline (Kafka, Spark, Kafka, PostgreSQL) and check all results.",
         example=f"{PROGRAM} --duration 60 --rate 200 --compare",
-        presets={"cluster": {"rate": CLUSTER_RATE}, ("rate", HIGH_RATE): HIGH_RATE_DEFAULTS},
+        presets={"cluster": {"rate": CLUSTER_RATE}, f"rate {HIGH_RATE}": HIGH_RATE_DEFAULTS},
     )

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException
 
-from examples.command_line import Condition, arguments_of
+from examples.command_line import arguments_of
 
 INTERRUPTED = 130
 QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
@@ -73,7 +73,7 @@ def parse(
     description: str | None,
     example: str,
     arguments: Sequence[str] | None,
-    presets: Mapping[Condition, Mapping[str, Any]] | None = None,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Options:
     """
     Parse the command line of the benchmark in `module`.

@@ -7,10 +7,9 @@ from typing import Any
 from examples.benchmarks.harness.cli import QUICK_RUN, RunOptions, parse
 from examples.benchmarks.results.record_times import Traffic
 from examples.benchmarks.results.validity import MAX_FOREIGN_CORES
-from examples.command_line import Condition
 
 WARM_UP_RATE = 2_000.0
-PRESETS: Mapping[Condition, Mapping[str, Any]] = {
+PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Two boundaries at 300 s and 600 s after the start, and a warm-up that ends long before the first one.
     "long_interval": {"duration": 580, "warm_up_seconds": 45, "interval_seconds": 300, "repeats": 1},
     "limits": {
@@ -73,7 +72,7 @@ class Options(RunOptions):
 def options_of(arguments: Sequence[str] | None, description: str | None) -> Options:
     """Parse the command line."""
     example = "--quick --filter echo --filter Flink --filter real-time"
-    presets: dict[Condition, Mapping[str, Any]] = {"quick": {**QUICK_RUN, "warm_up_seconds": 9}, **PRESETS}
+    presets = {"quick": {**QUICK_RUN, "warm_up_seconds": 9}, **PRESETS}
     return parse(Options, "other_engines", description, example, arguments, presets)
 
 
