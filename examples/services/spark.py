@@ -58,9 +58,9 @@ CONFS = {
 """Settings of every session, each with its reason."""
 FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 FAST_COMPILER_CONFS = {
-    # At 150 records/s, the JVM's optimizing compiler uses a third of the CPU time of the demonstration's Spark. A run of
-    # a few minutes ends before the faster code repays this cost. Without the optimizing compiler, the default code
-    # cache is 48 MB, which five queries fill.
+    # At 150 records/s, the JVM's optimizing compiler uses a third of Spark's CPU time in the demonstration. A run of a
+    # few minutes ends before the faster code repays this cost. Without the optimizing compiler, the default code cache
+    # is 48 MB, which five queries fill.
     name: f"{CONFS[name]} {FAST_COMPILER}"
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 }
