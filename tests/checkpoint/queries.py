@@ -27,14 +27,15 @@ from examples.testing.plugin import MIN_INTERVAL
 from tests.helpers import RARE_POLLS, add_partition, end_offset, new_topic, produce
 from tests.pages.jobs import FORMAT, PROVIDER, Mode, ModeJob, newest_entry, run_until, send, start, stream_of
 
-SLOTS = 16
+# All queries that run side by side have slots at the same time.
+SLOTS = 24
 INTERVAL = "2 seconds"
 # The tasks of a continuous query do not end, so its slots are never free. It runs until it is killed.
 STILL_RUNNING = {"continuous"}
 CONTINUOUS_PARTITIONS = 3
 # A task that reads the value `b` holds its slot for ten minutes.
 SLOW = "if(value = 'b', reflect('java.lang.Thread', 'sleep', 600000L), value)"
-SLOW_PARTITIONS = 9
+SLOW_PARTITIONS = 17
 STARVED_PARTITIONS = 1 + SLOTS - CONTINUOUS_PARTITIONS - SLOW_PARTITIONS
 STATE_SETTINGS = [key for key in CONFS if "stateStore" in key]
 READY = "facts.json"
