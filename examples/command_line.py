@@ -106,9 +106,11 @@ def _is_met(condition: str, given: Mapping[str, Any]) -> bool:
 def _default(field: "Field[Any]", presets: Mapping[str, Mapping[str, Any]]) -> str:
     if isinstance(field.default, bool) or field.default in (MISSING, None, "", ()):
         return ""
-    values = {condition: preset.get(field.name, field.default) for condition, preset in presets.items()}
-    flags = {condition: condition.replace("_", "-") + (" or more" if " " in condition else "") for condition in values}
-    others = [f"; with --{flags[one]}: {_text(value)}" for one, value in values.items() if value != field.default]
+    others = [
+        f"; with --{condition.replace('_', '-')}{' or more' if ' ' in condition else ''}: {_text(preset[field.name])}"
+        for condition, preset in presets.items()
+        if preset.get(field.name, field.default) != field.default
+    ]
     return f" (default: {_text(field.default)}{''.join(others)})"
 
 
