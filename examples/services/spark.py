@@ -170,8 +170,11 @@ def _private(url: str) -> dict[str, str]:
 
 def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
     """Wait for the shutdown hooks of the JVM, which delete Spark's files, before the folder of the run is deleted."""
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public API for its process
-    if process and os.getpid() == owner:
+    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for its process
+    if gateway and (process := getattr(gateway, "proc", None)) and os.getpid() == owner:
+        # A thread of Py4J tells the JVM which objects Python has deleted. If the JVM ended meanwhile, the thread could
+        # log a stack trace.
+        gateway._gateway_client.is_connected = False  # noqa: SLF001 - Py4J has no public API to end only this thread
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)

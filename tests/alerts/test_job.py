@@ -61,7 +61,7 @@ def test_ctrl_c_ends_job_with_status_zero(options: Options, tmp_path: Path) -> N
 
     assert ["leaks", "logs-masked"] == [output.topic for output in found]
     line = "logs_to_leaks runs in real-time mode: logs -> leaks, logs-masked, logs-rejected; press Ctrl-C to stop"
-    assert (0, [line], "") == (status, printed.splitlines(), errors.partition("Traceback")[1])
+    assert (0, [line], ("", "")) == (status, printed.splitlines(), errors.partition("Traceback")[1:])
 
 
 def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options: Options) -> None:
