@@ -75,7 +75,11 @@ def wait_for(query: StreamingQuery, is_true: Callable[[], object], what: str) ->
 
 def wait_for_text(probe: OperatorProbe, query: StreamingQuery, *texts: str) -> None:
     """Wait until the target topic contains exactly these texts."""
-    wait_for(query, lambda: list(texts) == probe.texts(), f"{texts} instead of {probe.texts()}")
+    try:
+        wait_for(query, lambda: list(texts) == probe.texts(), f"{texts}")
+    except TimeoutError as error:
+        error.add_note(f"The topic contains {probe.texts()}; the query: {query.status}, {query.lastProgress}")
+        raise
 
 
 def wait_for_commit(query: StreamingQuery, rows: int) -> None:
