@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = Settings().slots
-LONG_SECONDS = 400
-"""Tests with at least this timeout are the longest ones."""
 # Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) and the collector
 # without threads of its own are enough. By default the compiler gets a code cache of 48 MB, which five queries fill;
 # after that, the JVM interprets all new code.
@@ -65,11 +63,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def in_order_of_the_run(items: list[pytest.Item]) -> list[pytest.Item]:
     """
-    Spread the longest files over the first two thirds of the run, and all others over the whole run.
+    Spread the files without Spark and servers evenly among the others, and begin both with the longest timeouts.
 
-    While a test waits for a query that runs all the time, the query uses CPU time. If the longest files ran side by
-    side, each would wait longer. Tests without Spark and servers do not wait, so they fill the pauses of the others. No
-    worker begins a long file when others are done.
+    Tests with Spark or servers mostly wait, and the others never do, so both together use the cores fully. No worker
+    begins a long file when others are done.
     """
     rank: dict[Path, tuple[int, float]] = {}
     for item in items:
@@ -77,14 +74,8 @@ def in_order_of_the_run(items: list[pytest.Item]) -> list[pytest.Item]:
         timeout = max((marker.args[0] for marker in item.iter_markers("timeout")), default=0)
         rank[item.path] = max(rank.get(item.path, (0, 0)), (ring, timeout))
     files = sorted(rank, key=lambda path: (*(-part for part in rank[path]), str(path)))
-    longest = [path for path in files if rank[path][1] >= LONG_SECONDS]
     waiting, plain = ([path for path in files if (rank[path][0] > 0) == waits] for waits in (True, False))
-    others = [path for path in waiting if path not in longest]
-    place = {
-        path: share * (number + 0.5) / len(group)
-        for group, share in ((longest, 2 / 3), (others, 1), (plain, 1))
-        for number, path in enumerate(group)
-    }
+    place = {path: (number + 0.5) / len(group) for group in (waiting, plain) for number, path in enumerate(group)}
     return sorted(items, key=lambda item: (place[item.path], str(item.path)))
 
 
