@@ -18,7 +18,7 @@ def test_one_session_runs_one_mode_after_another(kafka: str) -> None:
     cases = {(case.engine, case.workload): case for case in quick_cases(1)}
     micro_batch, real_time = cases["micro-batch", "stateless"], cases["real-time", "stateful"]
     real_time = replace(real_time, settings={**real_time.settings, "warm_up_batches": 2})
-    # On a busy machine, a batch of one second and the pause after it take over three seconds.
+    # Batches of one second leave time for several boundaries. On a busy machine, a run of 3 s once contained none.
     traffic = Traffic(200, warm_up_seconds=1, duration_seconds=9, drain_seconds=60)
 
     with shared_session() as session:
