@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import uuid
 from contextlib import contextmanager
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.attribution.settings import Settings
-from tests.durations import RINGS, DurationsPlugin, ring_of
+from tests.durations import DurationsPlugin
 from tests.imports import imports_package
 
-pytest_plugins = ["pytester", "tests.unit_ring", "examples.testing.plugin"]
+pytest_plugins = ["pytester", "tests.run_order", "tests.unit_ring", "examples.testing.plugin"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,8 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedC
 
 def pytest_configure(config: pytest.Config) -> None:
     """Report how long each ring took."""
+    # A shell that starts a program in the background lets it ignore Ctrl-C, and tests send Ctrl-C to their programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
 
 
@@ -53,30 +56,11 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests in modules that import PySpark as `spark`, and sort the files."""
+    """Mark tests in modules that import PySpark as `spark`."""
     heavy = {path for path in {item.path for item in items} if imports_package(path, "pyspark")}
     for item in items:
         if item.path in heavy:
             item.add_marker(pytest.mark.spark)
-    items[:] = in_order_of_the_run(items)
-
-
-def in_order_of_the_run(items: list[pytest.Item]) -> list[pytest.Item]:
-    """
-    Spread the files without Spark and servers evenly among the others, and begin both with the longest timeouts.
-
-    Tests with Spark or servers mostly wait, and the others never do, so both together use the cores fully. No worker
-    begins a long file when others are done.
-    """
-    rank: dict[Path, tuple[int, float]] = {}
-    for item in items:
-        ring = list(RINGS).index(ring_of(item))
-        timeout = max((marker.args[0] for marker in item.iter_markers("timeout")), default=0)
-        rank[item.path] = max(rank.get(item.path, (0, 0)), (ring, timeout))
-    files = sorted(rank, key=lambda path: (*(-part for part in rank[path]), str(path)))
-    waiting, plain = ([path for path in files if (rank[path][0] > 0) == waits] for waits in (True, False))
-    place = {path: (number + 0.5) / len(group) for group in (waiting, plain) for number, path in enumerate(group)}
-    return sorted(items, key=lambda item: (place[item.path], str(item.path)))
 
 
 @pytest.fixture(scope="session")

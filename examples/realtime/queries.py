@@ -27,7 +27,7 @@ KAFKA_SINK = {
 }
 """Options for the Kafka sink of a real-time query."""
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
-POLL_SECONDS = 0.05
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 0.5
 
 
 class QueryFailedError(RuntimeError):
@@ -59,12 +59,14 @@ def wait_until(
 
     Raises `QueryFailedError` as soon as one of `queries` fails, and `TimeoutError` after the deadline.
     """
-    pause, end = threading.Event(), time.monotonic() + deadline_seconds
+    pause, start = threading.Event(), time.monotonic()
     while not is_true():
         raise_if_failed(queries)
-        if time.monotonic() > end:
+        elapsed = time.monotonic() - start
+        if elapsed > deadline_seconds:
             raise TimeoutError(f"timed out after {deadline_seconds:g} s waiting for {what}")
-        pause.wait(POLL_SECONDS)
+        # Each look costs CPU time of the driver, so a long wait looks less often.
+        pause.wait(min(max(elapsed / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
 
 
 def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seconds: float = 60) -> None:

@@ -1,0 +1,71 @@
+"""The order of test files, and which worker process takes which."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.pack import files
+
+CONFTEST = """
+import pytest
+
+pytest_plugins = ["tests.run_order"]
+
+@pytest.fixture(scope="session")
+def rtm_spark():
+    pass
+
+@pytest.fixture
+def probe(rtm_spark):
+    pass
+
+@pytest.fixture(autouse=True)
+def process(request, worker_id):
+    with open(request.config.rootpath / "log", "a") as log:
+        log.write(f"{worker_id} {request.path.stem}\\n")
+"""
+MARKERS = "[pytest]\nmarkers =\n    services\n    timeout\n"
+MODULES = {
+    "test_plain": "def test_one(): pass\ndef test_two(): pass",
+    "test_program": "import pytest\n@pytest.mark.services\ndef test_one(): pass",
+    "test_quick_query": "def test_one(probe): pass\ndef test_two(): pass",
+    "test_slow_program": "import pytest\n@pytest.mark.services\n@pytest.mark.timeout(9)\ndef test_one(): pass",
+    "test_slow_query": "import pytest\n@pytest.mark.timeout(9)\ndef test_one(rtm_spark): pass",
+}
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Return a project with files of each kind."""
+    monkeypatch.setenv("PYTHONPATH", str(files.ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # loading all plugins takes longer than this run
+    pytester.makepyfile(**MODULES)
+    pytester.makeini(MARKERS)
+    pytester.makeconftest(CONFTEST)
+    return pytester
+
+
+def ran_by(project: pytest.Pytester, workers: int) -> list[str]:
+    """Run the tests and return worker and file of each, in their order."""
+    result = project.runpytest_subprocess("-p", "xdist", "-n", str(workers), "--no-loadscope-reorder")
+    result.assert_outcomes(passed=7)
+    return Path(project.path, "log").read_text().splitlines()
+
+
+def test_sessions_come_first_and_long_programs_last(project: pytest.Pytester) -> None:
+    """Without worker processes the list is run from the front."""
+    order = list(dict.fromkeys(line.split()[1] for line in ran_by(project, 0)))
+
+    assert ["test_slow_query", "test_quick_query", "test_program", "test_plain", "test_slow_program"] == order
+
+
+def test_workers_take_files_from_both_ends(project: pytest.Pytester) -> None:
+    """The first worker begins with files that use the session, the second one with the others; no file is divided."""
+    ran = ran_by(project, 2)
+
+    first, second = (
+        list(dict.fromkeys(line.split()[1] for line in ran if line.startswith(gw))) for gw in ("gw0", "gw1")
+    )
+    assert ["test_slow_query", "test_quick_query"] == first[:2]
+    assert ["test_slow_program", "test_plain"] == second[:2]
+    assert {"test_program"} == {*first[2:], *second[2:]}
