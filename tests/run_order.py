@@ -1,9 +1,9 @@
 """
 A pytest plugin for the order of test files, and for the worker process that takes each file.
 
-The first use of the shared Spark session in a process starts a JVM, which is slow until it has compiled its code. So
-half of the workers take the files that use this session, from the front of the list, and the other half take the files
-that need none, from its end. They meet where both kinds of files are short.
+The shared Spark session of a process needs much CPU time until its JVM has compiled the code. So one half of the
+workers takes the files that use this session, from the front of the list. The other half takes the other files, from
+the end of the list. Both halves meet at files that take little time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ SESSION = "rtm_spark"
 
 
 class TwoEndedScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives whole files to workers: the next one from the front to gw0, gw2, ..., the last one to gw1, gw3, ..."""
+    """Gives whole files to workers: from the front of the list to one half of them, from its end to the other half."""
 
     def _assign_work_unit(self, node: Any) -> None:
-        if int(node.gateway.id.removeprefix("gw")) % 2:
+        if int(node.gateway.id.removeprefix("gw")) >= self.numnodes // 2:
             self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
         super()._assign_work_unit(node)
 

@@ -26,6 +26,8 @@ MINUTE_MS = 60_000
 DEADLINE_SECONDS = 90.0
 # Long enough for rows that are sent directly after a commit to reach the next batch.
 LONG_INTERVAL = "6 seconds"
+# The first row of a query takes seconds on a busy machine, and its timer must not be due when the row is done.
+LONG_SILENCE_SECONDS = 10
 
 
 @pytest.fixture
@@ -37,15 +39,24 @@ def probe(spark: SparkSession, kafka: str, tmp_path: Path) -> OperatorProbe:
 @pytest.fixture(scope="session")
 def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[DataFrame], DataFrame]:
     """Return the Scala processor of the page, compiled from its code block."""
-    source = tmp_path_factory.mktemp("scala") / "page.scala"
-    source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
-    return in_python(scala_object(spark, source, "state.Silence").of)
+    return processor_of_page(spark, tmp_path_factory.mktemp("scala"))
 
 
 @pytest.fixture(scope="session")
 def processors(spark: SparkSession) -> Any:
     """Return the Scala object that creates the processors of these tests."""
     return scala_object(spark, PROCESSORS, "processors.Processors")
+
+
+def processor_of_page(
+    spark: SparkSession, folder: Path, package: str = "state", old: str = "", new: str = ""
+) -> Callable[[DataFrame], DataFrame]:
+    """Return the Scala processor of the page from another package, with `new` in place of `old`."""
+    code = next(fence.code for fence in markdown.fences(PAGE.read_text("utf-8")) if fence.language == "scala")
+    assert old in code
+    source = folder / f"{package}.scala"
+    source.write_text(code.replace("package state", f"package {package}").replace(old, new))
+    return in_python(scala_object(spark, source, f"{package}.Silence").of)
 
 
 def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
@@ -155,12 +166,14 @@ def test_checkpoint_keeps_its_number_of_state_partitions(probe: OperatorProbe) -
     assert "a 2" == probe.texts()[-1]
 
 
-def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]) -> None:
+def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, tmp_path: Path) -> None:
     """Each call receives one row; a due timer fires with the next row of its state partition, whatever the key."""
+    later = f"+ {1000 * LONG_SILENCE_SECONDS})"
+    silence = processor_of_page(probe.spark, tmp_path, "patient", "+ 1000)", later)
     query = start(probe, silence(probe.rows().select("k")), "10 minutes")
     send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
     wait_for_text(probe, query, "a 1 1", "a 2 1", "a 3 1")
-    due = time.monotonic() + 1
+    due = time.monotonic() + LONG_SILENCE_SECONDS
     wait_for(query, lambda: time.monotonic() > due + 1, "the timer to be overdue")
     assert ["a 1 1", "a 2 1", "a 3 1"] == probe.texts()
 
@@ -168,6 +181,19 @@ def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, silence: Callabl
 
     wait_for(query, lambda: 5 == len(probe.texts()), "the tick and the timer")
     assert {"tick 1 1", "a silent"} == set(probe.texts()[3:])
+
+
+def test_timer_that_is_due_when_its_row_is_done_fires_at_once(probe: OperatorProbe, tmp_path: Path) -> None:
+    """A row that takes longer than the timer it sets is followed by the timer, without a next row."""
+    silence = processor_of_page(
+        probe.spark, tmp_path, "slow", "    Iterator(s", "    Thread.sleep(1500)\n    Iterator(s"
+    )
+    query = start(probe, silence(probe.rows().select("k")), "10 minutes")
+
+    probe.send("a", 1)
+
+    wait_for_text(probe, query, "a 1 1", "a silent")
+    assert query.lastProgress is None
 
 
 def test_due_timer_without_rows_fires_at_end_of_batch(
