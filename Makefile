@@ -26,8 +26,8 @@ ASSISTANT ?=
 EVALS ?=
 # The tests to run, for example: make test TESTS="tests/services -k kafka"
 TESTS ?=
-# The number of processes that run tests side by side. Each of them starts its own Spark session and servers. Many tests
-# wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
+# The number of processes that run tests side by side. Each of them starts the Spark session and the servers that its
+# tests need. Many tests wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
 WORKERS ?= 4
 # A worker runs whole files, because fixtures are shared within a file; tests/run_order.py assigns them.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -33,9 +33,9 @@ class TwoEndedScheduling(LoadFileScheduling):  # type: ignore[misc]
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoEndedScheduling:
-    """Return the scheduler of a run with worker processes."""
-    return TwoEndedScheduling(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoEndedScheduling | None:
+    """Return the scheduler for `--dist loadfile`; with another value, pytest-xdist uses its own."""
+    return TwoEndedScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)  # tests/conftest.py adds markers first

@@ -45,27 +45,36 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
-def ran_by(project: pytest.Pytester, workers: int) -> list[str]:
-    """Run the tests and return worker and file of each, in their order."""
-    result = project.runpytest_subprocess("-p", "xdist", "-n", str(workers), "--no-loadscope-reorder")
+def files_by_worker(project: pytest.Pytester, *options: str) -> dict[str, list[str]]:
+    """Run the tests and return the files of each worker, in the order in which it began them."""
+    result = project.runpytest_subprocess("-p", "xdist", "--no-loadscope-reorder", *options)
     result.assert_outcomes(passed=7)
-    return Path(project.path, "log").read_text().splitlines()
+    lines = dict.fromkeys(Path(project.path, "log").read_text().splitlines())
+    ran: dict[str, list[str]] = {}
+    for worker, file in map(str.split, lines):
+        ran.setdefault(worker, []).append(file)
+    return ran
 
 
 def test_sessions_come_first_and_long_programs_last(project: pytest.Pytester) -> None:
     """Without worker processes the list is run from the front."""
-    order = list(dict.fromkeys(line.split()[1] for line in ran_by(project, 0)))
+    order = files_by_worker(project)["master"]
 
     assert ["test_slow_query", "test_quick_query", "test_program", "test_plain", "test_slow_program"] == order
 
 
 def test_workers_take_files_from_both_ends(project: pytest.Pytester) -> None:
     """The first worker begins with files that use the session, the second one with the others; no file is divided."""
-    ran = ran_by(project, 2)
+    ran = files_by_worker(project, "-n", "2", "--dist", "loadfile")
 
-    first, second = (
-        list(dict.fromkeys(line.split()[1] for line in ran if line.startswith(gw))) for gw in ("gw0", "gw1")
-    )
+    first, second = ran["gw0"], ran["gw1"]
     assert ["test_slow_query", "test_quick_query"] == first[:2]
     assert ["test_slow_program", "test_plain"] == second[:2]
     assert {"test_program"} == {*first[2:], *second[2:]}
+
+
+def test_another_distribution_remains_that_of_xdist(project: pytest.Pytester) -> None:
+    """`--dist load` divides files: seven workers run the seven tests of five files."""
+    ran = files_by_worker(project, "-n", "7", "--dist", "load")
+
+    assert 7 == len(ran)
