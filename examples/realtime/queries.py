@@ -85,8 +85,8 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
     """
     Stop a query without duplicates after a restart. Call this function after the input has ended.
 
-    The function waits until the batch that was open at the call has been committed, and after it a batch without rows.
-    This takes up to two trigger intervals, or three if records are still unread.
+    The function waits until the batch that was open at the call has been committed, and after it a batch without rows
+    and without unread Kafka records. This takes up to two trigger intervals, or three if records are still unread.
     Raises `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query then still runs.
     """
     last = query.lastProgress
@@ -99,9 +99,11 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
             return False
         if open_batch is None:  # A restarted query begins with a later batch than batch 0.
             open_batch = progress.batchId
-        return progress.batchId > open_batch and progress.numInputRows == 0
+        # A batch whose tasks start late reads nothing although records are unread.
+        unread = any(int(source.metrics.get("maxOffsetsBehindLatest", 0)) for source in progress.sources)
+        return progress.batchId > open_batch and progress.numInputRows == 0 and not unread
 
-    wait_until(is_drained, deadline_seconds, f"a batch of query {query.name!r} without input rows", [query])
+    wait_until(is_drained, deadline_seconds, f"a batch of query {query.name!r} without rows or unread records", [query])
     stop_completely(spark, query)
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import drain, stop_completely, wait_until
+from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -81,7 +82,21 @@ def test_query_with_input_is_not_drained(spark: SparkSession, kafka: str, tmp_pa
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     query = copy(spark, kafka, source, target, tmp_path)
 
-    with pytest.raises(TimeoutError, match="waiting for a batch of query 'copied' without input rows"):
+    with pytest.raises(TimeoutError, match="waiting for a batch of query 'copied' without rows or unread records"):
         drain(spark, query, 0)
 
     assert query.isActive
+
+
+def test_query_with_unread_records_is_not_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A batch without rows is not enough: a partition without a task slot has a record that no batch reads."""
+    source, target = new_topic(kafka, SLOTS + 1), new_topic(kafka, 1)
+    produce(kafka, source, [(number, b"row") for number in range(SLOTS + 1)])
+    query = copy(spark, kafka, source, target, tmp_path)
+    wait_until(lambda: end_offset(kafka, target) == SLOTS, 60, "a record of each slot", [query])
+    finished = len(query.recentProgress)
+
+    with pytest.raises(TimeoutError, match="waiting for a batch of query 'copied' without rows or unread records"):
+        drain(spark, query, 8)
+
+    assert [0, 0] == [progress.numInputRows for progress in query.recentProgress[finished + 1 :][:2]]

@@ -1,5 +1,6 @@
 """Session, slot check, proof of real-time mode, and failures that come after the start."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,10 +85,36 @@ def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_erro
 
     query = start(read(spark, kafka, source), kafka, target, tmp_path / "starved")
 
-    eventually(lambda: len(query.recentProgress) >= 2, 60, "two finished batches")
+    # On a busy machine, the tasks of the first batches may start after the end of their batch and read nothing.
+    eventually(lambda: end_offset(kafka, target) >= SLOTS, 60, "a record of each slot")
+    finished = len(query.recentProgress)
+    eventually(lambda: len(query.recentProgress) >= finished + 2, 60, "two more finished batches")
     assert query.isActive
     assert query.exception() is None
     assert SLOTS == end_offset(kafka, target)
+
+
+@services
+def test_task_that_starts_after_the_end_of_its_batch_reads_nothing(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """The batch is committed without rows although the source has one, and the next batch reads it."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    produce(kafka, source, [(0, b"value")])
+    held = read(spark, kafka, new_topic(kafka, SLOTS))
+    holder = start(held, kafka, target, tmp_path / "holder", interval="10 minutes")
+    eventually(lambda: slots_free(spark) == 0, 60, "all slots taken")
+    query = start(read(spark, kafka, source), kafka, target, tmp_path / "late")
+    tracker, run = spark.sparkContext.statusTracker(), str(query.runId)
+    eventually(lambda: tracker.getJobIdsForGroup(run), 60, "the job of the first batch")
+    ended = time.monotonic() + 2.5
+
+    eventually(lambda: time.monotonic() > ended, 60, "the end of the first batch, whose interval is 2 seconds")
+    holder.stop()
+
+    eventually(lambda: end_offset(kafka, target) == 1, 60, "the record")
+    eventually(lambda: sum(progress.numInputRows for progress in query.recentProgress), 60, "the commit of the record")
+    assert 0 == query.recentProgress[0].numInputRows
 
 
 @services
