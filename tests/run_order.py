@@ -1,9 +1,10 @@
 """
-A pytest plugin for the order of test files, and for the worker process that takes each file.
+A pytest plugin for the order of tests, and for the worker process that runs each test.
 
-The shared Spark session of a process needs much CPU time until its JVM has compiled the code. So one half of the
-workers takes the files that use this session, from the front of the list. The other half takes the other files, from
-the end of the list. Both halves meet at files that take little time.
+The shared Spark session of a process needs much CPU time until its JVM has compiled the code. So the tests of a file
+that use this session are one group, and the other tests of the file are another one. One half of the workers takes the
+groups with the session, from the front of the list. The other half takes the other groups, from the end of the list.
+Both halves meet at groups that take little time.
 """
 
 from __future__ import annotations
@@ -17,14 +18,24 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 from tests.durations import RINGS, ring_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 SESSION = "rtm_spark"
 """Name of the fixture that starts the shared session."""
+Group = tuple[Path, bool]
+"""A file, and whether the tests of the group use the shared session."""
 
 
 class TwoEndedScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives whole files to workers: from the front of the list to one half of them, from its end to the other half."""
+    """Gives groups to workers: from the front of the list to one half of them, from its end to the other half."""
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        """Find the groups in the tests that a worker has collected; all workers collect the same tests."""
+        self._group_of = dict(zip(collection, groups(collection), strict=True))
+        super().add_node_collection(node, collection)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._group_of[nodeid]
 
     def _assign_work_unit(self, node: Any) -> None:
         if int(node.gateway.id.removeprefix("gw")) >= self.numnodes // 2:
@@ -38,29 +49,43 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoEndedSche
     return TwoEndedScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def groups(tests: Iterable[str]) -> list[str]:
+    """Return the group of each test: the tests of a file that follow one another."""
+    names, number, previous = list[str](), 0, ""
+    for test in tests:
+        file = test.split("::", 1)[0]
+        number += file != previous
+        previous = file
+        names.append(f"{file} {number}")
+    return names
+
+
 @pytest.hookimpl(trylast=True)  # tests/conftest.py adds markers first
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the files; the tests of a file keep their order."""
-    place = {path: number for number, path in enumerate(order_of_files(items))}
-    items.sort(key=lambda item: place[item.path])
+    """Sort the groups; the tests of a group keep their order."""
+    place = {group: number for number, group in enumerate(order_of_groups(items))}
+    items.sort(key=lambda item: place[_group(item)])
 
 
-def order_of_files(items: Iterable[pytest.Item]) -> list[Path]:
+def order_of_groups(items: Iterable[pytest.Item]) -> list[Group]:
     """
-    Return the files that use the shared session, longest timeout first, and then the others, longest timeout last.
+    Return the groups that use the shared session, longest timeout first, and then the others, longest timeout last.
 
-    Among the others, files that start programs mostly wait, and plain ones never do, so both alternate evenly.
+    Among the others, groups that start programs mostly wait, and plain ones never do, so both alternate evenly.
     """
-    uses_session, ring, timeout = set[Path](), dict[Path, int](), dict[Path, float]()
+    ring, timeout = dict[Group, int](), dict[Group, float]()
     for item in items:
-        path = item.path
-        if SESSION in getattr(item, "fixturenames", ()):
-            uses_session.add(path)
-        ring[path] = max(ring.get(path, 0), list(RINGS).index(ring_of(item)))
+        group = _group(item)
+        ring[group] = max(ring.get(group, 0), list(RINGS).index(ring_of(item)))
         seconds = [float(marker.args[0]) for marker in item.iter_markers("timeout")]
-        timeout[path] = max(timeout.get(path, 0), *seconds, 0)
-    files = sorted(ring, key=lambda path: (-ring[path], -timeout[path], str(path)))
-    others = [path for path in files if path not in uses_session]
-    waiting, plain = ([path for path in others if (ring[path] > 0) == waits] for waits in (True, False))
-    share = {path: (n + 0.5) / len(group) for group in (waiting, plain) for n, path in enumerate(group)}
-    return [path for path in files if path in uses_session] + sorted(others, key=lambda path: share[path], reverse=True)
+        timeout[group] = max(timeout.get(group, 0), *seconds, 0)
+    ordered = sorted(ring, key=lambda group: (-ring[group], -timeout[group], str(group[0])))
+    others = [group for group in ordered if not group[1]]
+    waiting, plain = ([group for group in others if (ring[group] > 0) == waits] for waits in (True, False))
+    share = {group: (n + 0.5) / len(part) for part in (waiting, plain) for n, group in enumerate(part)}
+    others.sort(key=lambda group: (share[group], -ring[group]), reverse=True)
+    return [group for group in ordered if group[1]] + others
+
+
+def _group(item: pytest.Item) -> Group:
+    return item.path, SESSION in getattr(item, "fixturenames", ())

@@ -22,7 +22,8 @@ def probe(rtm_spark):
 @pytest.fixture(autouse=True)
 def process(request, worker_id):
     with open(request.config.rootpath / "log", "a") as log:
-        log.write(f"{worker_id} {request.path.stem}\\n")
+        group = "session of " * ("rtm_spark" in request.fixturenames) + request.path.stem
+        log.write(f"{worker_id}: {group}\\n")
 """
 MARKERS = "[pytest]\nmarkers =\n    services\n    timeout\n"
 MODULES = {
@@ -45,36 +46,38 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
-def files_by_worker(project: pytest.Pytester, *options: str) -> dict[str, list[str]]:
-    """Run the tests and return the files of each worker, in the order in which it began them."""
+def groups_by_worker(project: pytest.Pytester, *options: str) -> dict[str, list[str]]:
+    """Run the tests and return the groups of each worker, in the order in which it began them."""
     result = project.runpytest_subprocess("-p", "xdist", "--no-loadscope-reorder", *options)
     result.assert_outcomes(passed=7)
     lines = dict.fromkeys(Path(project.path, "log").read_text().splitlines())
     ran: dict[str, list[str]] = {}
-    for worker, file in map(str.split, lines):
-        ran.setdefault(worker, []).append(file)
+    for line in lines:
+        worker, group = line.split(": ")
+        ran.setdefault(worker, []).append(group)
     return ran
 
 
 def test_sessions_come_first_and_long_programs_last(project: pytest.Pytester) -> None:
     """Without worker processes the list is run from the front."""
-    order = files_by_worker(project)["master"]
+    order = groups_by_worker(project)["master"]
 
-    assert ["test_slow_query", "test_quick_query", "test_program", "test_plain", "test_slow_program"] == order
+    sessions = ["session of test_slow_query", "session of test_quick_query"]
+    assert [*sessions, "test_quick_query", "test_program", "test_plain", "test_slow_program"] == order
 
 
-def test_workers_take_files_from_both_ends(project: pytest.Pytester) -> None:
-    """The first worker begins with files that use the session, the second one with the others; no file is divided."""
-    ran = files_by_worker(project, "-n", "2", "--dist", "loadfile")
+def test_workers_take_groups_from_both_ends(project: pytest.Pytester) -> None:
+    """The first worker begins with the session, the second one without it; only a file with both is divided."""
+    ran = groups_by_worker(project, "-n", "2", "--dist", "loadfile")
 
     first, second = ran["gw0"], ran["gw1"]
-    assert ["test_slow_query", "test_quick_query"] == first[:2]
-    assert ["test_slow_program", "test_plain"] == second[:2]
-    assert {"test_program"} == {*first[2:], *second[2:]}
+    assert ["session of test_slow_query", "session of test_quick_query"] == first[:2]
+    assert "test_slow_program" == second[0]
+    assert sorted(["test_program", "test_plain", "test_quick_query"]) == sorted([*first[2:], *second[1:]])
 
 
 def test_another_distribution_remains_that_of_xdist(project: pytest.Pytester) -> None:
     """`--dist load` divides files: seven workers run the seven tests of five files."""
-    ran = files_by_worker(project, "-n", "7", "--dist", "load")
+    ran = groups_by_worker(project, "-n", "7", "--dist", "load")
 
     assert 7 == len(ran)

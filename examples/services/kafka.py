@@ -40,6 +40,11 @@ def archive_folder(jars: Iterable[Path]) -> Path:
     return class_archive.archive_folder(cache_root(), "broker", java_home(), jars)
 
 
+def archive_options() -> list[str]:
+    """Return the JVM options that load classes from the archive, if the broker's jars come first in the class path."""
+    return class_archive.using(archive_folder(broker_jars()))
+
+
 def record_classes() -> Path:
     """Return the folder with the archive of the broker's classes; if there is none, start a broker to record it."""
 
@@ -62,12 +67,10 @@ def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
         return False
 
 
-def _java_command(main_class: str, *arguments: str, archive_options: list[str] | None = None) -> list[str]:
-    jars = broker_jars()
-    class_path = os.pathsep.join(map(str, jars))
-    if archive_options is None:
-        archive_options = class_archive.using(archive_folder(jars))
-    options = [*archive_options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:MaxGCPauseMillis=20"]
+def _java_command(main_class: str, *arguments: str, archive: list[str] | None = None) -> list[str]:
+    class_path = os.pathsep.join(map(str, broker_jars()))
+    options = archive_options() if archive is None else archive
+    options = [*options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:MaxGCPauseMillis=20"]
     logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     options.append(f"-Djava.io.tmpdir={jvm_folder()}")
     return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]
@@ -95,7 +98,7 @@ class LocalKafka(LocalServer):
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
-        command = _java_command("kafka.Kafka", str(properties), archive_options=self.archive_options)
+        command = _java_command("kafka.Kafka", str(properties), archive=self.archive_options)
         self.child = start_child("Kafka broker", command, log_path=self.log_path)
         wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from examples.services import broker_jars, java_home, jvm_folder
 from examples.services.cache import cached_folder
+from examples.services.kafka import archive_options
 
 SOURCES_DIR = Path(__file__).parent / "java"
 MIN_JAVA = "17"
@@ -41,11 +42,12 @@ def compiled(source: Path, jars: Iterable[Path]) -> Path:
 def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], arguments: Iterable[str]) -> list[str]:
     """Return the command that runs one of the Java programs with `jars`. The program logs only warnings and errors."""
     classes = compiled(SOURCES_DIR / f"{main_class}.java", jars)
-    class_path = os.pathsep.join(map(str, (classes, *jars)))
+    # The jars come first, as in the class path of the broker, whose archive of classes a client uses too.
+    class_path = os.pathsep.join(map(str, (*jars, classes)))
     settings = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", f"-Djava.io.tmpdir={jvm_folder()}")
     return [str(java_home() / "bin" / "java"), *options, *settings, "-cp", class_path, main_class, *arguments]
 
 
 def client_command(main_class: str, arguments: Iterable[str], options: Sequence[str] = ()) -> list[str]:
     """Return the command that runs one of the Java programs with the client library of the broker."""
-    return java_command(main_class, broker_jars(), options, arguments)
+    return java_command(main_class, broker_jars(), [*archive_options(), *options], arguments)
