@@ -1,10 +1,10 @@
 """
 A pytest plugin for the order of tests, and for the worker process that runs each test.
 
-The shared Spark session of a process needs much CPU time until its JVM has compiled the code. So the tests of a file
-that use this session are one group, and the other tests of the file are another one. One half of the workers takes the
-groups with the session, from the front of the list. The other half takes the other groups, from the end of the list.
-Both halves meet at groups that take little time.
+The shared Spark session of a process needs much CPU time until its JVM has compiled the code, so few processes should
+start one. The tests of a file that use this session are one group, and the other tests of the file are another group.
+One half of the workers takes the groups with the session, from the front of the list. The other half takes the other
+groups, from the end of the list. Both halves meet at groups that take little time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ class TwoEndedScheduling(LoadFileScheduling):  # type: ignore[misc]
 
     def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
         """Find the groups in the tests that a worker has collected; all workers collect the same tests."""
-        self._group_of = dict(zip(collection, groups(collection), strict=True))
+        if not self.registered_collections:
+            self._group_of = dict(zip(collection, names_of_groups(collection), strict=True))
         super().add_node_collection(node, collection)
 
     def _split_scope(self, nodeid: str) -> str:
         return self._group_of[nodeid]
 
     def _assign_work_unit(self, node: Any) -> None:
-        if int(node.gateway.id.removeprefix("gw")) >= self.numnodes // 2:
+        if int(node.gateway.id.removeprefix("gw")) >= (self.numnodes + 1) // 2:
             self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
         super()._assign_work_unit(node)
 
@@ -49,8 +50,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoEndedSche
     return TwoEndedScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-def groups(tests: Iterable[str]) -> list[str]:
-    """Return the group of each test: the tests of a file that follow one another."""
+def names_of_groups(tests: Iterable[str]) -> list[str]:
+    """Return the name of the group of each test; the two groups of a file are not beside each other in the list."""
     names, number, previous = list[str](), 0, ""
     for test in tests:
         file = test.split("::", 1)[0]
@@ -71,7 +72,8 @@ def order_of_groups(items: Iterable[pytest.Item]) -> list[Group]:
     """
     Return the groups that use the shared session, longest timeout first, and then the others, longest timeout last.
 
-    Among the others, groups that start programs mostly wait, and plain ones never do, so both alternate evenly.
+    Groups that need servers come before those that need only Spark. Among the others, groups that start programs mostly
+    wait, and plain ones never do, so both alternate evenly.
     """
     ring, timeout = dict[Group, int](), dict[Group, float]()
     for item in items:
@@ -84,7 +86,10 @@ def order_of_groups(items: Iterable[pytest.Item]) -> list[Group]:
     waiting, plain = ([group for group in others if (ring[group] > 0) == waits] for waits in (True, False))
     share = {group: (n + 0.5) / len(part) for part in (waiting, plain) for n, group in enumerate(part)}
     others.sort(key=lambda group: (share[group], -ring[group]), reverse=True)
-    return [group for group in ordered if group[1]] + others
+    sessions = [group for group in ordered if group[1]]
+    if sessions and others and sessions[-1][0] == others[0][0]:  # the groups of one file, which must not be neighbours
+        others[:2] = reversed(others[:2])
+    return sessions + others
 
 
 def _group(item: pytest.Item) -> Group:

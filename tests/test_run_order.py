@@ -1,4 +1,4 @@
-"""The order of test files, and which worker process takes which."""
+"""The order of groups of tests, and which worker process takes which."""
 
 from pathlib import Path
 
@@ -63,11 +63,11 @@ def test_sessions_come_first_and_long_programs_last(project: pytest.Pytester) ->
     order = groups_by_worker(project)["master"]
 
     sessions = ["session of test_slow_query", "session of test_quick_query"]
-    assert [*sessions, "test_quick_query", "test_program", "test_plain", "test_slow_program"] == order
+    assert [*sessions, "test_program", "test_quick_query", "test_plain", "test_slow_program"] == order
 
 
 def test_workers_take_groups_from_both_ends(project: pytest.Pytester) -> None:
-    """The first worker begins with the session, the second one without it; only a file with both is divided."""
+    """The first worker begins with the session, the second one without it; only a file with two groups is divided."""
     ran = groups_by_worker(project, "-n", "2", "--dist", "loadfile")
 
     first, second = ran["gw0"], ran["gw1"]

@@ -85,25 +85,29 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
     """
     Stop a query without duplicates after a restart. Call this function after the input has ended.
 
-    The function waits until the batch that was open at the call has been committed, and after it a batch without rows
-    and without unread Kafka records. This takes up to two trigger intervals, or three if records are still unread.
-    Raises `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query then still runs.
+    The function waits until the batch that was open at the call has been committed, and after it a batch that read no
+    row and left no Kafka offset unread, or two successive batches that read no row. This usually takes at most four
+    trigger intervals. Raises `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query
+    then still runs.
     """
     last = query.lastProgress
     open_batch = last.batchId + 1 if last else None
 
     def is_drained() -> bool:
         nonlocal open_batch
-        progress = query.lastProgress
-        if progress is None:
+        last_two = query.recentProgress[-2:]
+        if not last_two:
             return False
+        before, newest = last_two[0], last_two[-1]
         if open_batch is None:  # A restarted query begins with a later batch than batch 0.
-            open_batch = progress.batchId
-        # A batch whose tasks start late reads nothing although records are unread.
-        unread = any(int(source.metrics.get("maxOffsetsBehindLatest", 0)) for source in progress.sources)
-        return progress.batchId > open_batch and progress.numInputRows == 0 and not unread
+            open_batch = newest.batchId
+        if newest.batchId <= open_batch or newest.numInputRows:
+            return False
+        # A batch also reads no row if its tasks start after its end. Offsets of ended transactions are never read.
+        unread = any(int(source.metrics.get("maxOffsetsBehindLatest", 0)) for source in newest.sources)
+        return not unread or (before.batchId > open_batch and not before.numInputRows)
 
-    wait_until(is_drained, deadline_seconds, f"a batch of query {query.name!r} without rows or unread records", [query])
+    wait_until(is_drained, deadline_seconds, f"query {query.name!r} to commit a batch without input rows", [query])
     stop_completely(spark, query)
 
 

@@ -41,7 +41,11 @@ def archive_folder(jars: Iterable[Path]) -> Path:
 
 
 def archive_options() -> list[str]:
-    """Return the JVM options that load classes from the archive, if the broker's jars come first in the class path."""
+    """
+    Return the JVM options that load the broker's classes from the archive, or none if there is no archive.
+
+    A JVM can use the archive only if its class path begins with the broker's jars.
+    """
     return class_archive.using(archive_folder(broker_jars()))
 
 

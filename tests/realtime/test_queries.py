@@ -1,25 +1,31 @@
 """Draining: a stop after which a restart repeats nothing."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.realtime.queries import drain, stop_completely, wait_until
+from examples.realtime.slots import slots_free
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
-def copy(spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path) -> StreamingQuery:
-    """Start a query that copies the values of a topic."""
+def copy(
+    spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, interval: str = "2 seconds"
+) -> StreamingQuery:
+    """Start a query that copies the values of a topic and is called like its checkpoint folder."""
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
     values = stream.option("startingOffsets", "earliest").load().select("value")
     writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
-    writer = writer.option("checkpointLocation", str(checkpoint)).queryName("copied").outputMode("update")
-    query: StreamingQuery = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
+    writer = writer.option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name).outputMode("update")
+    query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
     return query
 
 
@@ -82,22 +88,46 @@ def test_query_with_input_is_not_drained(spark: SparkSession, kafka: str, tmp_pa
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     query = copy(spark, kafka, source, target, tmp_path)
 
-    with pytest.raises(TimeoutError, match="waiting for a batch of query 'copied' without rows or unread records"):
+    with pytest.raises(TimeoutError, match=f"waiting for query '{tmp_path.name}' to commit a batch without input rows"):
         drain(spark, query, 0)
 
     assert query.isActive
 
 
-def test_query_with_unread_records_is_not_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A batch without rows is not enough: a partition without a task slot has a record that no batch reads."""
-    source, target = new_topic(kafka, SLOTS + 1), new_topic(kafka, 1)
-    produce(kafka, source, [(number, b"row") for number in range(SLOTS + 1)])
+def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """After a batch without rows that left a record unread, `drain` waits until a batch has read the record."""
+    source, target, held = new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, SLOTS)
+    query = copy(spark, kafka, source, target, tmp_path / "late", interval="5 seconds")
+    eventually(lambda: slots_free(spark) == SLOTS - 1, 60, "the task of the first batch")
+    # This query takes the slot of the first one as soon as its first batch has ended.
+    holder = copy(spark, kafka, held, target, tmp_path / "holder", interval="10 minutes")
+    eventually(lambda: slots_free(spark) == 0, 60, "all slots taken")
+    with ThreadPoolExecutor() as executor:
+        drained = executor.submit(drain, spark, query, 60)
+        eventually(lambda: query.lastProgress, 60, "the end of the first batch")
+        produce(kafka, source, [(0, b"row")])
+        ended = time.monotonic() + 5.5
+        eventually(lambda: time.monotonic() > ended, 60, "the end of the second batch")
+        holder.stop()
+        drained.result()
+
+    assert [0, 0, 1, 0] == [progress.numInputRows for progress in query.recentProgress]
+    assert ["row"] == texts_of(kafka, target)
+
+
+def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The marker at the end of a transaction has an offset that no batch reads; two batches without rows are enough."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(source, b"row")
+    producer.commit_transaction(60)
     query = copy(spark, kafka, source, target, tmp_path)
-    wait_until(lambda: end_offset(kafka, target) == SLOTS, 60, "a record of each slot", [query])
-    finished = len(query.recentProgress)
+    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the row", [query])
 
-    with pytest.raises(TimeoutError, match="waiting for a batch of query 'copied' without rows or unread records"):
-        drain(spark, query, 8)
+    drain(spark, query, 60)
 
-    eventually(lambda: len(query.recentProgress) > finished + 1, 60, "the batch after the open one")
-    assert 0 == query.recentProgress[finished + 1].numInputRows
+    *_, before, last = query.recentProgress
+    assert [0, 0] == [before.numInputRows, last.numInputRows]
+    assert ["1", "1"] == [each.sources[0].metrics["maxOffsetsBehindLatest"] for each in (before, last)]

@@ -1,4 +1,4 @@
-"""The Java programs of the harness need a compiler, and load their classes from the archive of the broker."""
+"""The Java programs of the harness need a compiler, and load the classes of Kafka from the archive of the broker."""
 
 import os
 import subprocess
@@ -32,5 +32,5 @@ def test_client_loads_classes_from_the_archive_of_the_broker() -> None:
 
     errors = [subprocess.run(each, capture_output=True, text=True, check=False).stderr for each in (command, other)]
 
-    assert "at Echo.main" in errors[0]  # it started, and missed its arguments
+    assert "at Echo.main" in errors[0]  # it started, and failed because it got no arguments
     assert "shared class paths mismatch" in errors[1]
