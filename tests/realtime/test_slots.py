@@ -107,7 +107,7 @@ def test_task_that_starts_after_the_end_of_its_batch_reads_nothing(
     query = start(read(spark, kafka, source), kafka, target, tmp_path / "late")
     tracker, run = spark.sparkContext.statusTracker(), str(query.runId)
     eventually(lambda: tracker.getJobIdsForGroup(run), 60, "the job of the first batch")
-    ended = time.monotonic() + 2.5
+    ended = time.monotonic() + 4
 
     eventually(lambda: time.monotonic() > ended, 60, "the end of the first batch, whose interval is 2 seconds")
     holder.stop()
