@@ -29,7 +29,7 @@ TESTS ?=
 # The number of processes that run tests side by side. Each of them starts the Spark session and the servers that its
 # tests need. Many tests wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
 WORKERS ?= 4
-# Tests of one file share fixtures, so a worker runs them together; tests/run_order.py divides files with two kinds.
+# One worker runs all tests of a group, because they share fixtures; tests/run_order.py forms the groups.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 is_set = $(filter-out 0,$(1))

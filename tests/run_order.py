@@ -9,6 +9,7 @@ groups, from the end of the list. Both halves meet at groups that take little ti
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,10 @@ class TwoEndedScheduling(LoadFileScheduling):  # type: ignore[misc]
     """Gives groups to workers: from the front of the list to one half of them, from its end to the other half."""
 
     def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
-        """Find the groups in the tests that a worker has collected; all workers collect the same tests."""
+        """Find the groups in the tests, which all workers collect; the groups of one file are not neighbours."""
         if not self.registered_collections:
-            self._group_of = dict(zip(collection, names_of_groups(collection), strict=True))
+            runs = groupby(collection, super()._split_scope)
+            self._group_of = {test: f"{file} {n}" for n, (file, tests) in enumerate(runs) for test in tests}
         super().add_node_collection(node, collection)
 
     def _split_scope(self, nodeid: str) -> str:
@@ -48,17 +50,6 @@ class TwoEndedScheduling(LoadFileScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoEndedScheduling | None:
     """Return the scheduler for `--dist loadfile`; with another value, pytest-xdist uses its own."""
     return TwoEndedScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
-
-
-def names_of_groups(tests: Iterable[str]) -> list[str]:
-    """Return the name of the group of each test; the two groups of a file are not beside each other in the list."""
-    names, number, previous = list[str](), 0, ""
-    for test in tests:
-        file = test.split("::", 1)[0]
-        number += file != previous
-        previous = file
-        names.append(f"{file} {number}")
-    return names
 
 
 @pytest.hookimpl(trylast=True)  # tests/conftest.py adds markers first
