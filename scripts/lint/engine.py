@@ -100,13 +100,12 @@ def lint_text(
     The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
     A text without `realTime` that cannot be parsed produces no findings.
     """
-    suffix = Path(path).suffix.lower()
-    if not is_relevant(text, suffix):
-        return []
-    engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
-    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
-    problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
-    findings = {_finding(*entry, path) for entry in problems if _is_reported(*entry, engines, silenced)}
+    try:
+        with time_limit():
+            problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
+    except OutOfTimeError:
+        problems = [_out_of_time()]
+    findings = {_finding(*entry, path) for entry in problems}
     return in_order(finding for finding in findings if settings.reports(finding.rule, path))
 
 
@@ -115,18 +114,31 @@ def is_complete(findings: Iterable[Finding]) -> bool:
     return all(finding.rule != UNCHECKED.id for finding in findings)
 
 
+def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms: float | None) -> list[RuleProblem]:
+    """Return the problems of a text that concern its engines, without those that a comment silences."""
+    if not is_relevant(text, suffix):
+        return []
+    engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
+    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
+    problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
+    return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
+
+
+def _out_of_time() -> RuleProblem:
+    reason = f"the check took more than {MAX_SECONDS:g} seconds, so the file was not checked"
+    return unchecked(reason, "split the file")
+
+
 def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     try:
-        with time_limit():
-            return _problems(text, suffix, min_batch_ms)
+        return _problems(text, suffix, min_batch_ms)
     except UnreadableError as error:
         # Definitions are parsed only if they are about real-time mode.
         return [error.problem] if suffix in DEFINITIONS or re.search(r"realTime|RealTime", text) else []
     except UncheckedError as error:
         return [error.problem]
     except OutOfTimeError:
-        reason = f"the check took more than {MAX_SECONDS:g} seconds, so the file was not checked"
-        return [unchecked(reason, "split the file")]
+        return [_out_of_time()]
     except RecursionError:
         return [unchecked("the file is nested too deeply, so it was not checked", "split its expressions")]
     except Exception as error:  # noqa: BLE001  # one file must not end the check of all others

@@ -7,7 +7,7 @@ import re
 from scripts.lint.prose.marks import silenced_rules
 
 FILE_IGNORE = re.compile(
-    r"^\s*(?:#|//|<!--|--)\s*rtm:\s*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
+    r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
 )
 SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
 

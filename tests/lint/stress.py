@@ -20,7 +20,22 @@ ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9
 LAMBDAS = "f0 = lambda: 1\n" + "".join(f"f{n} = lambda: [{', '.join([f'f{n - 1}()'] * 40)}]\n" for n in range(1, 9))
 CELL = '{{"cells": [{{"cell_type": "code", "source": [{}]}}]}}'
 
+COMMENTS = {"py": "# ", "scala": "// ", "md": "<!-- ", "sql": "-- ", "tf": "# "}
+SILENCERS = {"ignore": "rtm: ignore ", "file-ignore": "rtm: file-ignore[\n", "blanks": "rtm:\n" + " " * 9}
+SILENCING = {
+    f"{name}-comments.{suffix}": f"{start}rtm realTime spark\n" + f"{start}{silencer}" * 100_000
+    for name, silencer in SILENCERS.items()
+    for suffix, start in COMMENTS.items()
+}
+"""Comments that silence rules, repeated."""
+BLANK_LINES = {
+    f"blank-lines.{suffix}": f"{start}rtm realTime spark\n\nfile-ignore\n" + "\n" * 1_900_000
+    for suffix, start in COMMENTS.items()
+}
+
 INPUTS = {
+    **SILENCING,
+    **BLANK_LINES,
     "claim-words.md": WORDS + "use rtm with " * 240,
     "claim-trigger.md": WORDS + "continuous='1' enables " * 600,
     "aliases.yaml": CLUSTER + ALIASES,
