@@ -69,6 +69,15 @@ def test_action_succeeds_without_mistakes(project: Path) -> None:
     assert not (project / "executed").exists()
 
 
+def test_action_checks_paths_on_several_lines(project: Path) -> None:
+    """`paths: |` with two lines checks both, and annotates the mistake of the second."""
+    (project / "good.py").write_text("print('good')\n")
+
+    done = _lint_step(project, paths="good.py\nbad.py\n")
+
+    assert (1, True) == (done.returncode, done.stdout.startswith("::error file=bad.py,line=1,")), done.stderr
+
+
 @pytest.mark.timeout(180)
 def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
     """pre-commit installs the hook from a commit of the repository, and the hook reports the line."""
