@@ -128,6 +128,11 @@ def add_prove(program: Program, commands: Subparsers) -> None:
     )
     prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")
     prove.add_argument("--topics", metavar="A,B", help="topics that exist in production; names those that are missing")
+    prove.add_argument(
+        "--side-effects",
+        action="store_true",
+        help="also run the batch writes of a job that do not go to Kafka, each time that its code runs",
+    )
     prove.add_argument("--only", metavar="A,B", help="run only these checks, such as input,state (default: all)")
     prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
     prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")

@@ -90,6 +90,7 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
         arguments.rate,
         topics,
         frozenset(checks or CHECKS),
+        side_effects=arguments.side_effects,
     )
 
 

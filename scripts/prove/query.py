@@ -43,6 +43,8 @@ class Options:
     checks: frozenset[str] = frozenset(CHECKS)
     """The checks to run; the query is always started."""
     interval_ms: int = 5_000
+    side_effects: bool = False
+    """Whether the batch writes of a job run, each time that its code runs."""
 
 
 def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:

@@ -28,12 +28,26 @@ SOURCES_PAGE = "references/sources_sinks_operators.md"
 def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
     """Run the job, catch its queries, and yield the verdicts on each of them."""
     recording = Recording(bench.spark.newSession(), bench.kafka, target.path, options.partitions)
-    say("running the job to catch its queries")
+    recording.side_effects = options.side_effects
+    say("running the job to catch its queries; the checks `input` and `restart` run its code again, up to 40 times")
     try:
         job.record(recording)
     except Exception as error:  # noqa: BLE001 - the job may raise anything
         yield _broken(error, recording)
         return
+    for written, line in recording.skipped:
+        say(f"line {line}: the batch write to {written} was skipped; --side-effects lets it run")
+    yield from _sources(bench, recording)
+    if not recording.caught:
+        yield _of_job(UNCHECKED, "the job starts no query", "name the file that calls start()", recording, 0)
+    for number, caught in enumerate(recording.caught):
+        for verdict in _of_query(bench, recording, number, options, say):
+            several = len(recording.caught) > 1
+            prefix = f"query {number + 1} (line {caught.line}): " if several else ""
+            yield replace(verdict, evidence=prefix + verdict.evidence)
+
+
+def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
         evidence = f"the job reads the stream {kind!r}, which prove cannot feed"
         yield _of_job(
@@ -43,13 +57,6 @@ def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[
         topic, path = recording.topics[0], str(recording.path)
         if found := login(bench, recording.source_options, topic, path, recording.source_line):
             yield found
-    if not recording.caught:
-        yield _of_job(UNCHECKED, "the job starts no query", "name the file that calls start()", recording, 0)
-    for number, caught in enumerate(recording.caught):
-        for verdict in _of_query(bench, recording, number, options, say):
-            several = len(recording.caught) > 1
-            prefix = f"query {number + 1} (line {caught.line}): " if several else ""
-            yield replace(verdict, evidence=prefix + verdict.evidence)
 
 
 def _of_query(

@@ -1,5 +1,6 @@
 """`prove` catches the queries of an unmodified job, also of a notebook, and names what is not Kafka."""
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from scripts.prove.run import prove
 from scripts.prove.subjects import target
 from scripts.prove.subjects.bench import Bench
 from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from tests.helpers import end_offset
 from tests.prove.faults import line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
@@ -91,6 +93,50 @@ def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_pa
     assert "ForeachBatchSink" in wrong[1].evidence
     assert "in place of foreachBatch" in wrong[1].fix
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
+
+
+WRITES = """\
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+row = spark.range(1).selectExpr("'started' as value")
+kafka = {{"kafka.bootstrap.servers": "127.0.0.1:{port}"}}
+row.write.format("kafka").options(**kafka).option("topic", "announced-{port}").save()
+row.write.mode("overwrite").text("{folder}/written")
+row.write.format("jdbc").option("url", "jdbc:postgresql://127.0.0.1:{port}/db").option("dbtable", "runs").save()
+row.writeTo("runs").append()
+open("{folder}/runs", "a").write("x")
+stream = spark.readStream.format("kafka").options(**kafka).option("subscribe", "prove-in").load()
+stream = stream.selectExpr("value").writeStream.format("kafka").options(**kafka).option("topic", "prove-out")
+stream.outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
+"""
+
+
+@pytest.mark.parametrize("side_effects", [False, True], ids=["default", "with side effects"])
+def test_batch_write_of_job_reaches_no_server_of_the_user(bench: Bench, tmp_path: Path, side_effects: bool) -> None:
+    """Writes to Kafka use the local broker; other ones are named and skipped, unless side effects are allowed."""
+    steps = list[str]()
+    with socket.create_server(("127.0.0.1", 0)) as production:
+        production.settimeout(0)
+        port = production.getsockname()[1]
+        code = WRITES.format(port=port, folder=tmp_path)
+        if side_effects:  # only the file may be written
+            code = "".join(line for line in code.splitlines(keepends=True) if "jdbc" not in line and "To(" not in line)
+        (tmp_path / "job.py").write_text(code)
+        options = replace(OPTIONS, checks=frozenset({"flow", "input"}), side_effects=side_effects)
+        verdicts = prove(bench, target.load(str(tmp_path / "job.py")), options, steps.append)
+        with pytest.raises(BlockingIOError):
+            production.accept()
+
+    assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
+    skipped = [step for step in steps if "was skipped" in step]
+    names = [] if side_effects else ["text", "jdbc", "table runs"]
+    assert names == [step.partition("batch write to ")[2].partition(" was")[0] for step in skipped]
+    assert side_effects == (tmp_path / "written").exists()
+    runs = len((tmp_path / "runs").read_text())
+    announced = [end_offset(bench.kafka, f"announced-{port}", partition) for partition in range(OPTIONS.partitions)]
+    assert runs == sum(announced)
+    assert 1 < runs <= 40  # the first line of progress says so
 
 
 def test_job_that_fails_is_reported_with_its_line(bench: Bench, tmp_path: Path) -> None:

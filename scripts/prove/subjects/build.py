@@ -23,6 +23,8 @@ class Origin:
     """The topic of each static DataFrame of a function."""
     number: int = 0
     """Number of the query among those of a job."""
+    side_effects: bool = False
+    """Whether the batch writes of a job run."""
 
 
 def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origin) -> DataFrame:
@@ -31,6 +33,7 @@ def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origi
         tables = {name: read_table(spark, kafka, topic) for name, topic in origin.tables.items()}
         return target.transform(read_stream(spark, kafka, next(iter(origin.partitions))), **tables)
     recording = Recording(spark.newSession(), kafka, target.path, max(origin.partitions.values()))
+    recording.side_effects = origin.side_effects
     job.record(recording)
     return caught_rows(recording, origin.number)
 
@@ -44,6 +47,7 @@ def caught_rows(recording: Recording, number: int) -> DataFrame:
 def static_rows(recording: Recording, number: int, stream: DataFrame) -> DataFrame:
     """Return what query `number` of the job makes of a static DataFrame of Kafka source rows."""
     again = Recording(recording.spark, recording.kafka, recording.path, recording.partitions, static=stream)
+    again.side_effects = recording.side_effects
     job.record(again)
     return caught_rows(again, number)
 

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQueryManager
 
+from scripts.prove.subjects.batch_writers import TableCreator, TableWriter
 from scripts.prove.subjects.placeholders import Dbutils
 from scripts.prove.subjects.recorders import (
     JobEndedError,
@@ -85,8 +86,11 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (session, "stop", end_job),
         (session.Builder, "getOrCreate", lambda builder: _configured(recording.spark, builder)),
         (frame, "writeStream", recorder(StreamWriter, recording)),
+        (frame, "write", recorder(TableWriter, recording)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
+    if not recording.side_effects:
+        replaced.append((frame, "writeTo", lambda _frame, table: TableCreator(recording, table)))
     replaced = [(_definer(owner, name), name, value) for owner, name, value in replaced]
     kept = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
     try:

@@ -60,6 +60,10 @@ class Recording:
     source_options: dict[str, str] = field(default_factory=dict)
     """Options of the Kafka streams, as the job wrote them."""
     source_line: int = 0
+    side_effects: bool = False
+    """Whether the batch writes of the job run; those to Kafka use the broker of `prove` in any case."""
+    skipped: dict[tuple[str, int], None] = field(default_factory=dict)
+    """Targets of batch writes that did not run, with the lines of the job, in their order."""
 
     def line(self) -> int:
         """Return the line of the job that is running now."""
@@ -79,6 +83,22 @@ class Recording:
         found += [name for name in names if name not in found]
         return {BROKER_OPTION: self.kafka, **PLAINTEXT, **(FROM_START if is_stream else {})}
 
+    def redirect_write(self, options: dict[str, str]) -> dict[str, str]:
+        """Create the topic that a batch write names, and return the options that replace those of the job."""
+        names = [options["topic"]] if "topic" in options else []
+        ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
+        return {BROKER_OPTION: self.kafka, **PLAINTEXT}
+
+    def may_write(self, target: str) -> bool:
+        """Return whether a batch write of the job may run; if not, note it."""
+        if not self.side_effects:
+            self.note_write(target)
+        return self.side_effects
+
+    def note_write(self, target: str) -> None:
+        """Note a batch write that does not run."""
+        self.skipped[target, self.line()] = None
+
 
 def end_job(*_: object, **__: object) -> NoReturn:
     """End the job where it would wait for its queries, or stop its session."""
@@ -97,7 +117,7 @@ class Started:
         return {"runId": self.id, "isActive": True, "recentProgress": (), "exception": lambda: None}.get(name)
 
 
-class _Options:
+class Options:
     """Note the options of a reader or writer by their names."""
 
     recording: Recording
@@ -131,7 +151,7 @@ class _Options:
             self.option(key, value)
 
 
-class StreamReader(_Options, DataStreamReader):
+class StreamReader(Options, DataStreamReader):
     """Replaces `spark.readStream`."""
 
     def load(self, path: str | None = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
@@ -149,7 +169,7 @@ class StreamReader(_Options, DataStreamReader):
         return super().table(tableName)
 
 
-class TableReader(_Options, DataFrameReader):
+class TableReader(Options, DataFrameReader):
     """Replaces `spark.read`."""
 
     def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
@@ -160,7 +180,7 @@ class TableReader(_Options, DataFrameReader):
         return super().load(format="kafka")
 
 
-class StreamWriter(_Options, DataStreamWriter):
+class StreamWriter(Options, DataStreamWriter):
     """Replaces `DataFrame.writeStream`; a static DataFrame has one too, which only notes."""
 
     def __init__(self, frame: DataFrame) -> None:
@@ -235,6 +255,6 @@ class StreamWriter(_Options, DataStreamWriter):
         return DataStreamWriter.toTable(self, sink[6:]) if sink.startswith("table ") else DataStreamWriter.start(self)
 
 
-def recorder(kind: type[_Options], recording: Recording) -> property:
+def recorder(kind: type[Options], recording: Recording) -> property:
     """Return the property of PySpark that creates a reader or writer of this kind for a recording."""
     return property(type(kind.__name__, (kind,), {"recording": recording}))

@@ -182,7 +182,7 @@ def subject_of_job(
             trial,
             own,
             partial(static_rows, recording, number),
-            Origin(str(recording.path), topics, {}, number),
+            Origin(str(recording.path), topics, {}, number, recording.side_effects),
             (*recording.topics, *recording.tables),
             {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
         )
