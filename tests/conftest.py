@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from tests.durations import DurationsPlugin
 from tests.imports import imports_package
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
-SLOTS = Settings().slots
+SLOTS = DemoSettings().slots
 # Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) and the collector
 # without threads of its own are enough. By default the compiler gets a code cache of 48 MB, which five queries fill;
 # after that, the JVM interprets all new code.
@@ -139,7 +139,9 @@ def _settings_with_topics(kafka: str) -> Iterator[Settings]:
 
     from examples.attribution.topics import TOPICS, create_topics
 
-    run_settings = replace(Settings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS)
+    run_settings = replace(
+        DemoSettings(), topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", interval_seconds=5, slots=SLOTS
+    )
     create_topics(kafka, run_settings.topic_prefix, run_settings.partitions)
     yield run_settings
     _stop_queries()

@@ -81,7 +81,7 @@ class Settings:
     """Distribution of the intervals between scheduled send times."""
     trigger: Trigger = "real-time"
     """Execution mode of the three queries without Python. Timeouts and credit always use micro-batch mode."""
-    interval_seconds: int = 15
+    interval_seconds: int = 300
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     timeouts_interval_seconds: float = 5
     """
@@ -101,8 +101,12 @@ class Settings:
 
     Real-time mode needs 3 x 2 + 2 x (2 + 2) = 14 task slots, and micro-batch mode needs 2 + 6 = 8.
     """
-    time_scale: int = 60
-    """Divisor of all windows. With a time scale of 60, a window of five minutes takes five seconds."""
+    time_scale: int = 1
+    """
+    Divisor of all windows, for demonstrations and tests: with 60, a window of five minutes takes five seconds.
+
+    Any other value than 1 rejects and misattributes real traffic, because its windows are too short.
+    """
     watermark_slack_ms: int = 120_000
     """
     Maximum time that one partition may be read ahead of another before rows are dropped as late (not time-scaled).
@@ -193,3 +197,17 @@ class Settings:
         if name not in TOPICS:
             raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {TOPICS}")
         return self.topic_prefix + name
+
+
+@dataclass(frozen=True)
+class DemoSettings(Settings):
+    """
+    Settings of a demonstration or a test, whose windows and commits fit into a minute.
+
+    Real traffic would be rejected and misattributed.
+    """
+
+    interval_seconds: int = 15
+    """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
+    time_scale: int = 60
+    """Divisor of all windows. With a time scale of 60, a window of five minutes takes five seconds."""

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.events_to_timeouts import events_to_timeouts
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC, create_topics
 from examples.benchmarks.harness.cli import exit_status
 from examples.command_line import arguments_of
@@ -134,7 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_lateness(options: Options) -> int:
-    settings = replace(Settings(), rate=options.rate, duration=options.duration, time_scale=options.time_scale, slots=4)
+    settings = replace(
+        DemoSettings(), rate=options.rate, duration=options.duration, time_scale=options.time_scale, slots=4
+    )
     lateness = timeout_lateness(settings, options.interval_seconds)
     p50_ms, p99_ms, max_ms = percentiles(lateness.lateness_ms or [0], (0.5, 0.99, 1))
     [batch_p50_ms] = percentiles(lateness.batches_ms or [0], [0.5])

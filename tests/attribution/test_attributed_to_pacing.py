@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from examples.attribution.attributed_to_pacing import PACING, attributed_to_pacing
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms, count_slots
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import wait_until
 from tests.attribution.hops import HopClient, RunningHop
@@ -48,7 +48,7 @@ def counted(spark: SparkSession, results: list[Result], settings: Settings) -> d
 )
 def test_sql_equals_rule_for_any_versions_in_any_order(spark: SparkSession, shards: int, seconds: int) -> None:
     """Pending, filled, unfilled, changed and repeated slots of many transactions give the counts of the rule."""
-    spread = replace(Settings(), pacing_shards=shards, pacing_bucket_seconds=seconds)
+    spread = replace(DemoSettings(), pacing_shards=shards, pacing_bucket_seconds=seconds)
     emitted = [result for versions in generated(HISTORIES) for result in versions]
     random.Random(7).shuffle(emitted)
 

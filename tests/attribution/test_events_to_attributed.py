@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.kafka.consumer import consumer_from_start, is_record
 from examples.realtime.proof import assert_real_time
 from examples.realtime.queries import raise_if_failed
@@ -79,7 +79,7 @@ class CorrelationRun:
 
 def rule(*events: Event) -> dict[str, Result]:
     """Return the results of the rule in plain Python, by result id."""
-    return {result.result_id: result for result in correlate(events, Settings().windows)}
+    return {result.result_id: result for result in correlate(events, DemoSettings().windows)}
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> Non
 
 def test_transaction_with_thousands_of_events_does_not_stall_another(observed: Observed) -> None:
     """Behind 2,000 clicks of one transaction, the query still answers a request of another within a minute."""
-    max_events = Settings().windows.max_events
+    max_events = DemoSettings().windows.max_events
 
     expected = {f"many/{T}/too_many_events/{click.src}" for click in MANY_CLICKS[max_events:]}
     assert expected == {result.result_id for result in observed.clicks if result.code == "too_many_events"}

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from examples.attribution.events import STEPS
 from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_events
 from examples.attribution.schemas import EVENTS
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import SOURCE_TOPICS
 from examples.kafka.consumer import read_topic
 from examples.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
@@ -25,8 +25,8 @@ from tests.helpers import eventually
 pytestmark = pytest.mark.spark
 
 NOW = 1_700_000_000_000
-HORIZON_MS = Settings().windows.horizon_ms
-SKEW_MS = Settings().windows.clock_skew_limit_ms
+HORIZON_MS = DemoSettings().windows.horizon_ms
+SKEW_MS = DemoSettings().windows.clock_skew_limit_ms
 SOURCE_ROW = """key binary, value binary, topic string, partition int, offset long, timestamp timestamp,
     headers array<struct<key: string, value: binary>>"""
 COMMON = {"event_id": "e1", "event_ts": NOW, "server_ts": NOW}
@@ -153,7 +153,7 @@ def routed(
     spark: SparkSession, records: list[tuple[str, bytes | None]], headers: list[Headers] | None = None
 ) -> list[Route]:
     """Return the route of each record, in order; `headers` contains the headers of each record."""
-    rows = kafka_to_events(source_rows(spark, records, headers or [T0 + JUNK] * len(records)), Settings()).collect()
+    rows = kafka_to_events(source_rows(spark, records, headers or [T0 + JUNK] * len(records)), DemoSettings()).collect()
     assert len(records) == len(rows)
     return [
         (row.topic, {h.key: bytes(h.value) for h in row.headers}, None if row.value is None else bytes(row.value))

@@ -13,7 +13,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.benchmarks.postgres_sink import main
 from examples.benchmarks.sink.chart import draw
 from examples.benchmarks.sink.end_to_end import commit_times_ms, enable_commit_times, send
@@ -71,7 +71,7 @@ def test_round_trip_is_longer_by_the_delay_of_the_proxy(server: LocalPostgres) -
 
 def test_commit_time_is_between_sending_and_reading(server: LocalPostgres) -> None:
     """The database itself stores the end of the measured time, so it does not depend on when a row is read."""
-    settings = Settings(topic_prefix=f"test-{uuid.uuid4().hex[:8]}.")
+    settings = DemoSettings(topic_prefix=f"test-{uuid.uuid4().hex[:8]}.")
     enable_commit_times(server)
     create_tables(server.dsn, settings)
     sink = results_sink(dict(conninfo_to_dict(server.dsn)), settings)

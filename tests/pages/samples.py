@@ -13,7 +13,7 @@ from dataclasses import replace
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
 
@@ -45,7 +45,7 @@ def avro_click(schema_id: int, *texts: str) -> bytes:
 
 def _samples() -> dict[str, list[Sample]]:
     now = int(time.time() * 1000)
-    traffic = TrafficGenerator(replace(Settings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
+    traffic = TrafficGenerator(replace(DemoSettings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
     ads: dict[str, list[Sample]] = {topic: [] for topic in SOURCE_TOPICS}
     for record in itertools.islice(traffic.records(), 200):
         ads[record.topic].append((record.key, record.value or b""))

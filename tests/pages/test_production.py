@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.pipeline import pipeline_queries, source_tasks
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings, Windows
 from examples.attribution.topics import TOPICS
 from examples.realtime.queries import wait_until
 from examples.realtime.slots import preflight
@@ -48,7 +48,7 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     source = (
         spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "any")
     )
-    settings = Settings()
+    settings = DemoSettings()
     stream = source.option("includeHeaders", "true").load()
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     streams = {query: query.transform(stream) for query in pipeline_queries(settings)}
@@ -59,6 +59,39 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
     assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_PER_WORKER
     assert "UNPAUSED" == job["continuous"]["pause_status"]
+
+
+SETTINGS_CALL = re.compile(r"\b(?:Demo)?Settings\([^()]*\)")
+
+
+def settings_of(block: str) -> list[Settings]:
+    """Return the settings that a code block creates."""
+    names = {"Settings": Settings, "DemoSettings": DemoSettings}
+    return [eval(call, names) for call in SETTINGS_CALL.findall(block)]
+
+
+def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
+    """No code block of the reference divides the windows of the pipeline, or commits as often as a demonstration."""
+    blocks = [
+        fence.code
+        for page in sorted((files.ROOT / "references").glob("*.md"))
+        for fence in markdown.fences(page.read_text(encoding="utf-8"))
+    ]
+    found = [settings for block in blocks for settings in settings_of(block)]
+
+    assert len(found) >= 4
+    assert {(Windows(), 300)} == {(settings.windows, settings.interval_seconds) for settings in found}
+
+
+def test_demonstration_windows_in_a_block_would_be_found() -> None:
+    """The check reads the arguments of a block, and the demonstration's windows differ from those of production."""
+    (divided,) = settings_of("settings = Settings(interval_seconds=300, time_scale=60)")
+    (demonstration,) = settings_of("run(DemoSettings())")
+
+    assert Windows() != divided.windows == demonstration.windows
+    assert 15 == demonstration.interval_seconds
+    # The statement of the page on settings about records and creatives that the demonstration rejects.
+    assert (30_000, 2_000) == (demonstration.windows.horizon_ms, demonstration.windows.max_creative_ms)
 
 
 def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from examples.attribution.credit.models import CreditRules
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from examples.attribution.soak.growth import (
     COLLECTION_MINUTES,
     EXPECTED,
@@ -75,7 +75,7 @@ def test_two_growths_have_no_known_cause() -> None:
 
 def test_checkpoint_files_stay_constant_after_a_hundred_batches() -> None:
     """The number of files grows for a hundred batches, and then stays within about a tenth of its level."""
-    files_of, settings = rows("checkpoint_files"), Settings()
+    files_of, settings = rows("checkpoint_files"), DemoSettings()
     seconds = dict.fromkeys(files_of, RUN["conditions"]["interval_seconds"])
     seconds |= {"events_to_timeouts": settings.timeouts_interval_seconds}
     seconds |= {"touches_to_credit": settings.credits_interval_seconds}
@@ -94,7 +94,7 @@ def test_only_state_with_a_long_window_grows() -> None:
     grow = [part for part, row in rows("state_rows").items() if row["trend"].startswith("grows")]
 
     assert ["touches_to_credit"] == grow
-    lookback_minutes = CreditRules().scaled(Settings().time_scale).max_window_ms / 60_000
+    lookback_minutes = CreditRules().scaled(DemoSettings().time_scale).max_window_ms / 60_000
     assert 168 == lookback_minutes > RUN["conditions"]["duration_seconds"] / 60
 
 

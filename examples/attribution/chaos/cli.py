@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 from examples.attribution.chaos.plan import KINDS
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.chaos"
@@ -13,7 +13,7 @@ SECONDS_PER_FAULT = 30
 
 
 @dataclass(frozen=True)
-class ChaosOptions(Settings):
+class ChaosOptions(DemoSettings):
     """The pipeline's settings and the options specific to runs under faults."""
 
     duration: float = 300

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from examples.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.demo"
@@ -28,7 +28,7 @@ CLUSTER_RATE = 60
 
 
 @dataclass(frozen=True)
-class DemoOptions(Settings):
+class DemoOptions(DemoSettings):
     """The pipeline's settings and the options specific to the demonstration."""
 
     compare: bool = False

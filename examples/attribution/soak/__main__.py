@@ -19,7 +19,7 @@ from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from examples.attribution.soak.growth import MIN_MINUTES
 from examples.attribution.soak.result import FOLDER, exit_status, folder_of, print_growth, result_of, unexpected, write
 from examples.attribution.soak.samples import Sample, sample, sampling
@@ -36,7 +36,7 @@ MAKE_VARIABLES = ("duration", "rate", "publish")
 
 
 @dataclass(frozen=True)
-class SoakOptions(Settings):
+class SoakOptions(DemoSettings):
     """The pipeline's settings and the options specific to the soak."""
 
     duration: float = 7200

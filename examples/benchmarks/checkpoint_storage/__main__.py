@@ -22,7 +22,7 @@ from rich.console import Console
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from examples.benchmarks.checkpoint_storage.cases import Case, cases
 from examples.benchmarks.checkpoint_storage.s3_server import ObjectStore, client_jars, object_store
 from examples.benchmarks.harness.cli import BenchmarkOptions, exit_status, parse
@@ -87,7 +87,7 @@ def _measure(options: Options) -> int:
                 console.print(f"{case.storage}, {case.manager_name}: {runs[-1]}", soft_wrap=True, highlight=False)
     known = {
         **conditions(replace(options, shared="")),
-        "partitions": Settings().partitions,
+        "partitions": DemoSettings().partitions,
         "query": QUERY,
         "workers": WORKERS,
     }
@@ -103,7 +103,7 @@ def _cluster(options: Options, store: ObjectStore) -> Iterator[Callable[[Case], 
     """Start the servers, a cluster and a session, and yield the function that runs a case on them."""
     with ExitStack() as stack:
         servers, dsn = stack.enter_context(kafka_broker()), stack.enter_context(postgres_server())
-        master = stack.enter_context(standalone_cluster(WORKERS, -(-Settings().slots // WORKERS)))
+        master = stack.enter_context(standalone_cluster(WORKERS, -(-DemoSettings().slots // WORKERS)))
         jars = ",".join(map(str, [*connector().jars, *client_jars()]))
         confs = {**FAST_COMPILER_CONFS, **store.confs(), **job_confs(), "spark.jars": jars}
         with filter_worker_logs():
@@ -116,7 +116,7 @@ def _run(options: Options, case: Case, spark: SparkSession, master: str, servers
     """Run the pipeline once, and return its pauses and the number of results that differ from the replay."""
     spark.conf.set(MANAGER_CONF, case.manager)
     checkpoint_dir = case.new_checkpoint_dir()
-    settings = Settings(
+    settings = DemoSettings(
         duration=options.duration,
         warm_up_seconds=options.warm_up_seconds,
         rate=options.rate,

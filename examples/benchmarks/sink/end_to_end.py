@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from examples.attribution.attributed_table import create_tables, results_of, results_sink, results_table
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.correlation.rule import Result
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, create_topics
 from examples.measure.percentiles import percentiles
 from examples.realtime.queries import wait_until
@@ -53,7 +53,7 @@ def measure_path(
     spark: SparkSession, kafka: str, server: LocalPostgres, path: str, rate: float, seconds: float
 ) -> PathLatency:
     """Warm up, send results at `rate` per second for `seconds`, and return the latency; `path` is one of `PATHS`."""
-    settings = replace(Settings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
+    settings = replace(DemoSettings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
     create_topics(kafka, settings.topic_prefix, settings.partitions)
     create_tables(server.dsn, settings)
     with (

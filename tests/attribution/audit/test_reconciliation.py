@@ -13,9 +13,9 @@ from examples.attribution.audit.replay import replay_orders, replay_results
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.pacing.rule import Goal, count_slots
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 
-SETTINGS = Settings()
+SETTINGS = DemoSettings()
 WINDOWS = SETTINGS.windows
 RULES = CreditRules()
 T = 1_700_000_000_000

@@ -15,10 +15,10 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.rule import HISTORY, Event, Result, correlate
 from examples.attribution.schemas import ATTRIBUTED
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from tests.attribution.correlation.histories import WINDOWS, Results, T, fold, histories
 
-SETTINGS = replace(Settings(), time_scale=1_000, watermark_slack_ms=500)
+SETTINGS = replace(DemoSettings(), time_scale=1_000, watermark_slack_ms=500)
 """The windows of the generated histories."""
 
 KEY = ("t", T)

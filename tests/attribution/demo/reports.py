@@ -11,7 +11,7 @@ from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.rule import Goal, pacing
 from examples.attribution.pacing.throttle import Notice
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from examples.attribution.traffic.producer import SendLog
 from examples.measure.cpu import Cpu
 from examples.sinks.metrics import Metrics
@@ -30,7 +30,7 @@ def report(
     counts = {"slots": Counter({"in": 2, "filled": 1, "unfilled": 1}), "conversions": orders}
     campaigns = [CampaignOutcome(goal, pacing(delivered, 0, goal, goal.ends_at))]
     return Report(
-        Settings(trigger=trigger),
+        DemoSettings(trigger=trigger),
         Reconciliation(counts, differences, 2, credit, campaigns),
         [Latency("end to end", 1, *(milliseconds,) * 4)],
         {"kafka_to_events": [250, 90]},

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events import BILLABLE
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots, pacing
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from tests.attribution.correlation.histories import WINDOWS
 from tests.attribution.pacing.histories import FOREVER, transactions, versions
 
-SETTINGS = Settings()
+SETTINGS = DemoSettings()
 SLOT = Result("t/1500/slot/a", 2, "slot", "pending", "t", 1500, "c", 1500, "src:0:1", 1500, clock_skew=False)
 ONE_SHARD = replace(SETTINGS, pacing_shards=1)
 GOAL = Goal("c", 100, 1_000, 3_000)

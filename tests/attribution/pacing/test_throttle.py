@@ -17,7 +17,7 @@ from examples.attribution.attributed_to_pacing import attributed_to_pacing
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots
 from examples.attribution.pacing.throttle import DeliveryThrottle, Notice, delivery_throttle
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import PACING_TOPIC
 from examples.realtime.proof import assert_real_time
 from tests.attribution.hops import HopClient, RunningHop
@@ -104,12 +104,12 @@ def test_any_order_of_counts_closes_only_campaigns_at_caps(
     """After the mixed counts of two runs with different orders, a campaign is closed if the rule says so."""
     emitted = [result for one in many for result in one]
     orders = (emitted, data.draw(st.permutations(emitted)))
-    running = [c for order in orders for n in range(1, len(order) + 1) for c in count_slots(order[:n], Settings())]
+    running = [c for order in orders for n in range(1, len(order) + 1) for c in count_slots(order[:n], DemoSettings())]
     mixed = data.draw(st.randoms(use_true_random=False)).sample(running, len(running))
 
     throttle = throttle_after([Goal(name, goal, 0, T) for name in CAMPAIGNS], [*mixed, *running[:2]])
 
-    newest = count_slots(emitted, Settings())
+    newest = count_slots(emitted, DemoSettings())
     assert {count.result_id: count for count in newest} == throttle.counts
     for name in CAMPAIGNS:
         used = sum(count.delivered + count.reserved for count in newest if count.campaign_id == name)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import ERASURES_TOPIC, SOURCE_TOPICS
 from examples.attribution.traffic.generator import (
     RESALE_CAMPAIGN,
@@ -31,7 +31,7 @@ STARTED_AT = 1_700_000_000.0
 
 def records(count: int = RECORDS, /, **changes: Any) -> list[ScheduledRecord]:
     """Return the first records of a generator whose settings have these changes."""
-    return _records(count, replace(Settings(), **changes))
+    return _records(count, replace(DemoSettings(), **changes))
 
 
 @cache
@@ -56,7 +56,8 @@ def transactions(all_records: list[ScheduledRecord]) -> dict[str, list[Scheduled
 def test_same_seed_gives_the_same_records() -> None:
     """A run with the same seed repeats exactly, and another seed gives other records."""
     first, second, other = (
-        list(islice(TrafficGenerator(Settings(seed=seed), "run", STARTED_AT).records(), 2_000)) for seed in (7, 7, 8)
+        list(islice(TrafficGenerator(DemoSettings(seed=seed), "run", STARTED_AT).records(), 2_000))
+        for seed in (7, 7, 8)
     )
 
     assert first == second
@@ -65,7 +66,7 @@ def test_same_seed_gives_the_same_records() -> None:
 
 def test_two_runs_share_no_event_ids() -> None:
     """A second run on the same topics is new traffic, not duplicates of the first."""
-    runs = (islice(TrafficGenerator(Settings(), run, STARTED_AT).records(), 1_000) for run in ("first", "second"))
+    runs = (islice(TrafficGenerator(DemoSettings(), run, STARTED_AT).records(), 1_000) for run in ("first", "second"))
     ids = [{fields(record)["event_id"] for record in run if record.label == "normal"} for run in runs]
 
     assert set() == ids[0] & ids[1]
@@ -136,7 +137,7 @@ def test_one_campaign_is_hot_and_others_share_the_rest() -> None:
 def test_requests_of_a_closed_campaign_are_resold() -> None:
     """From the next request on, requests of a closed campaign go to resale, and nothing else of the traffic changes."""
     closed: set[str] = set()
-    traffic = TrafficGenerator(Settings(), "run", STARTED_AT, lambda campaign_id: campaign_id not in closed)
+    traffic = TrafficGenerator(DemoSettings(), "run", STARTED_AT, lambda campaign_id: campaign_id not in closed)
     stream = traffic.records()
 
     before = list(islice(stream, 2_000))
@@ -148,7 +149,7 @@ def test_requests_of_a_closed_campaign_are_resold() -> None:
 
     assert (True, False) == ("run-campaign-0" in sold_to(before), RESALE_CAMPAIGN in sold_to(before))
     assert (False, True) == ("run-campaign-0" in sold_to(after), RESALE_CAMPAIGN in sold_to(after))
-    with_open_campaigns = list(islice(TrafficGenerator(Settings(), "run", STARTED_AT).records(), 4_000))
+    with_open_campaigns = list(islice(TrafficGenerator(DemoSettings(), "run", STARTED_AT).records(), 4_000))
     assert [(r.topic, r.key, r.send_at) for r in with_open_campaigns] == [
         (r.topic, r.key, r.send_at) for r in before + after
     ]
@@ -172,7 +173,7 @@ def _has_user(record: ScheduledRecord) -> bool:
 
 def test_campaigns_reach_their_goals_one_after_the_other() -> None:
     """Counting filled slots, each campaign reaches its goal at its planned time of the measured part, within 20 %."""
-    settings = Settings(rate=1_000, warm_up_seconds=10, duration=30)
+    settings = DemoSettings(rate=1_000, warm_up_seconds=10, duration=30)
     traffic = TrafficGenerator(settings, "run", STARTED_AT)
     goals = campaign_goals(traffic)
     sent = list(islice(traffic.records(), 34_000))
@@ -190,7 +191,7 @@ def test_campaigns_reach_their_goals_one_after_the_other() -> None:
 
 def test_number_of_due_records_follows_the_schedule() -> None:
     """The number of records due by a time equals the number scheduled until then, in the warm-up and after it."""
-    settings = Settings(rate=1_000, warm_up_seconds=10)
+    settings = DemoSettings(rate=1_000, warm_up_seconds=10)
     times = [record.send_at for record in records(rate=1_000, warm_up_seconds=10)]
 
     traffic = TrafficGenerator(settings, "run", STARTED_AT)
@@ -200,7 +201,7 @@ def test_number_of_due_records_follows_the_schedule() -> None:
 
 def test_late_impressions_are_later_than_their_window() -> None:
     """By event time, every late impression is later after its request than its window allows."""
-    window_ms = Settings().windows.request_to_impression_ms
+    window_ms = DemoSettings().windows.request_to_impression_ms
     events = [fields(r) for r in records() if r.label == "late"]
     late = [event for event in events if event["kind"] == "impression"]
 
@@ -242,7 +243,7 @@ def test_event_times_are_close_to_send_times() -> None:
     delays = [event["server_ts"] - event["event_ts"] for event in events]
 
     assert -1_000 < min(delays)
-    assert max(delays) < Settings().windows.clock_skew_limit_ms
+    assert max(delays) < DemoSettings().windows.clock_skew_limit_ms
 
 
 @pytest.mark.services

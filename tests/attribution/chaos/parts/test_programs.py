@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from examples.attribution.chaos.parts.programs import CHECKOUT, Program
-from examples.attribution.settings import Settings
+from examples.attribution.settings import DemoSettings
 from tests.helpers import eventually
 
 
@@ -23,7 +23,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     dsn = "postgresql://127.0.0.1:1/none"
     env = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
-    follower = Program("follower", Settings(), tmp_path, env, lines.append)
+    follower = Program("follower", DemoSettings(), tmp_path, env, lines.append)
 
     def reported(number: int) -> bool:
         follower.poll()
@@ -48,7 +48,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
 def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
     """Users see each decision once, and other lines of the log not at all."""
     lines: list[str] = []
-    driver = Program("driver", Settings(), tmp_path, {}, lines.append)
+    driver = Program("driver", DemoSettings(), tmp_path, {}, lines.append)
     driver.log_path.write_text("WARNING: something else\nexamples.realtime.keeper: query 'a' failed\nunfinished")
 
     driver.poll()
