@@ -2,7 +2,7 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-CODE = $(wildcard examples scripts evals tests)
+CODE = $(wildcard spark_rtm examples benchmarks scripts evals tests)
 
 # Options of the demonstration and the benchmarks; an empty one keeps the program's default, which `--help` shows.
 DURATION ?=
@@ -88,7 +88,7 @@ $(VENV)/installed-build: requirements/build.txt | $(VENV)/bin/python
 $(VENV)/installed: $(wildcard requirements/*.txt) | $(VENV)/bin/python
 	@echo "Installing the Python packages of the examples into $(VENV)"
 	@$(call install,base)
-	@$(PY) -m examples.services java --system-only > /dev/null || { \
+	@$(PY) -m spark_rtm.services java --system-only > /dev/null || { \
 		echo "No Java 17 or newer was found: installing a runtime into $(VENV)"; $(call install,java); }
 	@touch $@
 
@@ -108,11 +108,11 @@ $(VENV)/installed-docs: $(VENV)/installed
 	@touch $@
 
 packages: $(VENV)/installed
-	@$(PY) -m examples.services packages
+	@$(PY) -m spark_rtm.services packages
 
 $(VENV)/archives: $(VENV)/installed | packages
 	@echo "Recording the classes of Kafka and Spark, so that both start in half the time"
-	@$(PY) -m examples.services archives
+	@$(PY) -m spark_rtm.services archives
 	@touch $@
 
 quickstart: setup ## send ten records through one real-time query and show their latency (30 s)
@@ -130,43 +130,43 @@ soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare a
 bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes in one session
 
 bench-latency: setup $(VENV)/installed-bench ## compare the latency of all execution modes; DURATION RATE QUICK=1 FILTER PUBLISH=1
-	@$(PY) -m examples.benchmarks.latency $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.latency $(BENCH_OPTIONS)
 
 bench-throughput: setup $(VENV)/installed-bench ## find the highest rate that each mode sustains; options as for bench-latency
-	@$(PY) -m examples.benchmarks.throughput $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.throughput $(BENCH_OPTIONS)
 
 bench-tuning: setup $(VENV)/installed-bench ## vary one setting of real-time mode at a time; options as for bench-latency
-	@$(PY) -m examples.benchmarks.tuning $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.tuning $(BENCH_OPTIONS)
 
 bench-engine-only: setup $(VENV)/installed-bench ## measure Spark without Kafka; options as for bench-latency
-	@$(PY) -m examples.benchmarks.engine_only $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.engine_only $(BENCH_OPTIONS)
 
 bench-other-engines: setup $(VENV)/installed-bench ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements; options as for bench-latency
-	@$(PY) -m examples.benchmarks.other_engines $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.other_engines $(BENCH_OPTIONS)
 
 bench-postgres-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; options as for bench-latency
-	@$(PY) -m examples.benchmarks.postgres_sink $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.postgres_sink $(BENCH_OPTIONS)
 
 bench-timeout-lateness: setup ## measure how late Python timers fire in micro-batch mode; DURATION RATE
-	@$(PY) -m examples.benchmarks.timeout_lateness $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.timeout_lateness $(BENCH_OPTIONS)
 
 bench-offline-lateness: setup ## measure how late Scala timers fire in real-time mode; DURATION
-	@$(PY) -m examples.benchmarks.offline_lateness $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.offline_lateness $(BENCH_OPTIONS)
 
 bench-joins: setup ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1
-	@$(PY) -m examples.benchmarks.joins $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.joins $(BENCH_OPTIONS)
 
 bench-checkpoint-storage: setup $(VENV)/installed-bench ## measure the pause between batches by the storage of checkpoints; QUICK=1 FILTER PUBLISH=1
-	@$(PY) -m examples.benchmarks.checkpoint_storage $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.checkpoint_storage $(BENCH_OPTIONS)
 
 bench-boundary: setup $(VENV)/installed-bench ## show the phases of the pause between batches; options as for bench-latency
-	@$(PY) -m examples.benchmarks.boundary $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.boundary $(BENCH_OPTIONS)
 
 bench-price: setup $(VENV)/installed-bench ## measure what lowers the CPU time of a record; options as for bench-latency
-	@$(PY) -m examples.benchmarks.price $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.price $(BENCH_OPTIONS)
 
 bench-growth: setup $(VENV)/installed-bench ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
-	@$(PY) -m examples.benchmarks.growth $(BENCH_OPTIONS)
+	@$(PY) -m benchmarks.growth $(BENCH_OPTIONS)
 
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate
@@ -175,7 +175,7 @@ prove-examples: setup ## prove the queries of this repository, and publish the t
 	@$(PY) -m scripts.prove_examples
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
-	@$(PY) -m examples.services
+	@$(PY) -m spark_rtm.services
 
 evals: setup ## check the evaluations of the skill, or let an assistant answer them; ASSISTANT='command' EVALS="--only questions"
 	@$(PY) -m evals $(if $(ASSISTANT),--assistant '$(ASSISTANT)') $(EVALS)
@@ -211,7 +211,7 @@ wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command r
 	@ls dist/*.whl
 
 job-archive: $(VENV)/installed ## write the archives in dist/ that spark-submit sends to workers without this checkout
-	@$(PY) -m examples.services job-archive dist
+	@$(PY) -m spark_rtm.services job-archive dist examples
 
 release-check: ## check a release: no uncommitted file, pages and manifest valid, all tests, the site, the wheel
 	@test -z "$$(git status --porcelain)" || { git status --short >&2; \
@@ -223,15 +223,17 @@ release-check: ## check a release: no uncommitted file, pages and manifest valid
 
 check: lint test-unit ## lint, check the format and the types, and run the tests that need neither Spark nor servers
 
-lint: $(VENV)/installed-dev ## lint, check the format and the types of the code
+lint: $(VENV)/installed-dev ## lint, and check the format, the types and the imports of the code
+	@mkdir -p build
 	$(VENV)/bin/ruff check $(CODE)
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy $(CODE)
+	$(VENV)/bin/lint-imports --no-logo > build/imports.txt || { cat build/imports.txt >&2; exit 1; }
 
 format: $(VENV)/installed-dev ## format the code and apply safe fixes
 	$(VENV)/bin/ruff check --fix $(CODE)
 	$(VENV)/bin/ruff format $(CODE)
 
 clean: ## remove .venv, build output and caches; fetched Kafka packages stay in the user's cache
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find examples evals tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build dist site .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find spark_rtm examples benchmarks scripts evals tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,7 +23,7 @@ from evals.run import answers, graded
 from evals.tasks import broken_tasks
 from evals.verdict import Verdict
 from scripts.pack import files, manifest
-from scripts.prove.subjects.bench import Bench, bench
+from spark_rtm.prove.subjects.bench import Bench, bench
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "questions": items.questions,

@@ -11,7 +11,7 @@ from evals.assistant import Assistant, Reply, ask
 from evals.items import Item, Question, Task, Trigger
 from evals.tasks import verify
 from evals.verdict import Verdict
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
 
 SOLUTION = "solution.py"
 ENTRY = "transform"

@@ -10,14 +10,14 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.kafka.topics import REJECT_TOPIC, ensure_topics
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import QueryFailedError, wait_until
-from examples.services.files.run_folder import new_folder
-from examples.testing.records import Received, Sent
-from examples.testing.run import Record, run_real_time
-from examples.testing.trial import Trial, read_stream
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.services.files.run_folder import new_folder
+from spark_rtm.testing.records import Received, Sent
+from spark_rtm.testing.run import Record, run_real_time
+from spark_rtm.testing.trial import Trial, read_stream
 
 Answer = Callable[..., Any]
 DEADLINE_SECONDS = 30.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evals.items import Task
 from evals.stage import Answer, WrongAnswerError
 from evals.verdict import Verdict
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from evals.grading import answer_line
 from evals.items import Trigger
 from evals.verdict import Verdict
 from scripts.pack import files
-from scripts.text.frontmatter import read_frontmatter
+from spark_rtm.text.frontmatter import read_frontmatter
 
 NEIGHBOURS = {
     "kafka-administration": "Create, resize and secure Kafka topics and clusters: brokers, ACLs, quotas, rebalancing, "

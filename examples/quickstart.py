@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.kafka.consumer import consumer_from_start
-from examples.kafka.topics import ensure_topics
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import KAFKA_SINK, raise_if_failed
-from examples.realtime.slots import preflight
-from examples.services import kafka_broker, new_folder
-from examples.services.spark import build_session
+from spark_rtm.kafka.consumer import consumer_from_start
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
+from spark_rtm.realtime.slots import preflight
+from spark_rtm.services import kafka_broker, new_folder
+from spark_rtm.services.spark import build_session
 
 
 def shouts_of(clicks: DataFrame) -> DataFrame:

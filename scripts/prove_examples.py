@@ -15,12 +15,12 @@ from pathlib import Path
 import pyspark
 
 from scripts.pack import files
-from scripts.prove.query import Options
-from scripts.prove.run import prove
-from scripts.prove.subjects import target
-from scripts.prove.subjects.bench import Bench, bench
-from scripts.prove.verdicts.verdict import CHECKS, GOOD, Verdict
-from scripts.text import markdown
+from spark_rtm.prove.query import Options
+from spark_rtm.prove.run import prove
+from spark_rtm.prove.subjects import target
+from spark_rtm.prove.subjects.bench import Bench, bench
+from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
+from spark_rtm.text import markdown
 
 PUBLISHED = files.ROOT / "references/measured/prove_examples.json"
 TARGETS = (

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-Lint and prove code for Spark real-time mode, inspect checkpoints, install this skill, generate and validate its files.
+The command line of the pack: install the skill, generate and validate its files, and all commands of `rtm`.
 
-`lint`, `inspect`, `slots`, `capacity` and `install` need only Python 3.11.
+`install` and the commands of `rtm` except `prove` need only Python 3.11.
 The other commands need the packages of `make setup`.
 Text findings are printed to standard error, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
@@ -12,51 +12,20 @@ For `lint`, only findings that are errors count, unless `--strict` is given.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.capacity import add_options as add_capacity_options
-from scripts.capacity import run as run_capacity
-from scripts.commands import EXAMPLES as SHARED_EXAMPLES
-from scripts.commands import Program, add_format, add_inspect, add_lint, add_prove, add_slots
 from scripts.pack import assistants, files
-from scripts.text import finding
-from scripts.text.output import show
-
-EXAMPLES = {
-    "generate": {"generate": "regenerate excerpts, tables and the manifest"},
-    "validate": {
-        "validate": "check the whole pack; no output means success",
-        "validate --format github": "annotate a pull request of this repository",
-    },
-    **{name: SHARED_EXAMPLES[name] for name in ("lint", "inspect", "prove", "slots")},
-    "capacity": {
-        "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
-        "capacity --rate 5000 --price 0.05": "with the price of the busy cores",
-    },
-    "install": {
-        "install": "install for each assistant on this machine",
-        "install --assistant cursor": "install for one assistant, found or not",
-        "install --project ../app": "install into the skills folders of a project",
-        "install --to FOLDER": "install into any other skills folder",
-        "install --check": "exit with status 1 if an installed copy is stale",
-    },
-}
-
-
-PROGRAM = Program("skills.py", "python scripts/skills.py", lambda _: _install_packages(), EXAMPLES)
+from spark_rtm.cli import COMMANDS, Command, Program, add_format
+from spark_rtm.text import finding
+from spark_rtm.text.output import show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
-    options = _parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] = options.run
-    try:
-        return run(options)
-    except KeyboardInterrupt:
-        return 130
+    """Run one command and return its exit status; without a command, print the help."""
+    return PROGRAM.main(arguments)
 
 
 def _generate(_: argparse.Namespace) -> int:
@@ -136,20 +105,7 @@ def _report(findings: Sequence[finding.Finding], style: str) -> int:
     return 1 if findings else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="skills.py",
-        description=__doc__,
-        epilog=PROGRAM.epilog(*EXAMPLES),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    added = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(EXAMPLES))
-    PROGRAM.add(added, "generate", _generate, "regenerate excerpts, tables, router and manifest")
-    add_format(PROGRAM.add(added, "validate", _validate, "check the whole pack"))
-    for add in (add_lint, add_prove, add_inspect, add_slots):
-        add(PROGRAM, added)
-    add_capacity_options(PROGRAM.add(added, "capacity", run_capacity, "estimate what a query needs at a record rate"))
-    install = PROGRAM.add(added, "install", _install, "copy the skill to skills folders of coding assistants")
+def _install_options(install: argparse.ArgumentParser) -> None:
     install.add_argument(
         "--assistant",
         action="append",
@@ -166,7 +122,44 @@ def _parser() -> argparse.ArgumentParser:
     places.add_argument("--to", type=Path, metavar="FOLDER", help="install into this skills folder only")
     install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
     install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
-    return parser
+
+
+PROGRAM = Program(
+    "skills.py",
+    "python scripts/skills.py",
+    (__doc__ or "").strip(),
+    {
+        "install": Command(
+            "copy the skill to skills folders of coding assistants",
+            _install_options,
+            _install,
+            {
+                "install": "install for each assistant on this machine",
+                "install --assistant cursor": "install for one assistant, found or not",
+                "install --project ../app": "install into the skills folders of a project",
+                "install --to FOLDER": "install into any other skills folder",
+                "install --check": "exit with status 1 if an installed copy is stale",
+            },
+        ),
+        **COMMANDS,
+        "generate": Command(
+            "regenerate excerpts, tables, router and manifest",
+            lambda _: None,
+            _generate,
+            {"generate": "regenerate excerpts, tables and the manifest"},
+        ),
+        "validate": Command(
+            "check the whole pack",
+            add_format,
+            _validate,
+            {
+                "validate": "check the whole pack; no output means success",
+                "validate --format github": "annotate a pull request of this repository",
+            },
+        ),
+    },
+    install=lambda _: _install_packages(),
+)
 
 
 if __name__ == "__main__":

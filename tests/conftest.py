@@ -22,7 +22,7 @@ from examples.attribution.settings import DemoSettings, Settings
 from tests.durations import DurationsPlugin
 from tests.imports import imports_package
 
-pytest_plugins = ["pytester", "tests.run_order", "tests.unit_ring", "examples.testing.plugin"]
+pytest_plugins = ["pytester", "tests.run_order", "tests.unit_ring", "spark_rtm.testing.plugin"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def workplace(rtm_folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
     """Add the Avro functions, which pages use, to the jars of the session, and limit its parallelism."""
-    from examples.services.packages import avro_jars, connector
+    from spark_rtm.services.packages import avro_jars, connector
     from tests.helpers import FEW_TASKS, RARE_POLLS
 
     jars = ",".join(str(jar) for jar in (*connector().jars, *avro_jars()))

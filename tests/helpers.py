@@ -11,8 +11,8 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from examples.kafka.topics import ensure_topics
-from examples.realtime.queries import wait_until
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.queries import wait_until
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from examples.command_line import arguments_of, docstrings_of
+from spark_rtm.command_line import arguments_of, docstrings_of
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,11 @@
 """House rules that a machine can check, checked over the whole repository."""
 
 import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,15 +14,16 @@ import pytest
 
 from scripts.pack import files
 from tests.imports import imported_modules
-from tests.rooms import ALLOWED, room_of
 
 # The aim is 150 lines for a module and 30 for a function.
 MAX_MODULE_LINES = 300
 MAX_FUNCTION_LINES = 45
-MAX_MODULES_IN_FOLDER = 13
+MAX_MODULES_IN_FOLDER = 14
 EXAMPLES = files.modules(files.ROOT)
 TESTS = sorted(path for path in (files.ROOT / "tests").rglob("*.py") if "cases" not in path.parts)
-CODE = sorted(path for base in ("examples", "scripts", "evals") for path in (files.ROOT / base).rglob("*.py"))
+CODE = sorted(path for base in (*files.CODE, "scripts", "evals") for path in (files.ROOT / base).rglob("*.py"))
+IMPORT_LINTER = tomllib.loads((files.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+(CONTRACT,) = IMPORT_LINTER["contracts"]
 FORBIDDEN_IN_TESTS = {"sleep", "mock", "magicmock", "patch", "xfail"}
 # Only root can lend a server another user, and not every machine has the packaged Java or a Chromium; CI has them all.
 MAY_SKIP = {"tests/services/test_postgres.py", "tests/services/test_java.py", "tests/site/conftest.py"}
@@ -133,17 +139,6 @@ def _private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def forbidden_imports(root: Path, paths: Iterable[Path]) -> list[str]:
-    """Return `room -> room: module` for each import that the table of rooms does not allow."""
-    found = []
-    for path in paths:
-        module = path.relative_to(root).with_suffix("").as_posix()
-        room = room_of(module)
-        targets = {room_of(target) for target in imported_modules(root, path)} - {room, *ALLOWED.get(room, ())}
-        found += [f"{room} -> {target}: {module}" for target in targets]
-    return sorted(found)
-
-
 def imported_programs(root: Path, paths: list[Path]) -> list[str]:
     """Return the modules that are programs (`if __name__ == "__main__"`) and are also imported by other modules."""
     imported = {module for path in paths for module in imported_modules(root, path)}
@@ -157,37 +152,37 @@ def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
     return {folder: count for folder, count in counts.items() if count > MAX_MODULES_IN_FOLDER}
 
 
-def test_rooms_import_only_what_the_table_allows() -> None:
-    """A reader knows from the table which folders a change can affect."""
-    assert [] == forbidden_imports(files.ROOT, CODE)
-
-
-def test_table_of_rooms_has_no_cycle_and_no_stale_entry() -> None:
-    """A room lists only rooms above it in the table, and each listed import exists."""
-    rooms = list(ALLOWED)
-    used = {
-        (room_of(path.relative_to(files.ROOT).with_suffix("").as_posix()), room_of(target))
-        for path in CODE
-        for target in imported_modules(files.ROOT, path)
+def test_plan_of_the_house_names_every_module() -> None:
+    """A new package or module of the library or of the pipeline has its place in the contract of layers."""
+    named = set(re.findall(r"[\w.]+", " ".join(CONTRACT["layers"])))
+    found = {
+        f"{folder.replace('/', '.')}.{path.stem}"
+        for folder in ("spark_rtm", "examples", "examples/attribution")
+        for path in (files.ROOT / folder).iterdir()
+        if (path.suffix == ".py" or (path / "__init__.py").is_file()) and not path.name.startswith("__")
     }
 
-    assert [] == [(a, b) for a, names in ALLOWED.items() for b in names if b not in rooms[: rooms.index(a)]]
-    assert [] == sorted((a, b) for a, names in ALLOWED.items() for b in names if (a, b) not in used)
+    assert {"examples.attribution"} == found - named
 
 
 def test_upward_import_would_be_found(tmp_path: Path) -> None:
-    """The check can fail, for absolute and for relative imports."""
-    kafka, demo = tmp_path / "examples" / "kafka", tmp_path / "examples" / "attribution" / "demo"
-    for folder in (kafka, demo):
-        folder.mkdir(parents=True)
-    (demo / "cli.py").touch()
-    (kafka / "topics.py").write_text("from examples.attribution.demo.cli import parse\n")
-    (kafka / "consumer.py").write_text("from ..attribution.demo import cli\nfrom . import topics\n")
+    """`lint-imports` names a module of the library that imports an example."""
+    for name in IMPORT_LINTER["root_packages"]:
+        shutil.copytree(files.ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "spark_rtm/kafka/topics.py").open("a") as module:
+        module.write("\nfrom examples import quickstart\n")
+    program, plan = Path(sys.executable).with_name("lint-imports"), files.ROOT / "pyproject.toml"
 
-    assert [
-        "examples/kafka -> examples/attribution/demo: examples/kafka/consumer",
-        "examples/kafka -> examples/attribution/demo: examples/kafka/topics",
-    ] == forbidden_imports(tmp_path, kafka.glob("*.py"))
+    done = subprocess.run(
+        [program, "--no-cache", "--config", plan],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+    assert (1, True) == (done.returncode, "spark_rtm.kafka.topics -> examples.quickstart" in done.stdout), done.stdout
 
 
 def test_no_module_is_both_a_program_and_a_library() -> None:

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from examples.kafka.topics import ensure_topics
 from scripts.pack.files import ROOT
+from spark_rtm.kafka.topics import ensure_topics
 from tests.helpers import produce
 
 QUICKSTART = ROOT / "examples" / "quickstart.py"

@@ -10,7 +10,7 @@ from scripts.pack.files import ROOT
 from scripts.requirements import BUILD, GROUPS
 
 REQUIREMENTS = ROOT / "requirements"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DEPENDENCY_GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
 
 
 def _canonical(name: str) -> str:
@@ -32,8 +32,8 @@ def _text(file: str) -> str:
 
 
 def _required(group: str) -> list[str]:
-    named = {"build": list(BUILD), "base": PROJECT["optional-dependencies"]["examples"]}
-    return list(named.get(group) or PROJECT["optional-dependencies"][group])
+    required = BUILD if group == "build" else DEPENDENCY_GROUPS[group]
+    return [requirement for requirement in required if isinstance(requirement, str)]
 
 
 def test_files_with_hashes_pin_what_constraints_pin() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.positions import committed_position
+from spark_rtm.realtime.positions import committed_position
 
 
 def start(

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from examples.realtime.decoding import any_of, first_reason, parse, reasons_of_form
+from spark_rtm.realtime.decoding import any_of, first_reason, parse, reasons_of_form
 
 PAYMENT = StructType([StructField("card", StringType()), StructField("amount_cents", LongType())])
 

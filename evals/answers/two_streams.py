@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from examples.realtime.joins import TimeBound, inner_join
+from spark_rtm.realtime.joins import TimeBound, inner_join
 
 BOUND = TimeBound(within_seconds=120, lateness_seconds=600)
 

@@ -3,8 +3,8 @@
 import json
 
 from evals.stage import Answer, require, require_same, trial, written_by
-from examples.testing.records import Sent
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.testing.records import Sent
 
 START_MS = 1_700_000_000_000
 DAY_MS = 86_400_000

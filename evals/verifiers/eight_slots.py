@@ -5,8 +5,8 @@ import json
 from pyspark.sql import DataFrame
 
 from evals.stage import Answer, newest, outputs, require, session
-from examples.realtime.slots import slots_needed
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.realtime.slots import slots_needed
 
 SLOTS, PARTITIONS = 8, 4
 CLICKS = [("u1", "a"), ("u1", "b"), ("u1", "a"), ("u2", "a"), ("u2", "c"), ("u2", "c"), ("u3", "d")]

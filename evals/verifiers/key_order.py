@@ -6,11 +6,11 @@ from collections import defaultdict
 from confluent_kafka import Message, Producer
 
 from evals.stage import DEADLINE_SECONDS, Answer, delete_topics, require, require_same, session, wait_until_read
-from examples.kafka.consumer import read_topic
-from examples.kafka.topics import ensure_topics
-from examples.services.files.run_folder import new_folder
-from examples.testing.trial import SINK, read_stream
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.services.files.run_folder import new_folder
+from spark_rtm.testing.trial import SINK, read_stream
 
 PARTITIONS = 4
 KEYS = [b"d%d" % number for number in range(6)]

@@ -9,12 +9,12 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from evals.stage import DEADLINE_SECONDS, Answer, delete_topics, require_same, session, wait_until_read
-from examples.kafka.consumer import read_topic
-from examples.kafka.topics import ensure_topics
-from examples.realtime.queries import wait_until
-from examples.services.files.run_folder import new_folder
-from examples.testing.trial import read_stream
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.services.files.run_folder import new_folder
+from spark_rtm.testing.trial import read_stream
 
 BEFORE, AFTER = 4, 3
 PARTITIONS = 2

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from evals.stage import DEADLINE_SECONDS, Answer, delete_topics, fields, require, require_same, trial, written_by
-from examples.kafka.topics import ensure_topics
-from examples.realtime.plans import plan_of_query
-from examples.testing.records import Sent
-from examples.testing.trial import Trial, read_table
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.realtime.plans import plan_of_query
+from spark_rtm.testing.records import Sent
+from spark_rtm.testing.trial import Trial, read_table
 
 PEPPER = "p3pp3r-of-the-test"
 USERS = ("u1", "u2", "u3")

@@ -1,9 +1,9 @@
 """A reader that keeps the first record per header `id` gets each source record once, also after a restart."""
 
 from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by
-from examples.realtime.queries import wait_until
-from examples.testing.records import Received, Sent
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.testing.records import Received, Sent
 
 # Equal records are two payments, for example of two passengers of one bus.
 VALUES = [b'{"card":"c1","amount_cents":250}'] * 4 + [b'{"card":"c2","amount_cents":100}'] * 2

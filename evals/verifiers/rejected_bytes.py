@@ -1,8 +1,8 @@
 """Good payments and rejected records arrive with their bytes, and no record ends the query or vanishes."""
 
 from evals.stage import Answer, outputs, require, require_same
-from examples.testing.records import Sent
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.testing.records import Sent
 
 GOOD = [b'{"card":"c1","amount_cents":5}', b'{"amount_cents":0,"card":"c2","note":"x"}']
 BAD = {

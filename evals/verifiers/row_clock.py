@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 
 from evals.stage import DEADLINE_SECONDS, Answer, WrongAnswerError, fields, require, trial
-from examples.realtime.queries import wait_until
-from examples.testing.records import Received, Sent
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.testing.records import Received, Sent
 
 RECORDS = 6
 RATE = 10

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from evals.stage import Answer, newest, outputs, require, require_same
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
 
 # Minutes since midnight, in the order of arrival. Sessions end after 30 minutes without a click.
 CLICKS = {

@@ -3,8 +3,8 @@
 import json
 
 from evals.stage import Answer, outputs, require_same
-from examples.testing.records import Sent
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.testing.records import Sent
 
 AMOUNTS = (5, 99_999, 100_000, 250_000)
 

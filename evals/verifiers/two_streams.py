@@ -3,8 +3,8 @@
 import json
 
 from evals.stage import Answer, newest, require_same, trial
-from examples.testing.records import Sent
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.testing.records import Sent
 
 START_MS = 1_700_000_000_000
 # User, id, seconds.

@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
 from examples.alerts.job import Job, Options, read_stream
-from examples.realtime.limits import ID_PATTERN
+from spark_rtm.realtime.limits import ID_PATTERN
 
 ALARMS = StructType(
     [

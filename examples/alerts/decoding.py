@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructType
 
-from examples.realtime import decoding
-from examples.realtime.decoding import any_of, first_reason, parse, reasons_of_form
-from examples.realtime.limits import MAX_NUMBER
+from spark_rtm.realtime import decoding
+from spark_rtm.realtime.decoding import any_of, first_reason, parse, reasons_of_form
+from spark_rtm.realtime.limits import MAX_NUMBER
 
 
 def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:

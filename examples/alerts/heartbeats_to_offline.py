@@ -14,8 +14,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from examples.alerts.decoding import decode, route
 from examples.alerts.job import Job, Options, read_stream
 from examples.alerts.ticks import TICKS_TOPIC, ticking
-from examples.realtime.limits import ID_PATTERN
-from examples.services.scala import scala_object
+from spark_rtm.realtime.limits import ID_PATTERN
+from spark_rtm.services.scala import scala_object
 
 HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]

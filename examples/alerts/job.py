@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.command_line import arguments_of
-from examples.kafka.topics import ensure_topics
-from examples.realtime.keeper import POLL_SECONDS, Keeper
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import KAFKA_SINK, stop_on_interrupt
-from examples.realtime.slots import preflight
-from examples.services.spark import build_session
+from spark_rtm.command_line import arguments_of
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.keeper import POLL_SECONDS, Keeper
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import KAFKA_SINK, stop_on_interrupt
+from spark_rtm.realtime.slots import preflight
+from spark_rtm.services.spark import build_session
 
 SINK = KAFKA_SINK | {
     # By default, a query waits 60 s for a target topic that does not exist, and then fails.

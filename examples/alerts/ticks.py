@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from confluent_kafka import Producer
 
 from examples.alerts.job import Options
-from examples.kafka.topics import ensure_topics
+from spark_rtm.kafka.topics import ensure_topics
 
 TICKS_TOPIC = "heartbeats-ticks"
 INTERVAL_MS = 20

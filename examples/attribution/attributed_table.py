@@ -17,7 +17,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType, StringType
 from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from examples.sinks import PostgresUpsertSink
+from spark_rtm.sinks import PostgresUpsertSink
 
 SCHEMA = "public"
 TYPE_NAMES: dict[DataType, str] = {StringType(): "text", LongType(): "bigint", BooleanType(): "boolean"}

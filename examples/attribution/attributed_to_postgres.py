@@ -28,10 +28,10 @@ from examples.attribution.attributed_table import (
 from examples.attribution.correlation.rule import Result
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from examples.kafka.consumer import CONSUMER, REQUEST_TIMEOUT_SECONDS, end_offsets, is_record
-from examples.kafka.continuity import NO_RESET, admin_client, first_offsets, is_temporary, topic_state
-from examples.kafka.records import json_object
-from examples.sinks import PostgresUpsertSink
+from spark_rtm.kafka.consumer import CONSUMER, REQUEST_TIMEOUT_SECONDS, end_offsets, is_record
+from spark_rtm.kafka.continuity import NO_RESET, admin_client, first_offsets, is_temporary, topic_state
+from spark_rtm.kafka.records import json_object
+from spark_rtm.sinks import PostgresUpsertSink
 
 LOG = logging.getLogger(__name__)
 OFFSET_COLUMNS = {"topic": "text", "topic_id": "text", "partition": "int", "next_offset": "bigint"}

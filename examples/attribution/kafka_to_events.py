@@ -16,8 +16,8 @@ from examples.attribution.events import STEPS
 from examples.attribution.schemas import EVENTS, INPUT
 from examples.attribution.settings import Settings
 from examples.attribution.topics import EVENTS_TOPIC, REJECTED_TOPIC
-from examples.realtime.decoding import first_reason, parse, reasons_of_form, route, type_of
-from examples.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_NUMBER
+from spark_rtm.realtime.decoding import first_reason, parse, reasons_of_form, route, type_of
+from spark_rtm.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_NUMBER
 
 KINDS_OF_TOPIC = {
     "ad-requests": ("request",),

@@ -26,10 +26,10 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
 )
 from examples.attribution.touches_to_credit import touches_to_credit
-from examples.realtime.failures import SLOW_PYTHON
-from examples.realtime.keeper import Starter
-from examples.realtime.queries import KAFKA_SINK, wait_until
-from examples.realtime.slots import preflight, slots_needed
+from spark_rtm.realtime.failures import SLOW_PYTHON
+from spark_rtm.realtime.keeper import Starter
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
+from spark_rtm.realtime.slots import preflight, slots_needed
 
 SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()

@@ -1,6 +1,6 @@
 """Define the topics of the pipeline, and create them in Kafka."""
 
-from examples.kafka.topics import APPEND_TIME, REJECT_TOPIC, ensure_topics, require_append_time
+from spark_rtm.kafka.topics import APPEND_TIME, REJECT_TOPIC, ensure_topics, require_append_time
 
 SOURCE_TOPICS = ("ad-requests", "ad-impressions", "ad-callbacks")
 EVENTS_TOPIC = "events"

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from examples.kafka.topics import ensure_topics
 from examples.migrate.steps import Migration, move_back, rebuild_state, run_micro_batch_job, run_real_time_job
 from examples.migrate.totals import Places
-from examples.services import kafka_broker, postgres_server, run_folder
-from examples.services.spark import build_session
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.services import kafka_broker, postgres_server, run_folder
+from spark_rtm.services.spark import build_session
 
 PARTITIONS = 2
 SLOTS = 16

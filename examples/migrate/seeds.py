@@ -5,9 +5,9 @@ import json
 import psycopg
 from pyspark.sql import SparkSession
 
-from examples.kafka.consumer import read_topic
 from examples.migrate.totals import Places
-from examples.realtime.positions import NO_BATCH, Position
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.realtime.positions import NO_BATCH, Position
 
 Total = tuple[str, int, int]
 """A card, its number of payments, and their sum in cents."""

@@ -13,8 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.migrate.payments import Payments
 from examples.migrate.seeds import copy_state, table_rows, unconfirmed
 from examples.migrate.totals import Places, start_after, start_before, start_consumer, upsert_into
-from examples.realtime.positions import committed_position
-from examples.realtime.queries import stop_completely, wait_until
+from spark_rtm.realtime.positions import committed_position
+from spark_rtm.realtime.queries import stop_completely, wait_until
 
 BEFORE, AFTER = "totals_before", "totals_after"
 PAYMENTS_PER_STEP = 200

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import KAFKA_SINK
-from examples.realtime.slots import preflight
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import KAFKA_SINK
+from spark_rtm.realtime.slots import preflight
 
 Upsert = Callable[[DataFrame, int], None]
 

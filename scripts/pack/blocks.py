@@ -8,7 +8,6 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.lint.engine import GROUPS
 from scripts.pack import assistants, files, notices, parsed, verification
 from scripts.pack.tables import (
     aims,
@@ -24,6 +23,7 @@ from scripts.pack.tables import (
 )
 from scripts.pack.tables.format import table
 from scripts.pack.tables.pipeline import chaos, demo, soak
+from spark_rtm.lint.engine import GROUPS
 
 Maker = Callable[[Path, str], str]
 

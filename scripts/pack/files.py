@@ -8,8 +8,10 @@ List the files of the pack: pages, modules and tests.
 import re
 from pathlib import Path
 
-# In the wheel, the pages are in the folder of the package.
-ROOT = next(folder for folder in Path(__file__).resolve().parents if (folder / "references").is_dir())
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("spark_rtm", "examples", "benchmarks")
+TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm/text/")
+"""The packages of commands: nobody copies their modules, and the linter's contain mistakes as examples."""
 SKILL = "SKILL.md"
 INDEXES = {"lint_rules_": "references/lint_rules.md"}
 """Pages whose names have this prefix are linked from an index, because SKILL.md would be too long with all of them."""
@@ -35,13 +37,15 @@ def references(root: Path) -> list[Path]:
 
 
 def modules(root: Path) -> list[Path]:
-    """Return the Python modules under `examples/`."""
-    return [path for path in files_below(root / "examples") if path.suffix == ".py"]
+    """Return the Python modules that readers may copy: those of the library, the examples and the benchmarks."""
+    paths = (path for name in CODE for path in files_below(root / name) if path.suffix == ".py")
+    return [path for path in paths if not relative(root, path).startswith(TOOLS)]
 
 
-def scripts(root: Path) -> list[Path]:
-    """Return the Python modules under `scripts/`."""
-    return [path for path in files_below(root / "scripts") if path.suffix == ".py"]
+def tools(root: Path) -> list[Path]:
+    """Return the Python modules of the commands and of the pack itself."""
+    folders = (root / name for name in (*TOOLS, "scripts"))
+    return [path for folder in folders for path in files_below(folder) if path.suffix == ".py"]
 
 
 def tests(root: Path) -> list[Path]:

@@ -10,10 +10,10 @@ fence that has the option `excerpt`. All other text stays unchanged.
 import re
 from pathlib import Path
 
-from scripts.pack import blocks, files, manifest
+from scripts.pack import blocks, files, manifest, package_data, shipped
 from scripts.pack.excerpt import excerpt
 from scripts.pack.version import PLACES, with_version
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 _BLOCK = re.compile(
     r"(?P<opening><!-- generated: (?P<name>[\w-]+)(?: (?P<argument>[^\n]+?))? -->\n).*?(?P<closing><!-- end -->)",
@@ -24,14 +24,15 @@ _CONDITIONS = re.compile(r"Measured with `(?P<command>[^`]+)` on .* Machine: ")
 
 def render_all(root: Path) -> dict[Path, str]:
     """
-    Return the expected text of every page, of the other files with the version, and of the manifest, by path.
+    Return the expected text of every page, of the other files with the version or data, and of the manifest, by path.
 
     Raise ValueError if a page requests a part that does not exist. An installed copy does not contain all the files.
     """
     others = (root / name for name in (files.NOTICES, *PLACES))
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
     texts = {path: render_page(root, path) for path in paths}
-    texts[root / files.MANIFEST] = manifest.render(root, texts)
+    texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}
+    texts[root / files.MANIFEST] = manifest.render(root, shipped.shipped_files(root), texts)
     return texts
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scripts.pack import files, manifest
-from scripts.text.finding import Finding
+from spark_rtm.text.finding import Finding
 
 
 def stale(root: Path, skills: Path) -> list[Finding]:

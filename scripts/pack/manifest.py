@@ -8,31 +8,16 @@ The manifest depends only on the contents of the files, so its text is the same 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.pack.version import project_version
-from scripts.text.frontmatter import read_frontmatter
+from spark_rtm import __version__
+from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
-# `skills.py install` copies these files and folders, and the manifest. It does not copy the tests.
-SHIPPED_PATHS = (
-    files.SKILL,
-    "README.md",
-    "LICENSE",
-    "Makefile",
-    "pyproject.toml",
-    "constraints.txt",
-    "requirements",
-    "references",
-    "examples",
-    "scripts",
-)
-SITE_DIR = "scripts/site"
-"""This folder is not shipped, because only the site needs it."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +30,17 @@ class Content:
     """The SHA-256 of each file, by path."""
 
 
-def render(root: Path, rendered: Mapping[Path, str] | None = None) -> str:
-    """Return the text of the manifest; `rendered` holds the new texts of files that have not been written yet."""
+def render(root: Path, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
+    """Return the text of the manifest of `paths`; `rendered` holds the new texts of files that are not written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     content = {
         "name": skill.get("name", ""),
-        "version": project_version(root),
+        "version": __version__,
         "description": skill.get("description", ""),
         "spark_versions": [_pinned(root, "pyspark")],
-        "files": [_entry(root, path, rendered or {}) for path in shipped_files(root)],
+        "files": [_entry(root, path, rendered) for path in paths],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def shipped_files(root: Path) -> list[Path]:
-    """Return every file of an installed skill except the manifest."""
-    sources = [root / name for name in SHIPPED_PATHS]
-    paths = [path for source in sources for path in ([source] if source.is_file() else files.files_below(source))]
-    return [path for path in paths if not path.is_relative_to(root / SITE_DIR)]
 
 
 def read(root: Path) -> Content:

@@ -1,5 +1,7 @@
 """
-Render the tables of `THIRD_PARTY.md`: every Python package that `make` installs and every jar that is downloaded.
+Render the tables of `THIRD_PARTY.md`: the Python packages that `make` installs and the jars that are downloaded.
+
+The tools of a release (`requirements/release.txt`) are not listed: neither users nor tests install them.
 
 Names and versions come from the pinned lists, and licences from `licences.json`, so no package needs to be installed. A
 test compares the licences with the metadata of the installed packages and of the downloaded jars.
@@ -16,9 +18,9 @@ from scripts.pack.tables.format import table
 
 LICENCES = "scripts/pack/licences.json"
 IVY_DIRS = (
-    "examples/services/ivy",
-    "examples/benchmarks/checkpoint_storage/ivy",
-    "examples/benchmarks/other_engines/ivy",
+    "spark_rtm/services/ivy",
+    "benchmarks/checkpoint_storage/ivy",
+    "benchmarks/other_engines/ivy",
 )
 _PACKAGE = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 _JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?(?:\.Final|-jre)?)\.jar")
@@ -26,7 +28,7 @@ _JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?(?:\.Fina
 
 def packages(root: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the name, the version and the file of each package in `requirements/`."""
-    for file in sorted((root / "requirements").glob("*.txt")):
+    for file in sorted({*(root / "requirements").glob("*.txt")} - {root / "requirements" / "release.txt"}):
         for package, version in _PACKAGE.findall(file.read_text(encoding="utf-8")):
             yield package, version, f"requirements/{file.name}"
 

@@ -6,7 +6,7 @@ The results are shared, so do not change them.
 
 from functools import lru_cache
 
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 MAX_TEXTS = 500
 """More than the pages of the pack."""

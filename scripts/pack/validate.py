@@ -13,7 +13,7 @@ from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from scripts.pack.checks.wording import check_wording
-from scripts.text.finding import Finding
+from spark_rtm.text.finding import Finding
 
 CHECKS = (
     check_generated,

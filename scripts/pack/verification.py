@@ -8,9 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 from scripts.pack import files, parsed
-from scripts.pack.claims import claims
+from scripts.pack.checks.claims import claims
 from scripts.pack.tables.format import table
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 BLOCKS = {
     "run": "Python blocks that run on OSS 4.3.0",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 # The first group is the text before the version.
 PLACES = {
+    "spark_rtm/__init__.py": r'^(__version__ = ")[^"]+',
     "SKILL.md": r'^(  version: ")[^"]+',
     "CITATION.cff": r"^(version: )\S+",
     ".claude-plugin/plugin.json": r'^(  "version": ")[^"]+',

@@ -8,7 +8,7 @@ import math
 import re
 from html import escape
 
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 SECTION_TITLE = "Measured"
 WIDTH_PX = 480

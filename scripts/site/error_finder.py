@@ -12,7 +12,7 @@ from typing import TypedDict
 import markdown as renderer
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 CONDITION_FAMILY = "STREAMING_REAL_TIME_MODE"
 DATABRICKS_PAGE = "references/errors_on_databricks.md"

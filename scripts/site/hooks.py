@@ -13,7 +13,7 @@ from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
 from scripts.site import diagrams, layout, machines, measured, page, tree
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
 OTHER_LANGUAGES = "assets/javascripts/lunr/"

@@ -8,7 +8,7 @@ sections, so it keeps its contents list, and it has a form that filters the rows
 import re
 from pathlib import Path
 
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 MIN_ROWS = 25
 MIN_TABLE_SHARE = 0.5

@@ -7,7 +7,7 @@ The links in `llms.txt` lead to the raw Markdown files.
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 
 def texts(root: Path) -> dict[str, str]:

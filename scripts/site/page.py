@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scripts.pack import files
 from scripts.site import chart, error_finder, layout, tree
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
 _TOOL = re.compile(r"^<!-- site: (?P<name>[\w-]+) -->$", re.MULTILINE)

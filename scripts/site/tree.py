@@ -11,12 +11,13 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from scripts.pack import files, manifest
+from scripts.pack import files, shipped
 from scripts.pack.checks.links import link_targets
 
 EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
 IMAGE_SUFFIXES = {".svg"}
 MEASURED_DIR = "references/measured"
+SITE_ASSETS = "scripts/site/assets"
 FRONTMATTER = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 
 
@@ -46,16 +47,16 @@ def sources(root: Path) -> list[str]:
 
 @cache
 def folders(root: Path) -> list[str]:
-    """Return the folders in `examples/`; each folder has a page that lists its modules."""
-    return sorted({str(Path(name).parent) for name in sources(root) if name.startswith("examples/")})
+    """Return the folders of code; each folder has a page that lists its modules."""
+    return sorted({str(Path(name).parent) for name in sources(root) if name.partition("/")[0] in files.CODE})
 
 
 def raw(root: Path) -> list[str]:
     """Return every file that is served unchanged: the files of the skill, the pages, the sources and the assets."""
-    shipped = [files.relative(root, path) for path in manifest.shipped_files(root)]
+    skill = [files.relative(root, path) for path in shipped.shipped_files(root)]
     page_names = [files.relative(root, path) for path in pages(root)]
-    assets = [files.relative(root, path) for path in (root / manifest.SITE_DIR / "assets").iterdir()]
-    return sorted({*shipped, *page_names, *assets, *sources(root), files.MANIFEST})
+    assets = [files.relative(root, path) for path in (root / SITE_ASSETS).iterdir()]
+    return sorted({*skill, *page_names, *assets, *sources(root), files.MANIFEST})
 
 
 def source_page(root: Path, name: str) -> str:

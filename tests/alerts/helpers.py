@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from examples.alerts.job import Job, Options
-from examples.kafka.consumer import consumer_from_start, is_record
-from examples.kafka.topics import ensure_topics
 from scripts.pack import files
+from spark_rtm.kafka.consumer import consumer_from_start, is_record
+from spark_rtm.kafka.topics import ensure_topics
 from tests.helpers import eventually
 
 START_SECONDS = 150

@@ -10,8 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.alerts.alarms_to_first import ALARMS, JOB, LATENESS_MS, REPEAT_MS, SKEW_MS
 from examples.alerts.job import Options, start
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.alerts.helpers import BROKEN, create, encoded, received, send
 from tests.helpers import eventually
 

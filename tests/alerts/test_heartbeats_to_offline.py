@@ -20,9 +20,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.alerts.heartbeats_to_offline import JOB, OFFLINE, SILENCE_MS, SKEW_MS, heartbeats_to_offline, tick_keys
 from examples.alerts.job import Options, read_stream, start
 from examples.alerts.ticks import TICKS_TOPIC, ticking
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed, stop_completely
-from examples.services.cluster import standalone_cluster
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed, stop_completely
+from spark_rtm.services.cluster import standalone_cluster
 from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
 from tests.helpers import eventually, records_of
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
 from examples.alerts.__main__ import main
 from examples.alerts.job import Job, Options, start
-from examples.realtime.slots import NotEnoughSlotsError, slots_total
+from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_total
 from tests.alerts.helpers import command, create, encoded, interrupted, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

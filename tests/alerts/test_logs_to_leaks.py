@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 from examples.alerts.job import Options, start
 from examples.alerts.logs_to_leaks import JOB, LEAKS, MAX_LEAKS
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.alerts.helpers import BROKEN, create, encoded, received, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

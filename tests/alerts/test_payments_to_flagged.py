@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from examples.alerts.job import Options, start
 from examples.alerts.payments_to_flagged import FLAGGED, JOB
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.alerts.helpers import BROKEN, Output, create, encoded, received, send
 from tests.helpers import eventually
 

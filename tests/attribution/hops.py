@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.pipeline import start_with_python
-from examples.kafka.consumer import consumer_from_start, is_record
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.kafka.consumer import consumer_from_start, is_record
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 PARTITIONS = 2

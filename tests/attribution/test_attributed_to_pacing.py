@@ -15,8 +15,8 @@ from examples.attribution.attributed_to_pacing import PACING, attributed_to_paci
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms, count_slots
 from examples.attribution.settings import DemoSettings, Settings
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import wait_until
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import wait_until
 from tests.attribution.hops import HopClient, RunningHop
 from tests.attribution.pacing.histories import generated
 from tests.helpers import eventually

@@ -24,9 +24,9 @@ from examples.attribution.attributed_table import (
 from examples.attribution.attributed_to_postgres import ResultsConsumer, attributed_to_postgres
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from examples.kafka.topics import ensure_topics
-from examples.realtime.proof import assert_real_time
-from examples.services import postgres_server
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.services import postgres_server
 from tests.helpers import eventually, produce
 
 pytestmark = pytest.mark.services

@@ -14,9 +14,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.settings import DemoSettings, Settings
-from examples.kafka.consumer import consumer_from_start, is_record
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.kafka.consumer import consumer_from_start, is_record
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

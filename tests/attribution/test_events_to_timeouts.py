@@ -15,8 +15,8 @@ from examples.attribution.correlation.rule import Event, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.settings import Settings
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
 from tests.attribution.correlation.histories import T, drawn, histories
 from tests.attribution.hops import HopClient, RunningHop
 from tests.helpers import eventually

@@ -16,10 +16,10 @@ from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_event
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import SOURCE_TOPICS
-from examples.kafka.consumer import read_topic
-from examples.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 pytestmark = pytest.mark.spark

@@ -31,10 +31,10 @@ from examples.attribution.demo.run import run
 from examples.attribution.pipeline import pipeline_queries, query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
-from examples.kafka.consumer import consumer_from_start, is_at_end, is_record
-from examples.realtime.slots import NotEnoughSlotsError
-from examples.services import postgres_server
-from examples.services.child import free_ports, start_child
+from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
+from spark_rtm.realtime.slots import NotEnoughSlotsError
+from spark_rtm.services import postgres_server
+from spark_rtm.services.child import free_ports, start_child
 from tests.helpers import eventually, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]

@@ -16,7 +16,7 @@ from examples.attribution.credit.models import CreditRules, Lookback
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
 from examples.attribution.settings import Settings
 from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
-from examples.realtime.queries import raise_if_failed
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import drawn
 from tests.attribution.credit.histories import (
     RULES,

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from examples.benchmarks.results.run_result import RunResult
-from examples.measure.percentiles import percentiles_ms
+from benchmarks.results.run_result import RunResult
+from spark_rtm.measure.percentiles import percentiles_ms
 
 BASELINE = "baseline (echo)"
 

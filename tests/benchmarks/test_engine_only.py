@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.benchmarks.engine_only import run_problems
-from examples.benchmarks.results.record_times import Traffic
-from examples.benchmarks.spark.memory_source import KEYS, MemoryRun, Mode, counting_times, measure
+from benchmarks.engine_only import run_problems
+from benchmarks.results.record_times import Traffic
+from benchmarks.spark.memory_source import KEYS, MemoryRun, Mode, counting_times, measure
 
 TRAFFIC = Traffic(rate=500, warm_up_seconds=1, duration_seconds=2, drain_seconds=60)
 

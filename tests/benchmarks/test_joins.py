@@ -6,8 +6,8 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
-from examples.benchmarks.joins import latencies_ms
-from examples.kafka.topics import ensure_topics
+from benchmarks.joins import latencies_ms
+from spark_rtm.kafka.topics import ensure_topics
 
 PRODUCERS_TIME = {"message.timestamp.type": "CreateTime"}
 BEGIN_MS = int(time.time() * 1000)

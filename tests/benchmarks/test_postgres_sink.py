@@ -12,16 +12,16 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from benchmarks.postgres_sink import main
+from benchmarks.sink.chart import draw
+from benchmarks.sink.end_to_end import commit_times_ms, enable_commit_times, send
+from benchmarks.sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
+from benchmarks.sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
+from benchmarks.sink.single_row import single_row_ms
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
 from examples.attribution.settings import DemoSettings, Settings
-from examples.benchmarks.postgres_sink import main
-from examples.benchmarks.sink.chart import draw
-from examples.benchmarks.sink.end_to_end import commit_times_ms, enable_commit_times, send
-from examples.benchmarks.sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
-from examples.benchmarks.sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
-from examples.benchmarks.sink.single_row import single_row_ms
-from examples.benchmarks.sink.tcp_proxy import TcpProxy
-from examples.services import LocalPostgres, running
+from spark_rtm.services import LocalPostgres, running
+from spark_rtm.services.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.services
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from examples.benchmarks.price import COMBINED, GROUP, alone, combined, main
-from examples.benchmarks.results.prices import UNTOUCHED, WARM_UNTOUCHED
-from examples.benchmarks.spark.price_variants import CHANGES
-from examples.benchmarks.spark.variants import recommended
+from benchmarks.price import COMBINED, GROUP, alone, combined, main
+from benchmarks.results.prices import UNTOUCHED, WARM_UNTOUCHED
+from benchmarks.spark.price_variants import CHANGES
+from benchmarks.spark.variants import recommended
 
 BASE = recommended(5, quick=True)
 

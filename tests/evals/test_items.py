@@ -10,7 +10,7 @@ import pytest
 from evals import items
 from evals.items import Question
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 
 def unbacked(questions: Iterable[Question]) -> list[str]:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from evals import items
 from evals.answers import two_outputs
 from evals.tasks import broken_tasks, known_answers, verify
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.kafka.consumer import consumer_from_start, is_at_end, read_topic
+from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, read_topic
 from tests.helpers import eventually, new_topic, produce
 
 pytestmark = pytest.mark.services

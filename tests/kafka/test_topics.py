@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from examples.kafka.topics import CLOCK, ensure_topics, require_append_time
+from spark_rtm.kafka.topics import CLOCK, ensure_topics, require_append_time
 from tests.helpers import new_topic
 
 services = pytest.mark.services

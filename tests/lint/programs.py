@@ -7,8 +7,8 @@ Each rule about code has a bad and a good program that differ only in what the r
 import re
 from dataclasses import dataclass
 
-from scripts.lint.engine import RULES
-from scripts.lint.rules.job import JOB_RULES
+from spark_rtm.lint.engine import RULES
+from spark_rtm.lint.rules.job import JOB_RULES
 
 ALLOWLIST = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 CONDITIONS: dict[str, str | None] = {

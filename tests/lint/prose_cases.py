@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from scripts.lint.engine import lint_text
+from spark_rtm.lint.engine import lint_text
 
 FOLDER = Path(__file__).with_name("prose")
 HELD = FOLDER / "held"

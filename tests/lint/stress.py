@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 
-from scripts.lint.engine import lint_text
+from spark_rtm.lint.engine import lint_text
 
 MAX_SECONDS = 5.0
 MAX_MEMORY = 500_000_000

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint.engine import RULES, lint_paths, lint_text
-from scripts.text.finding import DATABRICKS, OSS
+from spark_rtm.lint.engine import RULES, lint_paths, lint_text
+from spark_rtm.text.finding import DATABRICKS, OSS
 
 ROOT = Path(__file__).parents[2]
 BAD = 'spark.readStream.format("kafka").load().writeStream.format("console").outputMode("update")'
@@ -43,7 +43,7 @@ def test_findings_are_limited_to_the_chosen_engine(engine: str | None, expected:
 def test_linter_runs_on_python_without_packages(tmp_path: Path) -> None:
     """An interpreter without any packages reports the same finding."""
     (tmp_path / "job.py").write_text(BAD)
-    program = "import sys; from scripts.lint.engine import lint_paths; print(len(lint_paths(sys.argv[1:])))"
+    program = "import sys; from spark_rtm.lint.engine import lint_paths; print(len(lint_paths(sys.argv[1:])))"
 
     run = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {program}", tmp_path],

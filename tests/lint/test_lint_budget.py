@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from scripts.lint.engine import lint_text
-from scripts.lint.rules.budget import ExhaustedError, OutOfTimeError, Steps, time_limit
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.rules.budget import ExhaustedError, OutOfTimeError, Steps, time_limit
 
 EXPONENTIAL = re.compile("(?:a|a)*b")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint.engine import RULES, lint_text
-from scripts.lint.rules.rule import LABELS, Rule
-from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding
+from spark_rtm.lint.engine import RULES, lint_text
+from spark_rtm.lint.rules.rule import LABELS, Rule
+from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS, Finding
 
 CASES = Path(__file__).with_name("cases")
 EXPECT = re.compile(r"expect: ([a-z-]+(?:, [a-z-]+)*)")

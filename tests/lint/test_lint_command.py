@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint.engine import RULES
 from scripts.skills import main
+from spark_rtm.lint.engine import RULES
 from tests.lint.test_lint import BAD
 
 WARNING = 'spark.readStream.format("kafka").load().withColumn("latency", F.unix_millis(F.current_timestamp()))'

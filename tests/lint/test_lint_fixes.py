@@ -2,9 +2,9 @@
 
 import pytest
 
-from scripts.lint.engine import lint_text
-from scripts.lint.fixes import fixed
-from scripts.lint.settings import Settings
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.fixes import fixed
+from spark_rtm.lint.settings import Settings
 
 EVENTS = 'events = spark.readStream.format("kafka").load().select("key", "value")\n'
 USERS = 'users = spark.read.table("users")\n'

@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scripts.lint.engine import lint_text
+from spark_rtm.lint.engine import lint_text
 from tests.lint.test_lint_cases import FILES
 
 TEXTS = [path.read_text(encoding="utf-8") for path in FILES]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.lint.engine import RULES, lint_text
+from spark_rtm.lint.engine import RULES, lint_text
 from tests.lint.test_lint_cases import expected
 
 SOURCE = 'rows = spark.readStream.format("kafka").option("subscribe", "e").load().select("key", "value")\n'

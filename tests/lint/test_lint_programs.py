@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from scripts.lint.engine import RULES, lint_text
-from scripts.lint.rules.citations import CITATIONS
-from scripts.lint.rules.rule import Rule
+from spark_rtm.lint.engine import RULES, lint_text
+from spark_rtm.lint.rules.citations import CITATIONS
+from spark_rtm.lint.rules.rule import Rule
 from tests.lint.programs import CONDITIONS, Program, programs
 
 SUFFIXES = {"page": ".md", "cluster": ".json"}

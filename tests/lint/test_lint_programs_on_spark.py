@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.proof import assert_real_time
+from spark_rtm.realtime.proof import assert_real_time
 from tests.helpers import eventually, new_topic, produce
 from tests.lint.programs import Program, programs
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint.engine import RULES, lint_paths
-from scripts.lint.settings import Settings, SettingsError, settings_for
+from spark_rtm.lint.engine import RULES, lint_paths
+from spark_rtm.lint.settings import Settings, SettingsError, settings_for
 from tests.lint.test_lint import BAD
 
 NAMES = [rule.id for rule in RULES]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint.engine import lint_paths, lint_text
-from scripts.lint.sources import MAX_BYTES
-from scripts.text.finding import Finding
+from spark_rtm.lint.engine import lint_paths, lint_text
+from spark_rtm.lint.sources import MAX_BYTES
+from spark_rtm.text.finding import Finding
 from tests.lint.test_lint import BAD
 
 

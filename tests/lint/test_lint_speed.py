@@ -41,7 +41,7 @@ def test_processes_find_the_same_as_one(tmp_path: Path) -> None:
     for number, (name, text) in enumerate(cases("python").items()):
         for copy in range(3):
             (tmp_path / f"{number}_{copy}_{name}").write_text(text)
-    program = "import sys; from scripts.lint.engine import lint_paths; "
+    program = "import sys; from spark_rtm.lint.engine import lint_paths; "
     program += "print([lint_paths([sys.argv[1]], processes=n) for n in (1, 2)])"
     run = subprocess.run(
         [sys.executable, "-c", f"{program}", tmp_path],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lint.engine import lint_text
+from spark_rtm.lint.engine import lint_text
 from tests.lint.stress import INPUTS, MAX_SECONDS
 
 # The inputs need about 20 s of processor time, so they can take minutes on a busy machine.

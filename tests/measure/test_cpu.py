@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from examples.measure.cpu import (
+from spark_rtm.measure.cpu import (
     SAMPLE_SECONDS,
     Cpu,
     CpuMeter,

@@ -6,7 +6,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from examples.measure.percentiles import (
+from spark_rtm.measure.percentiles import (
     PERCENTILES,
     median_of_runs,
     percentiles,

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from examples.migrate.__main__ import main, migrate
 from examples.migrate.seeds import Total, copy_state, unconfirmed
 from examples.migrate.totals import Places, start_after
-from examples.realtime.positions import NO_BATCH, Position
-from examples.realtime.queries import QueryFailedError, wait_until
-from examples.realtime.slots import slots_total
-from examples.services import postgres_server
+from spark_rtm.realtime.positions import NO_BATCH, Position
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.realtime.slots import slots_total
+from spark_rtm.services import postgres_server
 from tests.helpers import end_offset, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]

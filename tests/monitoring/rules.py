@@ -11,7 +11,7 @@ from prometheus_client.samples import Sample
 
 from scripts.pack import files
 
-FOLDER = files.ROOT / "examples" / "monitoring"
+FOLDER = files.ROOT / "spark_rtm" / "monitoring"
 # The rules use only this small part of the language, so that these few lines can evaluate all of them.
 EXPRESSION = re.compile(r'(time\(\) - )?(\w+)(?:\{(\w+)="([^"]+)"\})? (>|==) ([\d.]+)')
 METRIC = re.compile(r"realtime_\w+")

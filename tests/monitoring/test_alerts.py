@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.kafka.topics import ensure_topics
-from examples.monitoring.canary import Canary
-from examples.monitoring.query_listener import QueryMetrics
-from examples.monitoring.topic_watcher import TopicWatcher
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import stop_completely
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.monitoring.canary import Canary
+from spark_rtm.monitoring.query_listener import QueryMetrics
+from spark_rtm.monitoring.topic_watcher import TopicWatcher
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import stop_completely
 from tests.helpers import eventually, new_topic, produce
 from tests.monitoring.rules import FOLDER, METRIC, Rule, ringing, rules, scrape
 

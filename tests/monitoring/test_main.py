@@ -8,17 +8,17 @@ import urllib.error
 
 import pytest
 
-from examples.kafka.topics import ensure_topics
-from examples.services.child import free_ports
-from examples.services.kafka import LocalKafka
-from examples.services.local_server import running
 from scripts.pack import files
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.services.child import free_ports
+from spark_rtm.services.kafka import LocalKafka
+from spark_rtm.services.local_server import running
 from tests.helpers import eventually, new_topic
 from tests.monitoring.rules import scrape
 
 pytestmark = pytest.mark.services
 
-COMMAND = [sys.executable, "-m", "examples.monitoring"]
+COMMAND = [sys.executable, "-m", "spark_rtm.monitoring"]
 
 
 def missing_canaries(port: int) -> dict[str, float]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from examples.monitoring.query_listener import latencies_of
+from spark_rtm.monitoring.query_listener import latencies_of
 
 FORMS = {
     "structured streaming": {"rtmMetrics": {"e2eLatencyMs": {"P0": 1, "P50": 5, "P99": 9}}},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pack import files, generate, manifest
+from scripts.pack import files, generate
 
 IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "cases")
 
@@ -17,9 +17,10 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the root of a copy of the pack with up-to-date generated parts, which no test modifies."""
     root = tmp_path_factory.mktemp("original") / "pack"
     root.mkdir()
-    top = [path.name for pattern in ("*.md", "mkdocs.yml") for path in files.ROOT.glob(pattern)]
-    others = ("evals", "tests", ".claude-plugin", "CITATION.cff", *top)
-    for name in dict.fromkeys([*manifest.SHIPPED_PATHS, *others]):
+    patterns = ("*.md", "*.toml", "*.txt", "mkdocs.yml", "Makefile", "LICENSE")
+    top = [path.name for pattern in patterns for path in files.ROOT.glob(pattern)]
+    folders = (*files.CODE, "scripts", "references", "requirements", "evals", "tests", ".claude-plugin")
+    for name in (*folders, "CITATION.cff", *top):
         source = files.ROOT / name
         if source.is_dir():
             shutil.copytree(source, root / name, ignore=IGNORED_FILES)

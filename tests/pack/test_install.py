@@ -47,7 +47,7 @@ def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path)
     """An update replaces changed files, adds new ones and removes those that left the skill."""
     install(copied, skills)
     (copied / "references/new.md").write_text("# New\n\n*Read when new.*\n")
-    (copied / "examples/services/log4j2.properties").unlink()
+    (copied / "spark_rtm/services/log4j2.properties").unlink()
     generate.write_all(copied)
 
     report = _messages(stale(copied, skills))
@@ -56,7 +56,7 @@ def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path)
     assert "new.md" in report
     assert "is no longer part of the skill" in report
     assert [] == stale(copied, skills)
-    assert not (skills / NAME / "examples/services/log4j2.properties").exists()
+    assert not (skills / NAME / "spark_rtm/services/log4j2.properties").exists()
 
 
 def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -> None:
@@ -64,14 +64,14 @@ def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -
     install(copied, skills)
     edited = skills / NAME / "SKILL.md"
     edited.write_text("mine")
-    (copied / "README.md").write_text("# Other\n")
+    (copied / "LICENSE").write_text("Other\n")
     generate.write_all(copied)
 
     [finding] = install(copied, skills)
 
     assert (str(edited), "mine") == (finding.path, edited.read_text())
     assert "--force" in finding.fix
-    assert "# Other\n" != (skills / NAME / "README.md").read_text()
+    assert "Other\n" != (skills / NAME / "LICENSE").read_text()
 
 
 def test_edited_copy_is_replaced_when_forced(copied: Path, skills: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.benchmarks.checkpoint_storage.s3_server import IVY_FILES as S3_IVY_FILES
-from examples.benchmarks.other_engines.install.maven import IVY_FILES
-from examples.services import packages
+from benchmarks.checkpoint_storage.s3_server import IVY_FILES as S3_IVY_FILES
+from benchmarks.other_engines.install.maven import IVY_FILES
 from scripts.pack import files, notices
+from spark_rtm.services import packages
 
 LICENCES = notices.read_licences(files.ROOT)
 # Metadata without an SPDX expression states a licence in many ways.
@@ -21,7 +21,7 @@ EPL_OR_LGPL = "http://www.eclipse.org/legal/epl-v10.html, http://www.gnu.org/lic
 STATED_AS = {
     "Apache-2.0": r"(The )?Apache( Software)?( License)?,?( Version)?( 2\.0)?|https?://www\.apache\.org/licenses/LICENSE-2\.0.*",
     "Apache-2.0 OR EPL-1.0": r"http://www\.apache\.org/licenses/LICENSE-2\.0, http://www\.eclipse\.org/.*/epl-v10\.php",
-    "BSD-2-Clause": r"BSD|.*BSD-2-Clause.*|The BSD 2-Clause License",
+    "BSD-2-Clause": r"BSD|.*BSD-2-Clause.*|(The )?BSD 2-Clause License",
     "BSD-3-Clause": r"(3-Clause )?BSD( 3-Clause)?( License)?|http://www\.eclipse\.org/org/documents/edl-v10\.php",
     "CC0-1.0 OR BSD-2-Clause": r"http://creativecommons\.org/publicdomain/zero/.*, https://opensource.org/licenses/BSD-2-Clause",
     "EPL-1.0 OR LGPL-2.1-only": re.escape(EPL_OR_LGPL),
@@ -128,8 +128,8 @@ def test_every_listed_licence_belongs_to_a_pinned_name() -> None:
     ("path", "line", "missing"),
     [
         ("requirements/dev.txt", "left-pad==1.0 \\\n", "no licence for 'left-pad' of the packages"),
-        ("examples/services/ivy/broker.sha256", "0  left-pad-1.0.jar\n", "no licence for 'left-pad' of the jars"),
-        ("examples/services/ivy/broker.sha256", "0  left-pad.jar\n", r"'left-pad\.jar' has no version"),
+        ("spark_rtm/services/ivy/broker.sha256", "0  left-pad-1.0.jar\n", "no licence for 'left-pad' of the jars"),
+        ("spark_rtm/services/ivy/broker.sha256", "0  left-pad.jar\n", r"'left-pad\.jar' has no version"),
     ],
 )
 def test_new_package_or_jar_without_licence_stops_the_page(pinned: Path, path: str, line: str, missing: str) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from scripts.lint.engine import lint_text
 from scripts.pack import files
-from scripts.text import markdown
-from scripts.text.finding import DATABRICKS, OSS
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.text import markdown
+from spark_rtm.text.finding import DATABRICKS, OSS
 
 KAFKA = 'spark.readStream.format("kafka").load()'
 WRITE = '.writeStream.format("kafka").option("checkpointLocation", c).outputMode("update")'

@@ -13,6 +13,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.skills import main
+from spark_rtm import __version__
 
 BAD = "df.writeStream.trigger(realTime=True).start()\n"
 
@@ -138,17 +139,24 @@ def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
+def test_no_command_prints_the_help_and_the_version_is_known() -> None:
+    """Like `rtm`, the program alone prints its help and exits with status 0."""
+    shown, version = _called(), _called("--version")
+
+    assert (0, True) == (shown.returncode, "skills.py validate" in shown.stdout)
+    assert (0, f"skills.py {__version__}\n") == (version.returncode, version.stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "required"),
         (("frobnicate",), "invalid choice"),
         (("lint", "-", "src"), "- is standard input, so nothing was checked; pass no other path"),
         (("lint", "--select", "output", "--ignore", "sinks", "/"), "'sinks', which does not exist; did you mean sink"),
         (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked: /no/such/file"),
         (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
     ],
-    ids=["nothing", "unknown", "stdin-and-path", "rule", "missing-path", "engine"],
+    ids=["unknown", "stdin-and-path", "rule", "missing-path", "engine"],
 )
 def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: str) -> None:
     """Wrong usage exits with status 2, which findings never do."""

@@ -17,7 +17,7 @@ from scripts.pack.checks.links import check_links, check_navigation, check_orpha
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from scripts.pack.checks.wording import check_wording
 from scripts.pack.validate import CHECKS, validate
-from scripts.text.finding import Finding
+from spark_rtm.text.finding import Finding
 
 Check = Callable[[Path], Iterator[Finding]]
 PAGE = "references/real_time_mode.md"

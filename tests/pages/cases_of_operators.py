@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from examples.services.scala import scala_object
+from spark_rtm.services.scala import scala_object
 from tests.pages.cases_of_sources import ALL
 from tests.pages.operator_probe import OperatorProbe
 from tests.pages.outcomes import fails, runs, together

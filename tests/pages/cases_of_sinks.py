@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
-from examples.realtime.queries import wait_until
+from spark_rtm.realtime.queries import wait_until
 from tests.pages.cases_of_sources import ALL, NOT_FOUND
 from tests.pages.jobs import ends_of_batches
 from tests.pages.operator_probe import INPUT, OperatorProbe, in_real_time

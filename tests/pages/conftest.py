@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.services import postgres_server
+from spark_rtm.services import postgres_server
 from tests.helpers import new_topic
 from tests.pages.jobs import FORMAT, PROVIDER, ModeJob
 from tests.pages.running import PageEnvironment

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pytest_examples import CodeExample
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 Fate = Literal["run", "raises", "excerpt", "requires", "other"]
 

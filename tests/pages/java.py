@@ -8,15 +8,15 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 
-from examples.services.cache import cached_folder
-from examples.services.java import java_home
+from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.java import java_home
 
 
 def compiled_java(code: str, main_class: str) -> Path:
     """
     Return a jar of one class, compiled against Spark's jars; raise AssertionError with the compiler's messages.
 
-    As with `examples.services.scala`, each text is compiled once per version of Spark.
+    As with `spark_rtm.services.scala`, each text is compiled once per version of Spark.
     """
     digest = sha256(code.encode() + pyspark.__version__.encode()).hexdigest()[:16]
     name = f"{main_class}-{digest}"

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import stop_completely, wait_until
+from spark_rtm.realtime.queries import stop_completely, wait_until
 from tests.helpers import end_offset, produce, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"

@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
-from examples.services import connector, java_home
-from examples.services.spark import build_session
 from scripts.pack import files
+from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
+from spark_rtm.services import connector, java_home
+from spark_rtm.services.spark import build_session
 from tests.helpers import new_topic, produce, texts_of
 
 SHORT_BATCHES = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}

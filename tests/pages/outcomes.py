@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.failures import SLOW_PYTHON, name_of
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import QueryFailedError, raise_if_failed
+from spark_rtm.realtime.failures import SLOW_PYTHON, name_of
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed
 from tests.helpers import eventually
 from tests.pages.operator_probe import LAST, OperatorProbe
 

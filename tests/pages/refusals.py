@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 from tests.helpers import eventually
 from tests.pages.examples import EXAMPLES, Example
 from tests.pages.running import PageEnvironment, fresh_session

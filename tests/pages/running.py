@@ -22,10 +22,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
-from examples.realtime.failures import name_of
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import QueryFailedError, raise_if_failed, wait_until
-from scripts.lint.engine import lint_text
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.realtime.failures import name_of
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 

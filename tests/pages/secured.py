@@ -21,11 +21,11 @@ from confluent_kafka.admin import (
 )
 from psycopg.conninfo import make_conninfo
 
-from examples.services.child import free_ports
-from examples.services.kafka import LocalKafka
-from examples.services.local_server import running
-from examples.services.postgres import LocalPostgres
 from scripts.pack import files
+from spark_rtm.services.child import free_ports
+from spark_rtm.services.kafka import LocalKafka
+from spark_rtm.services.local_server import running
+from spark_rtm.services.postgres import LocalPostgres
 from tests.certificates import Certificates
 from tests.pages.examples import Example, examples_of
 from tests.pages.tls_proxy import tls_proxy

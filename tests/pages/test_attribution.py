@@ -23,7 +23,7 @@ from examples.attribution.topics import TOPICS
 from examples.attribution.touches_to_credit import CREDITS
 from examples.attribution.traffic.generator import TrafficGenerator
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 RULE = files.ROOT / "examples/attribution/correlation/rule.py"
 PAGE = files.ROOT / "references/attribution.md"

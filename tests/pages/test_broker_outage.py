@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.keeper import Decision, Keeper
-from examples.realtime.queries import wait_until
-from examples.services.kafka import LocalKafka
-from examples.services.local_server import running
+from spark_rtm.realtime.keeper import Decision, Keeper
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.services.kafka import LocalKafka
+from spark_rtm.services.local_server import running
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import QueryFailedError, wait_until
-from examples.realtime.slots import slots_needed
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.realtime.slots import slots_needed
+from spark_rtm.text import markdown
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.examples import definition_of

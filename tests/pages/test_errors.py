@@ -4,11 +4,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
-from examples.realtime.failures import failure_of, name_of
-from examples.realtime.keeper import judge
-from examples.realtime.queries import QueryFailedError, wait_until
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.failures import failure_of, name_of
+from spark_rtm.realtime.keeper import judge
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.text import markdown
 from tests.pages.examples import Example
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import (

@@ -9,11 +9,11 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.failures import failure_of
-from examples.realtime.keeper import judge
-from examples.realtime.queries import stop_completely
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.failures import failure_of
+from spark_rtm.realtime.keeper import judge
+from spark_rtm.realtime.queries import stop_completely
+from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.refusals import failure
 from tests.pages.running import PageEnvironment, fresh_session

@@ -7,7 +7,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from examples.realtime.failures import name_of
+from spark_rtm.realtime.failures import name_of
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.other_sessions import outcome_of
 from tests.pages.pipelined import PROVOKED

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from pyspark.errors import PySparkException
 
-from examples.realtime.queries import CONDITION, QueryFailedError, stop_completely, wait_until
+from spark_rtm.realtime.queries import CONDITION, QueryFailedError, stop_completely, wait_until
 from tests.pages.jobs import MODES, Mode, ModeJob, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]

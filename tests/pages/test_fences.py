@@ -15,11 +15,11 @@ from markdown_it import MarkdownIt
 from pyspark.sql import SparkSession
 from pytest_examples import EvalExample, find_examples
 
-from examples.services.scala import compiled
-from scripts.commands import EXAMPLES as COMMANDS
 from scripts.pack import files
 from scripts.pack.excerpt import excerpt
-from scripts.text import markdown
+from spark_rtm.cli import COMMANDS
+from spark_rtm.services.scala import compiled
+from spark_rtm.text import markdown
 from tests.pages.examples import EXAMPLES, Example
 from tests.pages.java import compiled_java
 from tests.pages.refusals import refused_examples

@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from examples.realtime.queries import stop_completely, wait_until
-from examples.services.scala import scala_object
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.services.scala import scala_object
+from spark_rtm.text import markdown
 from tests.helpers import end_offset, new_topic, produce, records_of
 from tests.pages.examples import definition_of
 from tests.pages.jobs import ends_of_batches

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.failures import name_of
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
+from spark_rtm.realtime.failures import name_of
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 from tests.pages.jobs import newest_entry
 from tests.pages.samples import avro_click

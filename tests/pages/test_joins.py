@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from tests.helpers import eventually
 from tests.pages.jobs import ModeJob, send, written
 

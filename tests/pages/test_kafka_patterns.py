@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import stop_completely
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import stop_completely
+from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

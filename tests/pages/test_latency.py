@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.audit.latency import boundary_pauses_ms
-from examples.realtime.queries import raise_if_failed, wait_until
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, records_of
 from tests.pages.jobs import ModeJob, send, start, written
 

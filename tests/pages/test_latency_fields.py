@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 PAGE = files.ROOT / "references/latency.md"
 

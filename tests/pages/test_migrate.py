@@ -8,8 +8,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.errors import StreamingQueryException
 
-from examples.realtime.positions import NO_BATCH, committed_position
-from examples.realtime.queries import QueryFailedError, stop_completely, wait_until
+from spark_rtm.realtime.positions import NO_BATCH, committed_position
+from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from tests.helpers import eventually, produce
 from tests.pages.jobs import PREPARED, Mode, ModeJob, newest_entry, run_until, send, start, written
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from examples.realtime.queries import wait_until
+from spark_rtm.realtime.queries import wait_until
 from tests.helpers import end_offset, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

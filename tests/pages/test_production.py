@@ -19,12 +19,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.attribution.pipeline import pipeline_queries, source_tasks
 from examples.attribution.settings import DemoSettings, Settings, Windows
 from examples.attribution.topics import TOPICS
-from examples.realtime.queries import wait_until
-from examples.realtime.slots import preflight
-from scripts.lint.files.definitions import definition_problems
-from scripts.lint.files.documents import read_yaml
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.lint.files.definitions import definition_problems
+from spark_rtm.lint.files.documents import read_yaml
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.realtime.slots import preflight
+from spark_rtm.text import markdown
 from tests.helpers import end_offset, new_topic, produce, texts_of
 
 PAGE = files.ROOT / "references" / "production.md"

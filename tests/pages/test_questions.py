@@ -6,7 +6,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.checks.links import link_targets
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 ANSWER_LINES = 30
 # Question: page, anchor of the section, and pattern of the answer.

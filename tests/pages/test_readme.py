@@ -1,7 +1,7 @@
 """The snippet of the README that users copy into their own projects."""
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 
 def test_snippet_for_other_projects_is_below_one_kilobyte() -> None:

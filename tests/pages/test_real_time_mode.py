@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 pytestmark = pytest.mark.spark
 

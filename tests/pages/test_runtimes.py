@@ -12,15 +12,15 @@ import pyspark
 import pytest
 from pyspark import pipelines
 
-from examples.services.scala import scala_object
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.services.scala import scala_object
+from spark_rtm.text import markdown
 from tests.helpers import eventually, new_topic, produce, texts_of
 from tests.pages.java import compiled_java
 from tests.pages.other_sessions import outcome_of
 
 PAGE = files.ROOT / "references/runtimes.md"
-IVY = files.ROOT / "examples/services/ivy"
+IVY = files.ROOT / "spark_rtm/services/ivy"
 CONNECT = "pyspark.errors.exceptions.connect"
 FAMILY = "STREAMING_REAL_TIME_MODE"
 ABORTABLE = "AbortableStreamBasedCheckpointFileManager"
@@ -107,7 +107,8 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
 def test_versions_on_the_page_are_those_that_are_installed() -> None:
     """The table of versions follows from the pinned requirements and from the files of Ivy."""
     pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (files.ROOT / "constraints.txt").read_text(), re.MULTILINE))
-    project = tomllib.loads((files.ROOT / "pyproject.toml").read_text())["project"]
+    content = tomllib.loads((files.ROOT / "pyproject.toml").read_text())
+    project, groups = content["project"], content["dependency-groups"]
     connector = "spark-sql-kafka-0-10_2.13"
 
     assert pins["pyspark"] == version_on_page("Spark, PySpark")
@@ -118,7 +119,7 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
     )
     assert revision("broker.xml", "kafka_2.13") == version_on_page("Kafka broker")
     assert f"{project['requires-python'].removeprefix('>=')} or newer" == version_on_page("Python")
-    pandas = next(name for name in project["optional-dependencies"]["examples"] if name.startswith("pandas"))
+    pandas = next(name for name in groups["base"] if name.startswith("pandas"))
     protobuf = ".".join(pins["protobuf"].split(".")[:2])
     assert f"below {pandas.removeprefix('pandas<')}; {protobuf}" == version_on_page("pandas, protobuf")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from examples.realtime.queries import wait_until
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.text import markdown
 from tests.pages.cases_of_functions import FUNCTIONS
 from tests.pages.cases_of_operators import JOINS, STATEFUL, STATELESS
 from tests.pages.cases_of_options import SESSION_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS

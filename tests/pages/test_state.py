@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import raise_if_failed, wait_until
-from examples.services.scala import scala_object
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.services.scala import scala_object
+from spark_rtm.text import markdown
 from tests.helpers import new_topic
 from tests.pages.operator_probe import OperatorProbe, in_real_time, open_probe, send
 

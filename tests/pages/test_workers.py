@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from examples.services import java_home
 from scripts.pack import files
+from spark_rtm.services import java_home
 from tests.pages.examples import spark_submit_of
 
 pytestmark = pytest.mark.spark

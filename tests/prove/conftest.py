@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from scripts.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench
 
 
 @pytest.fixture

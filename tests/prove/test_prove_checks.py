@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from scripts.prove.query import Options
-from scripts.prove.run import prove
-from scripts.prove.subjects import target
-from scripts.prove.subjects.bench import Bench
-from scripts.prove.subjects.samples import made_samples, read_samples
-from scripts.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from spark_rtm.prove.query import Options
+from spark_rtm.prove.run import prove
+from spark_rtm.prove.subjects import target
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.samples import made_samples, read_samples
+from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 

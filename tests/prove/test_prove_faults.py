@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from examples.testing.records import as_sent
-from scripts.prove.query import Options
-from scripts.prove.run import prove
-from scripts.prove.subjects import target
-from scripts.prove.subjects.bench import Bench
-from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from spark_rtm.prove.query import Options
+from spark_rtm.prove.run import prove
+from spark_rtm.prove.subjects import target
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from spark_rtm.testing.records import as_sent
 from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, SMALL_FAULTS, Fault, broken_copy, line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts.prove.query import Options
-from scripts.prove.run import prove
-from scripts.prove.subjects import target
-from scripts.prove.subjects.bench import Bench
-from scripts.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from spark_rtm.prove.query import Options
+from spark_rtm.prove.run import prove
+from spark_rtm.prove.subjects import target
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from tests.helpers import end_offset
 from tests.prove.faults import line_of
 

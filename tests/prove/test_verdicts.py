@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from examples.testing.records import Received, Sent
 from scripts.pack import files
-from scripts.prove.checks.hostile import hostile_records
-from scripts.prove.checks.restart import compared
-from scripts.prove.checks.secrets import secrets_in
-from scripts.prove.subjects.placeholders import Dbutils
-from scripts.prove.subjects.target import Target, TargetError, load
-from scripts.prove.verdicts.failure import page_of
-from scripts.prove.verdicts.place import STATEFUL_CALLS, line_of_call
-from scripts.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
+from spark_rtm.prove.checks.hostile import hostile_records
+from spark_rtm.prove.checks.restart import compared
+from spark_rtm.prove.checks.secrets import secrets_in
+from spark_rtm.prove.subjects.placeholders import Dbutils
+from spark_rtm.prove.subjects.target import Target, TargetError, load
+from spark_rtm.prove.verdicts.failure import page_of
+from spark_rtm.prove.verdicts.place import STATEFUL_CALLS, line_of_call
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
+from spark_rtm.testing.records import Received, Sent
 
 VERDICTS = [
     Verdict("slots", GOOD, "2 task slots needed"),

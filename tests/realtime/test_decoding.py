@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from examples.kafka.consumer import read_topic
-from examples.realtime.decoding import first_reason, parse, reasons_of_form
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.realtime.decoding import first_reason, parse, reasons_of_form
 from tests.attribution.hops import RunningHop
 from tests.helpers import eventually, new_topic, produce
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from examples.realtime.failures import Failure, failure_of
-from examples.realtime.keeper import Decision, Limits, judge
+from spark_rtm.realtime.failures import Failure, failure_of
+from spark_rtm.realtime.keeper import Decision, Limits, judge
 
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("recorded_failures.json").read_text(encoding="utf-8"))
 LIMITS = Limits()

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.joins import TimeBound, inner_join
-from examples.realtime.positions import committed_position
-from examples.realtime.proof import assert_real_time
-from examples.realtime.queries import KAFKA_SINK, wait_until
+from spark_rtm.realtime.joins import TimeBound, inner_join
+from spark_rtm.realtime.positions import committed_position
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
 from tests.helpers import new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.failures import failure_of
-from examples.realtime.keeper import GaveUpError, Keeper, Limits, keep
+from spark_rtm.realtime.failures import failure_of
+from spark_rtm.realtime.keeper import GaveUpError, Keeper, Limits, keep
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.realtime.positions import NO_BATCH, Position, committed_position
+from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
 
 SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{}}'
 

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.queries import drain, stop_completely, wait_until
-from examples.realtime.slots import slots_free
+from spark_rtm.realtime.queries import drain, stop_completely, wait_until
+from spark_rtm.realtime.slots import slots_free
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 

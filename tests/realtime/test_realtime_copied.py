@@ -1,4 +1,4 @@
-"""The folder `examples/realtime` works in a project of its own: copied, without the rest of this repository."""
+"""The folder `spark_rtm/realtime` works in a project of its own: copied, without the rest of this repository."""
 
 import ast
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from examples.services import connector, java_home
 from scripts.pack.files import ROOT
+from spark_rtm.services import connector, java_home
 from tests.helpers import new_topic, produce
 
-FOLDER = ROOT / "examples" / "realtime"
+FOLDER = ROOT / "spark_rtm" / "realtime"
 JOB = """\
 import sys
 
@@ -74,9 +74,9 @@ def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> Non
 def test_foreign_import_would_be_found(tmp_path: Path) -> None:
     """The check can fail."""
     module = tmp_path / "module.py"
-    module.write_text("import json\nimport rich.table\nfrom examples.kafka import client\nfrom .slots import x\n")
+    module.write_text("import json\nimport rich.table\nfrom spark_rtm.kafka import client\nfrom .slots import x\n")
 
-    assert {"rich", "examples"} == imported(module) - sys.stdlib_module_names - {"pyspark"}
+    assert {"rich", "spark_rtm"} == imported(module) - sys.stdlib_module_names - {"pyspark"}
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.realtime.proof import NotRealTimeError, assert_real_time
-from examples.realtime.queries import QueryFailedError, raise_if_failed, wait_until
-from examples.realtime.slots import NotEnoughSlotsError, preflight, slots_free, slots_needed, slots_total
+from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
+from spark_rtm.realtime.slots import NotEnoughSlotsError, preflight, slots_free, slots_needed, slots_total
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
 

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.benchmarks.spark.queries import trigger_interval
-from examples.realtime.queries import QueryFailedError
-from examples.realtime.warm_up import MIN_INTERVAL_CONF, Start, warm_up
+from benchmarks.spark.queries import trigger_interval
+from spark_rtm.realtime.queries import QueryFailedError
+from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF, Start, warm_up
 from tests.helpers import end_offset, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

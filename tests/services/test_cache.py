@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from examples.services.cache import cache_root, cached_folder
+from spark_rtm.services.cache import cache_root, cached_folder
 
 FILL_SLOWLY = """
 import sys, threading
-from examples.services.cache import cached_folder
+from spark_rtm.services.cache import cached_folder
 
 def fill(folder):
     (folder / "part").write_text("half")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.services.child import Child, free_ports, log_tail, start_child, wait_until_ready
+from spark_rtm.services.child import Child, free_ports, log_tail, start_child, wait_until_ready
 from tests.helpers import eventually, is_alive
 
 WAIT_FOREVER = "import threading; threading.Event().wait()"
@@ -46,7 +46,7 @@ threading.Event().wait()
 PARENT = """
 import signal, socket, sys, threading
 from pathlib import Path
-from examples.services.child import start_child
+from spark_rtm.services.child import start_child
 
 # Under `nohup` or in the background of a shell, this process would inherit that these signals are ignored.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.services import LocalKafka, broker_jars, running
-from examples.services.cache import cache_root
-from examples.services.files import class_archive
-from examples.services.java import java_home
-from examples.services.kafka import archive_folder as broker_archive
-from examples.services.spark import archive_folder as spark_archive
-from examples.services.spark import record_classes
+from spark_rtm.services import LocalKafka, broker_jars, running
+from spark_rtm.services.cache import cache_root
+from spark_rtm.services.files import class_archive
+from spark_rtm.services.java import java_home
+from spark_rtm.services.kafka import archive_folder as broker_archive
+from spark_rtm.services.spark import archive_folder as spark_archive
+from spark_rtm.services.spark import record_classes
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 

@@ -19,11 +19,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from examples.services.cluster import job_confs, standalone_cluster
-from examples.services.files import class_archive, job_archive
-from examples.services.java import java_home
-from examples.services.spark import archive_folder, class_path
 from scripts.pack import files
+from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.files import class_archive, job_archive
+from spark_rtm.services.java import java_home
+from spark_rtm.services.spark import archive_folder, class_path
 from tests.pages.examples import spark_submit_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
@@ -130,7 +130,7 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     """With the options of the page, a worker imports our modules and their packages from its own folder only."""
     words = shlex.split(spark_submit_of("workers.md"))
     options = words[words.index("--py-files") : words.index("examples/attribution/demo/__main__.py")]
-    confs = job_confs()
+    confs = job_confs("examples")
     archives = {
         f"dist/{job_archive.CODE_ARCHIVE}": confs["spark.submit.pyFiles"],
         f"dist/{job_archive.PACKAGES_ARCHIVE}#packages": confs["spark.archives"],

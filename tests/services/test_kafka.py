@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from examples.services.child import free_ports
-from examples.services.files.run_folder import run_folder
-from examples.services.kafka import LocalKafka, kafka_broker
-from examples.services.local_server import running
+from spark_rtm.services.child import free_ports
+from spark_rtm.services.files.run_folder import run_folder
+from spark_rtm.services.kafka import LocalKafka, kafka_broker
+from spark_rtm.services.local_server import running
 from tests.helpers import is_alive
 
 pytestmark = pytest.mark.services

@@ -7,9 +7,9 @@ from stat import filemode
 import pyspark
 import pytest
 
-from examples.services import java_home
-from examples.services.scala import compiled
-from examples.services.spark import LOCAL_FILES
+from spark_rtm.services import java_home
+from spark_rtm.services.scala import compiled
+from spark_rtm.services.spark import LOCAL_FILES
 
 TOUCH = """
 import org.apache.hadoop.conf.Configuration
@@ -41,7 +41,7 @@ def test_checkpoint_file_is_created_without_a_process(tmp_path: Path) -> None:
     """The file has the usual permissions, and no process lengthens the pause between two batches."""
     file = tmp_path / "file"
 
-    result = _touch(tmp_path, file, "examples.LocalFiles")
+    result = _touch(tmp_path, file, "spark_rtm.LocalFiles")
 
     assert 0 == result.returncode, result.stderr
     assert "-rw-r--r--" == filemode(file.stat().st_mode)

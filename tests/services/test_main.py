@@ -1,4 +1,4 @@
-"""`python -m examples.services` runs both servers and leaves no process or file behind."""
+"""`python -m spark_rtm.services` runs both servers and leaves no process or file behind."""
 
 import os
 import shlex
@@ -15,12 +15,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from psycopg.conninfo import conninfo_to_dict
 
-from examples.services.child import free_ports
+from spark_rtm.services.child import free_ports
 from tests.helpers import eventually
 
 pytestmark = pytest.mark.services
 
-COMMAND = [sys.executable, "-m", "examples.services"]
+COMMAND = [sys.executable, "-m", "spark_rtm.services"]
 
 
 @pytest.fixture

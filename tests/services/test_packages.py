@@ -12,9 +12,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from examples.benchmarks.other_engines.install.maven import IVY_FILES
-from examples.services.files.checksums import read_checksums
-from examples.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, pinned
+from benchmarks.other_engines.install.maven import IVY_FILES
+from spark_rtm.services.files.checksums import read_checksums
+from spark_rtm.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, pinned
 from tests.helpers import ivy_settings
 
 FALLBACK_JARS = [
@@ -28,7 +28,7 @@ PREFERRED_JAR = "spark-sql-kafka-0-10_2.13-4.3.0.jar"
 FETCH_BROKER = """
 import sys
 from pathlib import Path
-from examples.services.packages import broker_jars, connector
+from spark_rtm.services.packages import broker_jars, connector
 print(broker_jars(Path(sys.argv[1])), connector(Path(sys.argv[1])))
 """
 
@@ -100,7 +100,7 @@ def test_no_network_and_no_cache_names_packages_and_remedies(repository: Path) -
     message = str(failure.value)
     assert "org.apache.kafka:kafka_2.13:4.4.0, org.slf4j:slf4j-simple:1.7.36" in message
     assert "so Kafka, Spark's Kafka source or its Avro functions cannot start" in message
-    assert "python -m examples.services packages" in message
+    assert "python -m spark_rtm.services packages" in message
     assert "RTM_IVY_SETTINGS" in message
     assert f"the cache {repository.parent / 'cache'}" in message
     assert "kafka_2.13;4.4.0: not found" in message
@@ -110,7 +110,7 @@ def test_command_without_network_ends_with_one_message(repository: Path) -> None
     """The command prints the error with its remedies and no stack trace."""
     assert [] == list(repository.iterdir())
 
-    command = [sys.executable, "-m", "examples.services", "packages"]
+    command = [sys.executable, "-m", "spark_rtm.services", "packages"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     assert result.returncode == 1
@@ -261,7 +261,7 @@ def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Pa
 def test_printed_checksums_are_the_format_of_the_file(repository: Path, ivy_dir: Path) -> None:
     """The command for maintainers prints the content of the file with the checksums."""
     _publish(repository, *BROKER_JARS)
-    command = [sys.executable, "-m", "examples.services", "checksums", str(ivy_dir / "broker.xml")]
+    command = [sys.executable, "-m", "spark_rtm.services", "checksums", str(ivy_dir / "broker.xml")]
 
     result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
 

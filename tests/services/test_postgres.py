@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from examples.services.child import free_ports
-from examples.services.local_server import running
-from examples.services.postgres import LocalPostgres, postgres_server, without_password
+from spark_rtm.services.child import free_ports
+from spark_rtm.services.local_server import running
+from spark_rtm.services.postgres import LocalPostgres, postgres_server, without_password
 
 pytestmark = pytest.mark.services
 

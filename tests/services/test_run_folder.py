@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tests.helpers import eventually
 
-PRINT_FOLDER = "from examples.services.files.run_folder import run_folder; print(run_folder(), flush=True)"
+PRINT_FOLDER = "from spark_rtm.services.files.run_folder import run_folder; print(run_folder(), flush=True)"
 WAIT_FOREVER = "import threading; threading.Event().wait()"
 START_SERVER = f"""
 import sys
 from pathlib import Path
-from examples.services.child import start_child
+from spark_rtm.services.child import start_child
 
 child = start_child("server", [sys.executable, "-c", {WAIT_FOREVER!r}], log_path=Path(sys.argv[1]))
 """

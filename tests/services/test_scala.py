@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.services.scala import compiled, scala_object
+from spark_rtm.services.scala import compiled, scala_object
 
 SOURCE = "package {name}\nobject Greeting {{ def of(name: String): String = {body} }}\n"
 

@@ -12,18 +12,18 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.services.child import start_child, wait_until_ready
-from examples.services.files.run_folder import run_folder
-from examples.services.packages import connector
 from scripts.pack import files
+from spark_rtm.services.child import start_child, wait_until_ready
+from spark_rtm.services.files.run_folder import run_folder
+from spark_rtm.services.packages import connector
 
 RPC_REQUEST, RPC_FAILURE = 3, 5
 START_SECONDS = 100
 SHUFFLE_FOREVER = """
 import sys
 from pathlib import Path
-from examples.services.files.run_folder import run_folder
-from examples.services.spark import build_session
+from spark_rtm.services.files.run_folder import run_folder
+from spark_rtm.services.spark import build_session
 
 spark = build_session("shuffle", slots=2)
 spark.range(1_000).repartition(2).count()
@@ -36,7 +36,7 @@ while True:
 DELETE_OBJECTS = """
 import atexit
 from pyspark import SparkContext
-from examples.services.spark import build_session
+from spark_rtm.services.spark import build_session
 
 atexit.register(lambda: print(len(deleted)))
 spark = build_session("objects", slots=1)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from examples.services import LocalPostgres, running
+from spark_rtm.services import LocalPostgres, running
 from tests.sinks.helpers import Table, create_audited, do
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from examples.sinks import PostgresUpsertSink
+from spark_rtm.sinks import PostgresUpsertSink
 
 COLUMNS = {"key": "text", "version": "bigint", "value": "text"}
 AUDITED = """

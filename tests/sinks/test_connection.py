@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from examples.benchmarks.sink.tcp_proxy import TcpProxy
-from examples.services import LocalPostgres
-from examples.sinks import PostgresUpsertSink
+from spark_rtm.services import LocalPostgres
+from spark_rtm.services.tcp_proxy import TcpProxy
+from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
 from tests.sinks.helpers import COLUMNS, Table, ask, do, row, sink_of
 

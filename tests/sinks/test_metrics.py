@@ -4,13 +4,13 @@ from collections import deque
 
 import pytest
 
-from examples.measure.percentiles import percentiles
-from examples.sinks.metrics import MAX_DURATIONS, Metrics
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.sinks.metrics import MAX_DURATIONS, Metrics
 
 
 @pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
 def test_log_line_shows_the_percentiles_of_the_examples(count: int) -> None:
-    """The percentiles of the log line, computed without NumPy, equal those of `examples.measure`."""
+    """The percentiles of the log line, computed without NumPy, equal those of `spark_rtm.measure`."""
     flush_ms = deque(float(n) for n in reversed(range(count)))
     p50, p99, longest = percentiles(flush_ms, (0.5, 0.99, 1))
 

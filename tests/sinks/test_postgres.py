@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pyspark import cloudpickle
 from pyspark.sql import Row
 
-from examples.sinks import PostgresUpsertSink
+from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
 from tests.sinks.helpers import Table, ask, do, kill_backends, row, sink_of
 from tests.sinks.naive import NaiveSink

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from examples.benchmarks.sink.tcp_proxy import TcpProxy
-from examples.services import LocalPostgres
-from examples.sinks import PostgresUpsertSink
+from spark_rtm.services import LocalPostgres
+from spark_rtm.services.tcp_proxy import TcpProxy
+from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
 from tests.sinks.helpers import Table, ask, kill_backends, row, sink_of
 from tests.sinks.naive import NaiveSink

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from examples.sinks.retry import is_refused_login, is_transient, pause_seconds
+from spark_rtm.sinks.retry import is_refused_login, is_transient, pause_seconds
 
 CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
     # error, statement timeouts so far, is it retried

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from examples.sinks.statement import check_target, upsert_statement
+from spark_rtm.sinks.statement import check_target, upsert_statement
 
 
 def test_statement_has_an_array_per_column_and_a_version_guard() -> None:

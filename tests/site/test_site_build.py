@@ -13,7 +13,7 @@ import yaml
 from scripts.pack import files
 from scripts.site import chart, tree
 from scripts.site.hooks import OTHER_LANGUAGES
-from scripts.text import markdown
+from spark_rtm.text import markdown
 from tests.site.helpers import BUILD, Document, broken, documents
 
 pytestmark = pytest.mark.services

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from scripts.pack import files
 from scripts.site import error_finder
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 pytestmark = pytest.mark.services
 

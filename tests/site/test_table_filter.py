@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page
 
 from scripts.pack import files
 from scripts.site import layout
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 pytestmark = pytest.mark.services
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 

@@ -4,9 +4,9 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from examples.testing.records import Received
-from examples.testing.run import run_real_time
-from examples.testing.trial import latencies_ms
+from spark_rtm.testing.records import Received
+from spark_rtm.testing.run import run_real_time
+from spark_rtm.testing.trial import latencies_ms
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 

@@ -1,1 +1,1 @@
-"""Tests of `scripts/text`."""
+"""Tests of `spark_rtm/text`."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.text.finding import DATABRICKS, ENGINES, OSS, Finding, render
+from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS, Finding, render
 
 FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning", (OSS,))
 

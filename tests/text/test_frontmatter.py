@@ -6,7 +6,7 @@ import pytest
 import skills_ref
 
 from scripts.pack import files
-from scripts.text.frontmatter import read_frontmatter
+from spark_rtm.text.frontmatter import read_frontmatter
 
 
 def test_fields_of_skill_equal_the_reference_implementation() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.text.markdown import fences, headings, links, prose, replace_code_spans, tables
+from spark_rtm.text.markdown import fences, headings, links, prose, replace_code_spans, tables
 
 TICKS = "```"
 

@@ -15,7 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from scripts.pack.files import ROOT
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())

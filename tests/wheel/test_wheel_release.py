@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from scripts.pack.files import ROOT
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Literal
 
 from examples.attribution.audit.run_log import RunLog
-from examples.measure.percentiles import percentiles
+from spark_rtm.measure.percentiles import percentiles
 
 LatencyHop = Literal["kafka_to_events", "events_to_attributed", "end to end", "from intended send"]
 LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")

@@ -18,7 +18,7 @@ from examples.attribution.credit.models import CreditRules
 from examples.attribution.events import STEPS
 from examples.attribution.pacing.rule import Goal
 from examples.attribution.settings import Settings
-from examples.realtime.limits import MAX_RAW_BYTES
+from spark_rtm.realtime.limits import MAX_RAW_BYTES
 
 FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks"}
 FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")

@@ -25,8 +25,8 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
     TOPICS,
 )
-from examples.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
-from examples.kafka.records import FieldTypes, has_fields, json_object
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
+from spark_rtm.kafka.records import FieldTypes, has_fields, json_object
 
 CONSUMER_CONF = {
     # Latencies are computed from append times. A slow reader does not change these times, so fetches may wait for more

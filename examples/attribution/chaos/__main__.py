@@ -21,7 +21,7 @@ from examples.attribution.chaos.report import print_outcome
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.stderr_filter import filter_worker_logs
-from examples.realtime.queries import stop_on_interrupt
+from spark_rtm.realtime.queries import stop_on_interrupt
 
 # The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
 OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")

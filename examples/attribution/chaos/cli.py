@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 
 from examples.attribution.chaos.plan import KINDS
 from examples.attribution.settings import DemoSettings, Settings
-from examples.command_line import arguments_of
+from spark_rtm.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.chaos"
 SECONDS_PER_FAULT = 30

@@ -15,9 +15,9 @@ from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.plan import Fault
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
 from examples.attribution.settings import Windows
-from examples.benchmarks.sink.tcp_proxy import TcpProxy, unchanged
-from examples.services.child import start_child
-from examples.services.local_server import LocalServer
+from spark_rtm.services.child import start_child
+from spark_rtm.services.local_server import LocalServer
+from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
 
 MIN_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.05, 0.25
 CUT_SHARE = 0.02

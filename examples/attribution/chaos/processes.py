@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from examples.realtime.queries import wait_until
+from spark_rtm.realtime.queries import wait_until
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 WORKER = "org.apache.spark.deploy.worker.Worker"

@@ -9,7 +9,7 @@ from examples.attribution.chaos.cli import PROGRAM, ChaosOptions
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.plan import KINDS
 from examples.attribution.demo.publish import command_of
-from examples.measure.machine import describe_machine
+from spark_rtm.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/chaos.json")
 MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "cluster", "publish")

@@ -26,7 +26,7 @@ from examples.attribution.topics import TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, sending
-from examples.realtime.positions import committed_position
+from spark_rtm.realtime.positions import committed_position
 
 START_SECONDS = 600.0
 

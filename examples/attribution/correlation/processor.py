@@ -22,7 +22,7 @@ from examples.attribution.correlation.rule import HISTORY, Event
 from examples.attribution.correlation.timeouts import Transaction, Transition, advance
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
-from examples.realtime.timers import move_timer
+from spark_rtm.realtime.timers import move_timer
 
 EVENT = StructType([EVENTS[name] for name in HISTORY])
 # The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.

@@ -23,7 +23,7 @@ from examples.attribution.credit.history import UserHistory, next_timer_at
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
 from examples.attribution.credit.update import Update, advance
-from examples.realtime.timers import move_timer
+from spark_rtm.realtime.timers import move_timer
 
 TOUCH = StructType(
     [

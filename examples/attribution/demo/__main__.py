@@ -20,12 +20,12 @@ from examples.attribution.demo.publish import publish
 from examples.attribution.demo.report import Report, print_comparison, print_report
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
-from examples.realtime.queries import stop_on_interrupt
-from examples.services.cluster import job_confs, standalone_cluster
-from examples.services.kafka import kafka_broker
-from examples.services.packages import connector
-from examples.services.postgres import postgres_server
-from examples.services.spark import FAST_COMPILER_CONFS, build_session
+from spark_rtm.realtime.queries import stop_on_interrupt
+from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.kafka import kafka_broker
+from spark_rtm.services.packages import connector
+from spark_rtm.services.postgres import postgres_server
+from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """`spark-submit` sets this environment variable; its options have then sent the job to the workers."""
@@ -67,7 +67,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
             master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
             settings = replace(settings, master=master)
         if settings.master.startswith("spark://") and SUBMITTED not in os.environ:
-            confs = {**confs, **job_confs()}
+            confs = {**confs, **job_confs("examples")}
         view.print_line(f"starting Spark with Kafka connector {connector().version}")
         with filter_worker_logs():
             spark = build_session(

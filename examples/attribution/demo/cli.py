@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from examples.attribution.settings import DemoSettings
-from examples.command_line import arguments_of
+from spark_rtm.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.demo"
 HIGH_RATE = 500

@@ -18,7 +18,7 @@ from examples.attribution.audit.latency import Latency, hop_latencies
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.traffic.producer import SendLog
-from examples.measure.percentiles import percentiles
+from spark_rtm.measure.percentiles import percentiles
 
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0

@@ -16,7 +16,7 @@ from examples.attribution.attributed_to_postgres import ResultsConsumer
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pacing.throttle import DeliveryThrottle
-from examples.realtime.keeper import Keeper
+from spark_rtm.realtime.keeper import Keeper
 
 POLL_SECONDS = 0.1
 MIN_SETTLED_POLLS = 3

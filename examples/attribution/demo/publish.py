@@ -9,7 +9,7 @@ from typing import Any
 from examples.attribution.demo.cli import PROGRAM, DemoOptions
 from examples.attribution.demo.report import Report
 from examples.attribution.settings import Settings
-from examples.measure.machine import describe_machine
+from spark_rtm.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95

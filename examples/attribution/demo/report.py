@@ -13,10 +13,10 @@ from examples.attribution.demo.live_view import campaign_name, latency_table
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
 from examples.attribution.traffic.producer import SendLog
-from examples.measure.cpu import MAX_BUSY_SHARE, Cpu
-from examples.measure.percentiles import percentiles
-from examples.services import connector
-from examples.sinks.metrics import Metrics
+from spark_rtm.measure.cpu import MAX_BUSY_SHARE, Cpu
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.services import connector
+from spark_rtm.sinks.metrics import Metrics
 
 MAX_DIFFERENCES = 10
 MAX_PAUSES = 12

@@ -23,10 +23,10 @@ from examples.attribution.topics import PACING_TOPIC, create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, records_of_run, sending
-from examples.measure.cpu import Cpu, CpuMeter
-from examples.realtime.keeper import Keeper
-from examples.realtime.proof import assert_real_time
-from examples.services import new_folder
+from spark_rtm.measure.cpu import Cpu, CpuMeter
+from spark_rtm.realtime.keeper import Keeper
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.services import new_folder
 
 
 def run(

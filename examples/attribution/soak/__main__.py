@@ -23,12 +23,12 @@ from examples.attribution.settings import DemoSettings
 from examples.attribution.soak.growth import MIN_MINUTES
 from examples.attribution.soak.result import FOLDER, exit_status, folder_of, print_growth, result_of, unexpected, write
 from examples.attribution.soak.samples import Sample, sample, sampling
-from examples.command_line import arguments_of
-from examples.realtime.queries import stop_on_interrupt
-from examples.services import new_folder
-from examples.services.kafka import kafka_broker
-from examples.services.postgres import postgres_server
-from examples.services.spark import build_session
+from spark_rtm.command_line import arguments_of
+from spark_rtm.realtime.queries import stop_on_interrupt
+from spark_rtm.services import new_folder
+from spark_rtm.services.kafka import kafka_broker
+from spark_rtm.services.postgres import postgres_server
+from spark_rtm.services.spark import build_session
 
 PROGRAM = "python -m examples.attribution.soak"
 MAKE_VARIABLES = ("duration", "rate", "publish")

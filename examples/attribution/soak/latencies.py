@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from examples.attribution.audit.run_log import RunLog
-from examples.measure.percentiles import percentiles
+from spark_rtm.measure.percentiles import percentiles
 
 MINUTE_MS = 60_000
 

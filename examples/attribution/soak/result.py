@@ -15,7 +15,7 @@ from examples.attribution.soak.chart import draw
 from examples.attribution.soak.growth import EXPECTED, UNITS, growths, latency_growth, minutes_of
 from examples.attribution.soak.latencies import latency_by_minute
 from examples.attribution.soak.samples import Sample
-from examples.measure.machine import describe_machine
+from spark_rtm.measure.machine import describe_machine
 
 LATENCIES = ("p50_ms", "p99_ms")
 FOLDER, PUBLISHED = Path("build/soak"), Path("references/measured")

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 from pyspark.sql import SparkSession
 
-from examples.measure.cpu import machine_seconds, name_of, process_tree
+from spark_rtm.measure.cpu import machine_seconds, name_of, process_tree
 
 MIB = 2**20
 Sample = dict[str, Any]

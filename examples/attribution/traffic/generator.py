@@ -17,7 +17,7 @@ from typing import Any
 from examples.attribution.events import STEPS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ERASURES_TOPIC
-from examples.realtime.limits import MAX_RECORD_BYTES
+from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 
 CREATIVE_SECONDS = 30
 CAMPAIGN_COUNT = 8

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from examples.attribution.settings import Settings
 from examples.attribution.traffic.generator import ScheduledRecord, TrafficGenerator
-from examples.kafka.consumer import CLIENT
+from spark_rtm.kafka.consumer import CLIENT
 
 FLUSH_TIMEOUT_SECONDS = 60
 PRODUCER_CONF = CLIENT | {

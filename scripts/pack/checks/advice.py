@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from scripts.lint.engine import lint_text
 from scripts.pack import files, parsed
-from scripts.text.finding import Finding
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.text.finding import Finding
 
 WRONG_TRIGGER = re.compile(r"realTime\s*=\s*(?:True|False|\d|\"\"|'')")
 # PySpark's error condition for a trigger that is not a duration.

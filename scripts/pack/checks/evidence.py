@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.pack.claims import EVIDENCE_COLUMN, NO_CLAIM_MARK, Claim, claim_tables, claims
-from scripts.text.finding import Finding
+from scripts.pack.checks.claims import EVIDENCE_COLUMN, NO_CLAIM_MARK, Claim, claim_tables, claims
+from spark_rtm.text.finding import Finding
 
 _REMEDY = "link the test, the section with the fence, or a public source with `read` or `page of` and a date"
 

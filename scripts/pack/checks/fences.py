@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.pack import files, parsed
-from scripts.text import markdown
-from scripts.text.finding import Finding
+from spark_rtm.text import markdown
+from spark_rtm.text.finding import Finding
 
 FENCE_OPTIONS = {"excerpt", "raises", "requires", "mode", "title"}
 LANGUAGES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 
 from scripts.pack import files, generate, manifest
-from scripts.text.finding import Finding
+from spark_rtm.text.finding import Finding
 
 REGENERATE_REMEDY = "run `python scripts/skills.py generate` and commit the result"
 

@@ -11,14 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from scripts.pack import files, parsed
-from scripts.text.finding import Finding
+from spark_rtm.text.finding import Finding
 
 # Each release of the changelog has the same headings.
 CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 # These tests cover several modules or pages, so they are not named after a single one.
-SHARED_TESTS = ("tests/pages/", "tests/test_layout.py", "tests/test_unit_ring.py")
+SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py", "tests/test_unit_ring.py")
 
 
 def check_links(root: Path) -> Iterator[Finding]:
@@ -52,8 +52,8 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
     subjects = [*modules, *files.references(root)]
-    subjects += [path for folder in ("scripts", "evals") for path in (root / folder).rglob("*.py")]
-    subjects += (root / "examples").rglob("*.scala")
+    subjects += [*files.tools(root), *(root / "evals").rglob("*.py")]
+    subjects += [path for folder in files.CODE for path in (root / folder).rglob("*.scala")]
     names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
     for test in files.tests(root):
         name, subject = files.relative(root, test), test.stem.removeprefix("test_")
@@ -122,12 +122,14 @@ def _reachable_modules(root: Path, modules: list[Path]) -> set[Path]:
         if module not in reachable:
             reachable.add(module)
             folder = files.relative(root, module.parent)
-            pending += [known[name] for name in _imports(module.read_text(encoding="utf-8"), folder) if name in known]
+            pending += [
+                known[name] for name in imported_files(module.read_text(encoding="utf-8"), folder) if name in known
+            ]
     return reachable
 
 
 @lru_cache(parsed.MAX_TEXTS)
-def _imports(code: str, folder: str) -> set[str]:
+def imported_files(code: str, folder: str) -> set[str]:
     """Return the paths of all files that a module in this folder might import or start."""
     names: set[str] = set()
     paths: set[str] = set()

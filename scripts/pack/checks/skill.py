@@ -13,9 +13,9 @@ from pathlib import Path
 import skills_ref
 
 from scripts.pack import files, parsed
-from scripts.text import markdown
-from scripts.text.finding import Finding
-from scripts.text.frontmatter import read_frontmatter
+from spark_rtm.text import markdown
+from spark_rtm.text.finding import Finding
+from spark_rtm.text.frontmatter import read_frontmatter
 
 RULE_ENGINES = ("both", "OSS", "Databricks")
 MAX_SKILL_LINES = 150

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.text import markdown
-from scripts.text.finding import Finding
+from spark_rtm.text import markdown
+from spark_rtm.text.finding import Finding
 
 WORDING_FILE = "scripts/pack/wording.json"
 # The changelog quotes old names and messages.
@@ -65,7 +65,7 @@ def _sources(root: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
     for page in sorted({*files.pages(root), *root.glob("*.md")}):
         if page.name not in EXEMPT_PAGES:
             yield page, text_of_page
-    for module in [*files.modules(root), *files.scripts(root)]:
+    for module in [*files.modules(root), *files.tools(root)]:
         yield module, text_of_module
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scripts.capacity import COMMAND, MEASURED, Capacity, Demand, capacity, highest_rate_per_partition
 from scripts.pack.tables.format import measured, milliseconds, table
+from spark_rtm.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
+
+MEASURED = "references/measured/growth.json"
 
 RATES = (1_000, 10_000, 100_000, 1_000_000)
 MAX_RATE = 1e9

@@ -1,4 +1,4 @@
-// Counts the task slots of real-time queries. `slots_needed` in examples/realtime/slots.py counts slots from a query plan.
+// Counts the task slots of real-time queries. `slots_needed` in spark_rtm/realtime/slots.py counts slots from a query plan.
 // Tests check both counts against the cases in tests/pages/slot_cases.json.
 "use strict";
 (() => {

@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from examples.attribution.chaos.faults import CUT_SHARE, FAULTS, exhausted, slow, wrong_clock
 from examples.attribution.chaos.plan import KINDS, Fault
-from examples.benchmarks.sink.tcp_proxy import TcpProxy
+from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.helpers import eventually
 
 pytestmark = pytest.mark.services

@@ -13,8 +13,8 @@ from examples.attribution.pacing.rule import Goal, pacing
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import DemoSettings
 from examples.attribution.traffic.producer import SendLog
-from examples.measure.cpu import Cpu
-from examples.sinks.metrics import Metrics
+from spark_rtm.measure.cpu import Cpu
+from spark_rtm.sinks.metrics import Metrics
 
 IDLE_CPU = Cpu(60, 2, {"Spark": 0.8, "Kafka": 0.1}, 1.2)
 

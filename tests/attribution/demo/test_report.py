@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from examples.attribution.demo.report import print_comparison, print_report
-from examples.measure.cpu import Cpu
+from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
 
 

@@ -19,7 +19,7 @@ from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots
 from examples.attribution.pacing.throttle import DeliveryThrottle, Notice, delivery_throttle
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import PACING_TOPIC
-from examples.realtime.proof import assert_real_time
+from spark_rtm.realtime.proof import assert_real_time
 from tests.attribution.hops import HopClient, RunningHop
 from tests.attribution.pacing.histories import CAMPAIGNS, versions
 from tests.helpers import eventually, produce

@@ -22,7 +22,7 @@ from examples.attribution.traffic.generator import (
 )
 from examples.attribution.traffic.goals import FIRST_CAP_SHARE, LAST_CAP_SHARE, campaign_goals
 from examples.attribution.traffic.producer import SendLog, send
-from examples.kafka.consumer import read_topic
+from spark_rtm.kafka.consumer import read_topic
 from tests.helpers import eventually
 
 RECORDS = 20_000

@@ -12,6 +12,6 @@ DrawTimeline = Callable[[Mapping[str, Any], Path], Path]
 @pytest.fixture
 def draw_timeline() -> DrawTimeline:
     """Return the function that writes the timeline of a boundary to a file."""
-    from examples.benchmarks.boundary import chart
+    from benchmarks.boundary import chart
 
     return chart.draw

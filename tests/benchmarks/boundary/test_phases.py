@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained, explain
-from examples.benchmarks.boundary.summary import few, summary
-from examples.benchmarks.boundary.trace import Mark, marks
-from examples.benchmarks.results.record_times import RecordTimes
+from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained, explain
+from benchmarks.boundary.summary import few, summary
+from benchmarks.boundary.trace import Mark, marks
+from benchmarks.results.record_times import RecordTimes
 from tests.benchmarks.boundary.conftest import DrawTimeline
 
 START_MS = 1_700_000_000_000

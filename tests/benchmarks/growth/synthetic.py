@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from examples.benchmarks.growth.fit import model_rows
-from examples.benchmarks.growth.points import Point, planned_points
-from examples.measure.cost_model import CostModel
+from benchmarks.growth.fit import model_rows
+from benchmarks.growth.points import Point, planned_points
+from spark_rtm.measure.cost_model import CostModel
 
 COEFFICIENTS: Mapping[str, Mapping[str, float]] = {
     "busy_cores": {

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from examples.benchmarks.growth.charts import CHARTS, draw, message, rows_of_chart
+from benchmarks.growth.charts import CHARTS, draw, message, rows_of_chart
 from tests.benchmarks.growth.synthetic import content, rows
 
 

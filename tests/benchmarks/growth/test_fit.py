@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.growth.fit import TERMS, errors, fit, held_out, model_rows, used
-from examples.benchmarks.growth.points import COMBINED
-from examples.measure.cost_model import CostModel, model_of, rows_of
+from benchmarks.growth.fit import TERMS, errors, fit, held_out, model_rows, used
+from benchmarks.growth.points import COMBINED
+from spark_rtm.measure.cost_model import CostModel, model_of, rows_of
 from tests.benchmarks.growth.synthetic import COEFFICIENTS, TRUTH, rows
 
 NOISE = 0.05

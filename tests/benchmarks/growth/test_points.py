@@ -2,11 +2,11 @@
 
 import pytest
 
-from examples.benchmarks.growth.__main__ import PLANNED_MINUTES, Options, selected
-from examples.benchmarks.growth.fit import INPUTS
-from examples.benchmarks.growth.points import BASE, COMBINED, DIMENSIONS, PlannedPoint, Point, planned_points
-from examples.benchmarks.harness.plan import START_AND_END_SECONDS
-from examples.benchmarks.harness.workloads import MIN_RECORD_BYTES, count, counted_record, key_of_count
+from benchmarks.growth.__main__ import PLANNED_MINUTES, Options, selected
+from benchmarks.growth.fit import INPUTS
+from benchmarks.growth.points import BASE, COMBINED, DIMENSIONS, PlannedPoint, Point, planned_points
+from benchmarks.harness.plan import START_AND_END_SECONDS
+from benchmarks.harness.workloads import MIN_RECORD_BYTES, count, counted_record, key_of_count
 
 POINTS = list(planned_points())
 MAX_MINUTES = 60

@@ -8,14 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.benchmarks.growth.engine import FIRST_QUERY
-from examples.benchmarks.growth.points import Point
-from examples.benchmarks.growth.process import fill, start
-from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.harness.run import Case, run_case
-from examples.benchmarks.results.record_times import Traffic
-from examples.benchmarks.spark.queries import SparkOptions
-from examples.realtime.queries import stop_completely, wait_until
+from benchmarks.growth.engine import FIRST_QUERY
+from benchmarks.growth.points import Point
+from benchmarks.growth.process import fill, start
+from benchmarks.harness.engine import Engine, Run
+from benchmarks.harness.run import Case, run_case
+from benchmarks.results.record_times import Traffic
+from benchmarks.spark.queries import SparkOptions
+from spark_rtm.realtime.queries import stop_completely, wait_until
 from tests.benchmarks.harness.checks import assert_all_answered
 from tests.helpers import end_offset
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from examples.benchmarks.growth.__main__ import Options, write
-from examples.benchmarks.growth.points import PlannedPoint, Point
-from examples.benchmarks.growth.rows import point_row, problems_of
-from examples.benchmarks.results.run_result import RunResult
+from benchmarks.growth.__main__ import Options, write
+from benchmarks.growth.points import PlannedPoint, Point
+from benchmarks.growth.rows import point_row, problems_of
+from benchmarks.results.run_result import RunResult
 from tests.benchmarks.growth.synthetic import rows
 from tests.benchmarks.helpers import run_result
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from examples.benchmarks import engine_only, latency, throughput, tuning
-from examples.benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, RunOptions, exit_status, parse
-from examples.benchmarks.harness.conditions import conditions
-from examples.benchmarks.other_engines import options as other_engines
+from benchmarks import engine_only, latency, throughput, tuning
+from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, RunOptions, exit_status, parse
+from benchmarks.harness.conditions import conditions
+from benchmarks.other_engines import options as other_engines
 
 
 @pytest.mark.parametrize(

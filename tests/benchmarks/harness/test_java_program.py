@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from examples.benchmarks.harness.java_program import SOURCES_DIR, client_command, compiled
-from examples.services import broker_jars, java_home
-from examples.services.java import packaged_java_home
+from benchmarks.harness.java_program import SOURCES_DIR, client_command, compiled
+from spark_rtm.services import broker_jars, java_home
+from spark_rtm.services.java import packaged_java_home
 
 pytestmark = pytest.mark.services
 

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from examples.benchmarks.harness.engine import fresh_run
-from examples.benchmarks.harness.load_generator import read_times, sending
-from examples.benchmarks.harness.workloads import Shape, counted_record, key_of_count, record, transaction
-from examples.benchmarks.results.record_times import SETTLE_SECONDS, Arrivals, Traffic
+from benchmarks.harness.engine import fresh_run
+from benchmarks.harness.load_generator import read_times, sending
+from benchmarks.harness.workloads import Shape, counted_record, key_of_count, record, transaction
+from benchmarks.results.record_times import SETTLE_SECONDS, Arrivals, Traffic
 from tests.helpers import records_of
 
 pytestmark = pytest.mark.services

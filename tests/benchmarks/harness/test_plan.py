@@ -12,10 +12,9 @@ import psutil
 import pytest
 from rich.console import Console
 
-from examples.attribution.chaos.processes import command_of
-from examples.benchmarks.harness.baseline import BASELINE, baseline_case, echo
-from examples.benchmarks.harness.engine import Engine, Run
-from examples.benchmarks.harness.plan import (
+from benchmarks.harness.baseline import BASELINE, baseline_case, echo
+from benchmarks.harness.engine import Engine, Run
+from benchmarks.harness.plan import (
     PlannedRun,
     PlanProgress,
     alternate,
@@ -24,11 +23,12 @@ from examples.benchmarks.harness.plan import (
     run_on_broker,
     run_plan,
 )
-from examples.benchmarks.harness.run import Case
-from examples.benchmarks.results.record_times import Traffic
-from examples.benchmarks.results.summary import summarize
-from examples.benchmarks.spark.variants import variants
-from examples.realtime.queries import wait_until
+from benchmarks.harness.run import Case
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.summary import summarize
+from benchmarks.spark.variants import variants
+from examples.attribution.chaos.processes import command_of
+from spark_rtm.realtime.queries import wait_until
 from tests.benchmarks.harness.checks import assert_all_answered
 from tests.benchmarks.helpers import run_result
 from tests.helpers import end_offset

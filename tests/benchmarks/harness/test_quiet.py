@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from examples.benchmarks.harness.baseline import baseline_case
-from examples.benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker
-from examples.benchmarks.harness.quiet import wait_until_quiet
-from examples.benchmarks.results.record_times import Traffic
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker
+from benchmarks.harness.quiet import wait_until_quiet
+from benchmarks.results.record_times import Traffic
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.harness.plan import plain_console
-from examples.benchmarks.harness.rate_search import find_limit, highest_rate, is_sustained
-from examples.benchmarks.harness.run import Case
-from examples.benchmarks.results.record_times import Traffic
+from benchmarks.harness.plan import plain_console
+from benchmarks.harness.rate_search import find_limit, highest_rate, is_sustained
+from benchmarks.harness.run import Case
+from benchmarks.results.record_times import Traffic
 from tests.benchmarks.harness.checks import half_echo
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from examples.benchmarks.harness.baseline import baseline_case
-from examples.benchmarks.harness.run import Case, run_case
-from examples.benchmarks.harness.workloads import Workload
-from examples.benchmarks.results.record_times import Traffic
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.run import Case, run_case
+from benchmarks.harness.workloads import Workload
+from benchmarks.results.record_times import Traffic
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered, copying, half_echo
 
 pytestmark = pytest.mark.services

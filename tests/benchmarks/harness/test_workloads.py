@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.harness.workloads import KINDS, Workload, answer, is_rejected, is_valid, record, transaction
+from benchmarks.harness.workloads import KINDS, Workload, answer, is_rejected, is_valid, record, transaction
 
 SEQS = range(12_000)
 

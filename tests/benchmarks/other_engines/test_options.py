@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.harness.rate_search import STEP_FIELDS
-from examples.benchmarks.other_engines.limits import limit_problems
-from examples.benchmarks.other_engines.options import options_of, require_all
+from benchmarks.harness.rate_search import STEP_FIELDS
+from benchmarks.other_engines.limits import limit_problems
+from benchmarks.other_engines.options import options_of, require_all
 
 STEP: dict[str, Any] = {
     **dict.fromkeys(STEP_FIELDS),

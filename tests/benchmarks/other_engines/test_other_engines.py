@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from examples.benchmarks.harness.baseline import echo
-from examples.benchmarks.harness.run import run_case
-from examples.benchmarks.harness.workloads import Workload
-from examples.benchmarks.other_engines.__main__ import main
-from examples.benchmarks.other_engines.engine import OtherEngine
-from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
-from examples.benchmarks.results.record_times import Traffic
+from benchmarks.harness.baseline import echo
+from benchmarks.harness.run import run_case
+from benchmarks.harness.workloads import Workload
+from benchmarks.other_engines.__main__ import main
+from benchmarks.other_engines.engine import OtherEngine
+from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.results.record_times import Traffic
 
 pytestmark = pytest.mark.services
 

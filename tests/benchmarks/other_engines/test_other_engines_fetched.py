@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from examples.benchmarks.other_engines.__main__ import main
-from examples.benchmarks.other_engines.cases import OTHER_ENGINES
-from examples.benchmarks.other_engines.engine import prepare
-from examples.benchmarks.other_engines.install.redact import without_addresses
-from examples.benchmarks.other_engines.install.venv import python_with
-from examples.benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
-from examples.benchmarks.other_engines.quix import QUIX
-from examples.services.cache import cache_root
+from benchmarks.other_engines.__main__ import main
+from benchmarks.other_engines.cases import OTHER_ENGINES
+from benchmarks.other_engines.engine import prepare
+from benchmarks.other_engines.install.redact import without_addresses
+from benchmarks.other_engines.install.venv import python_with
+from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.other_engines.quix import QUIX
 from scripts.pack.tables.other_engines import OTHER_ENGINES as PUBLISHED_JSON
 from scripts.pack.tables.other_engines import other_engines as table_of_other_engines
+from spark_rtm.services.cache import cache_root
 from tests.helpers import ivy_settings
 
 WHEEL = {

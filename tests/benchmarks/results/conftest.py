@@ -13,7 +13,7 @@ DrawPrices = Callable[[Sequence[Mapping[str, Any]], Path], list[Path]]
 @pytest.fixture
 def draw() -> Draw:
     """Return the function that writes the charts of a benchmark into a folder."""
-    from examples.benchmarks.results import charts
+    from benchmarks.results import charts
 
     return charts.draw
 
@@ -21,6 +21,6 @@ def draw() -> Draw:
 @pytest.fixture
 def draw_prices() -> DrawPrices:
     """Return the function that writes the chart of prices to a file."""
-    from examples.benchmarks.results import price_chart
+    from benchmarks.results import price_chart
 
     return price_chart.draw

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
+from benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
 
 
 def progress(started_at: float, took_ms: float, name: str = "copy_0") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from examples.benchmarks.results.summary import summarize
+from benchmarks.results.summary import summarize
 from tests.benchmarks.helpers import BASELINE, run_result
 from tests.benchmarks.results.conftest import Draw
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from examples.benchmarks.results.prices import UNTOUCHED, helpful, summarize_prices
-from examples.benchmarks.results.run_result import RunResult
+from benchmarks.results.prices import UNTOUCHED, helpful, summarize_prices
+from benchmarks.results.run_result import RunResult
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.conftest import DrawPrices
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.results.run_result import key_of
-from examples.benchmarks.results.summary import baseline_range, ratios, summarize
-from examples.benchmarks.results.table import case_table
+from benchmarks.results.run_result import key_of
+from benchmarks.results.summary import baseline_range, ratios, summarize
+from benchmarks.results.table import case_table
 from tests.benchmarks.helpers import BASELINE, run_result
 from tests.benchmarks.results.conftest import Draw
 from tests.conftest import ROOT

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from examples.benchmarks.results.summary import summarize
-from examples.benchmarks.results.table import print_cases
+from benchmarks.results.summary import summarize
+from benchmarks.results.table import print_cases
 from tests.benchmarks.helpers import BASELINE, run_result
 
 

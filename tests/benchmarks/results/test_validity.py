@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.results.validity import problems
+from benchmarks.results.validity import problems
 from tests.benchmarks.helpers import BASELINE, run_result
 
 GOOD = {

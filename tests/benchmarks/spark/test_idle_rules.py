@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.benchmarks.spark.idle_rules import EXCLUDED_CONF, OPTIMIZER, exclude_idle_rules, idle_rules
+from benchmarks.spark.idle_rules import EXCLUDED_CONF, OPTIMIZER, exclude_idle_rules, idle_rules
 
 REPORT = f"""
 === Metrics of Analyzer/Optimizer Rules ===

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.benchmarks.spark.idle_rules import EXCLUDED_CONF
-from examples.benchmarks.spark.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, changed, short_boundary
-from examples.benchmarks.spark.queries import SparkOptions
-from examples.benchmarks.spark.variants import recommended
+from benchmarks.spark.idle_rules import EXCLUDED_CONF
+from benchmarks.spark.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, changed, short_boundary
+from benchmarks.spark.queries import SparkOptions
+from benchmarks.spark.variants import recommended
 
 ALL = {name: change for named in CHANGES.values() for name, change in named.items()}
 CHANGED = [*ALL.values(), Change(SHORT_BOUNDARY)]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from examples.benchmarks.harness.baseline import BASELINE
-from examples.benchmarks.harness.run import run_case
-from examples.benchmarks.results.record_times import Traffic
-from examples.benchmarks.spark.quick import in_session, quick_cases, quick_traffic, shared_session
+from benchmarks.harness.baseline import BASELINE
+from benchmarks.harness.run import run_case
+from benchmarks.results.record_times import Traffic
+from benchmarks.spark.quick import in_session, quick_cases, quick_traffic, shared_session
 from tests.benchmarks.harness.checks import assert_all_answered
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from examples.benchmarks.spark.setting_variants import setting_variants
-from examples.benchmarks.spark.variants import recommended
+from benchmarks.spark.setting_variants import setting_variants
+from benchmarks.spark.variants import recommended
 
 
 def test_each_variant_changes_exactly_one_setting() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.lint.engine import lint_text
+from spark_rtm.lint.engine import lint_text
 from tests.lint.test_lint_cases import expected
 
 FOLDER = Path(__file__).parent

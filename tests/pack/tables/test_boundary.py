@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.boundary.phases import PHASES, UNEXPLAINED
+from benchmarks.boundary.phases import PHASES, UNEXPLAINED
 from scripts.pack.tables.boundary import BOUNDARY, GROUPS, phases
 from tests.pack.tables.published import publish
 from tests.pack.tables.test_checkpoint_storage import CONTENT as OTHER

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.benchmarks.growth.charts import draw
-from scripts.capacity import MEASURED, Demand, capacity
+from benchmarks.growth.charts import draw
 from scripts.pack import blocks, files, generate
-from scripts.pack.tables.growth import LIMITS, conditions, million, model, points, reached_at
+from scripts.pack.tables.growth import LIMITS, MEASURED, conditions, million, model, points, reached_at
+from spark_rtm.capacity import Demand, capacity
 from tests.benchmarks.growth.synthetic import content, rows
 from tests.pack.tables.published import publish
 

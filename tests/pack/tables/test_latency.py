@@ -8,7 +8,7 @@ import pytest
 
 from scripts.pack.tables import latency
 from scripts.pack.tables.format import PERCENTILES
-from scripts.text import markdown
+from spark_rtm.text import markdown
 
 CONDITIONS = {
     "date": "2026-11-21",

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from examples.benchmarks.harness.conditions import conditions
-from examples.benchmarks.harness.plan import START_AND_END_SECONDS, PlannedRun, rotate
-from examples.benchmarks.harness.rate_search import step_of
-from examples.benchmarks.other_engines.cases import OTHER_ENGINES as OTHER_ENGINE_LIST
-from examples.benchmarks.other_engines.cases import describe, engine_cases, limit_cases
-from examples.benchmarks.other_engines.long_interval import long_interval_plan
-from examples.benchmarks.other_engines.options import Options, options_of
-from examples.benchmarks.results.publish import write_json
-from examples.benchmarks.results.summary import summarize
+from benchmarks.harness.conditions import conditions
+from benchmarks.harness.plan import START_AND_END_SECONDS, PlannedRun, rotate
+from benchmarks.harness.rate_search import step_of
+from benchmarks.other_engines.cases import OTHER_ENGINES as OTHER_ENGINE_LIST
+from benchmarks.other_engines.cases import describe, engine_cases, limit_cases
+from benchmarks.other_engines.long_interval import long_interval_plan
+from benchmarks.other_engines.options import Options, options_of
+from benchmarks.results.publish import write_json
+from benchmarks.results.summary import summarize
 from scripts.pack import blocks, files, generate
 from scripts.pack.tables.format import milliseconds
 from scripts.pack.tables.other_engines import LIMITS, LONG_INTERVAL, OTHER_ENGINES, limits, long_interval, other_engines

@@ -12,10 +12,10 @@ import sys
 from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
-from examples.realtime.keeper import Limits, keep
-from examples.realtime.queries import KAFKA_SINK
-from examples.services.cluster import job_confs
-from examples.services.spark import FAST_COMPILER_CONFS, build_session
+from spark_rtm.realtime.keeper import Limits, keep
+from spark_rtm.realtime.queries import KAFKA_SINK
+from spark_rtm.services.cluster import job_confs
+from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 DELIVERY_SECONDS = 8
 """Shortened `delivery.timeout.ms`, so a broker can stay away longer in a short run. The default is two minutes."""
@@ -38,7 +38,7 @@ def main() -> None:
         slots=settings.slots,
         shuffle_partitions=settings.shuffle_partitions,
         # The only cluster of a run is on this machine.
-        confs={**FAST_COMPILER_CONFS, **(job_confs() if settings.master else {})},
+        confs={**FAST_COMPILER_CONFS, **(job_confs("examples") if settings.master else {})},
     )
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]

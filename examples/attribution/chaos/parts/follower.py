@@ -7,7 +7,7 @@ import threading
 
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.settings import Settings
-from examples.realtime.queries import stop_on_interrupt
+from spark_rtm.realtime.queries import stop_on_interrupt
 
 POLL_SECONDS = 0.1
 

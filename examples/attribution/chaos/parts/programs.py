@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from examples.attribution.settings import Settings
-from examples.services.child import Child, start_child
+from spark_rtm.services.child import Child, start_child
 
 CHECKOUT = Path(__file__).parents[4]
 RESTART_PAUSE_SECONDS = 1.0
 STOP_SECONDS = 60.0
-DECISION = "examples.realtime.keeper: "
+DECISION = "spark_rtm.realtime.keeper: "
 """The start of a log line with a decision of the keeper."""
 ERROR = re.compile(r"[\w.]+(?:Error|Exception): ")
 

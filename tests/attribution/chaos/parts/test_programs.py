@@ -49,7 +49,7 @@ def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
     """Users see each decision once, and other lines of the log not at all."""
     lines: list[str] = []
     driver = Program("driver", DemoSettings(), tmp_path, {}, lines.append)
-    driver.log_path.write_text("WARNING: something else\nexamples.realtime.keeper: query 'a' failed\nunfinished")
+    driver.log_path.write_text("WARNING: something else\nspark_rtm.realtime.keeper: query 'a' failed\nunfinished")
 
     driver.poll()
     driver.poll()

@@ -1,0 +1,97 @@
+"""
+Measure the phases of the batch boundary of the stateful real-time query, by the steps that Spark logs.
+
+Run the benchmark with `make bench-boundary`.
+The program prints the phases, and writes `boundary.json` and the timeline of one boundary, `boundary.svg`.
+The program exits with status 1 if a run is invalid.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.boundary.chart import draw
+from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained
+from benchmarks.boundary.run import WORKLOAD, traced_case
+from benchmarks.boundary.summary import few, summary
+from benchmarks.harness.cli import RunOptions, exit_status, parse
+from benchmarks.harness.conditions import conditions
+from benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker, warm_broker
+from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.validity import MIN_BOUNDARIES
+from benchmarks.spark.price_variants import changed, short_boundary
+from benchmarks.spark.variants import recommended
+
+MODULE, RECOMMENDED = "boundary", "recommended"
+
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Options of this benchmark. The default values configure a full run."""
+
+    duration: float = 32
+    warm_up_seconds: float = 30
+    interval_seconds: float = 6
+    repeats: int = 1
+    rate: float = 1_000
+    """Records per second."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return its exit status."""
+    options = parse(Options, MODULE, __doc__, "--quick --filter recommended", arguments)
+    return exit_status(lambda: _measure(options))
+
+
+def _measure(options: Options) -> int:
+    console, base = plain_console(), recommended(options.interval_seconds, quick=options.quick)
+    traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
+    variants = {RECOMMENDED: base, "short boundary": short_boundary(base)}
+    selected = [name for name in variants if options.is_selected(WORKLOAD, name)]
+    found: dict[str, list[Explained]] = {name: [] for name in selected}
+    runs, problems = list[dict[str, Any]](), list[str]()
+    with warm_broker(traffic, options.partitions, console) as servers:
+        for repeat in range(options.repeats):
+            for name in selected[:: -1 if repeat % 2 else 1]:
+                kept = list[list[Explained]]()
+                plan = [PlannedRun(traced_case(name, variants[name], traffic, kept), traffic)]
+                [result] = run_on_broker(servers, plan, options.partitions, options.max_late_runs, console)
+                found[name] += kept[-1]
+                runs.append(result.numbers | {"problems": "; ".join(result.problems)})
+                problems += result.problems
+    problems += [few(name, len(explained)) for name, explained in found.items() if len(explained) < MIN_BOUNDARIES]
+    cases = [
+        summary(name, explained) | {"changed": changed(base, variants[name])}
+        for name, explained in found.items()
+        if explained
+    ]
+    content = {"conditions": conditions(options), "cases": cases, "runs": runs}
+    _print(cases, console)
+    return _write(content, problems, console, publish=options.publish)
+
+
+def _write(content: dict[str, Any], problems: Sequence[str], console: Console, *, publish: bool) -> int:
+    folder, cases = PUBLISHED_DIR if publish and not problems else BUILD_DIR, content["cases"]
+    written = [write_json(content, folder / f"{MODULE}.json")]
+    written += [draw(cases[0]["typical"], folder / f"{MODULE}.svg")] if cases else []
+    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
+    return report_problems(problems)
+
+
+def _print(cases: Sequence[dict[str, Any]], console: Console) -> None:
+    table = Table(
+        "phase", *(case["engine"] for case in cases), title="mean of the boundaries, ms of the wait", box=None
+    )
+    for phase in (*PHASES, UNEXPLAINED):
+        table.add_row(phase, *(f"{case['mean_ms'][phase]:.1f}" for case in cases))
+    table.add_row("longest wait", *(f"{case['wait_mean_ms']:.1f}" for case in cases))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Draw the timeline of one batch boundary; each bar carries its own name, so the chart needs no legend."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from benchmarks.boundary.phases import DRIVER, PHASES, RECORD, SOURCE, STATE
+
+COLORS = {DRIVER: "#5f6368", SOURCE: "#1a73e8", STATE: "#e8710a", RECORD: "#188038"}
+WAIT_COLOR = "#d93025"
+MIN_LABEL_MS = 0.5
+
+
+def draw(boundary: Mapping[str, Any], path: Path) -> Path:
+    """Draw the phases of a boundary from top to bottom, below the wait of its slowest record."""
+    # Identical numbers produce an identical file, so a diff contains only real changes.
+    mpl.rcParams["svg.hashsalt"] = "boundary"
+    mpl.rcParams["svg.fonttype"] = "none"
+    wait_ms, spans = boundary["wait_ms"], boundary["spans"]
+    figure = Figure(figsize=(9, 5.2), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(0, wait_ms, height=0.7, color=WAIT_COLOR)
+    axes.text(wait_ms / 2, 0, f"slowest record waits {wait_ms:.0f} ms", ha="center", va="center", color="white")
+    for row, name in enumerate(PHASES, 1):
+        start, end = spans[name]
+        axes.barh(row, max(end - start, MIN_LABEL_MS), left=start, height=0.7, color=COLORS[PHASES[name]])
+        is_left = end > wait_ms * 0.6
+        text = f" {name}: {end - start:.0f} ms "
+        axes.text(start if is_left else end, row, text, ha="right" if is_left else "left", va="center", fontsize=9)
+    for row, (part, color) in enumerate(COLORS.items()):
+        axes.text(1.0, 0.87 - 0.05 * row, part, transform=axes.transAxes, ha="right", color=color, weight="bold")
+    axes.set_ylim(len(PHASES) + 0.6, -0.6)
+    axes.set_xlim(min(0.0, *(start for start, _ in spans.values())) - 2, wait_ms * 1.02)
+    axes.set_yticks([])
+    axes.set_xlabel("ms after the slowest record was due")
+    axes.set_title("One batch boundary: where the slowest record waits")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    return path

@@ -1,0 +1,111 @@
+"""Draw the charts of the benchmark: one message per chart, with the lines labeled directly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmarks.growth.fit import TERMS, used
+from benchmarks.growth.points import BASE
+from spark_rtm.measure.cost_model import model_of
+
+MEASURED_COLOR, MODEL_COLOR = "#1a73e8", "#e8710a"
+LINE_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A quantity by one input."""
+
+    dimension: str
+    quantity: str
+    x_label: str
+    y_label: str
+    is_logarithmic: bool = True
+    """Whether the axis of the input is logarithmic."""
+
+
+CHARTS = (
+    Chart("rate", "cpu_seconds_per_million", "records/s", "CPU s per million records"),
+    Chart("rate", "p99_ms", "records/s", "p99 latency, ms"),
+    Chart("partitions", "busy_cores", "source partitions", "busy cores", is_logarithmic=False),
+    Chart("queries", "busy_cores", "queries", "busy cores", is_logarithmic=False),
+    Chart("record_bytes", "busy_cores", "bytes per record", "busy cores", is_logarithmic=False),
+    Chart("state_keys", "memory_mb", "keys in the state", "memory, MB"),
+    Chart("state_keys", "pause_ms", "keys in the state", "pause at a batch boundary, ms"),
+)
+
+
+def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Draw each chart that has at least two points, and return the paths of the files."""
+    # Identical numbers produce an identical file, so a diff contains only real changes.
+    mpl.rcParams["svg.hashsalt"] = "growth"
+    mpl.rcParams["svg.fonttype"] = "none"
+    paths = []
+    for chart in CHARTS:
+        rows = rows_of_chart(content["runs"], chart)
+        if len({row[chart.dimension] for row in rows}) < 2:
+            continue
+        figure = Figure(figsize=(7, 3.2), layout="constrained")
+        _draw(figure.subplots(), content, chart, rows)
+        paths.append(folder / f"growth_{chart.dimension}_{chart.quantity}.svg")
+        figure.savefig(paths[-1], metadata={"Date": None})
+    return paths
+
+
+def rows_of_chart(rows: Sequence[Mapping[str, Any]], chart: Chart) -> list[Mapping[str, Any]]:
+    """Return the points of a chart in the order of its input. The base belongs to every dimension."""
+    found = [row for row in used(rows) if row["dimension"] in (BASE, chart.dimension) and row[chart.quantity]]
+    return sorted(found, key=lambda row: row[chart.dimension])
+
+
+def message(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the title of a chart, which is its message in numbers."""
+    first, last = rows[0], rows[-1]
+    # The inner format rounds to three digits without an exponent.
+    values = (f"{float(f'{row[chart.quantity]:.3g}'):,.10g}" for row in (first, last))
+    ends = (f"{value} at {row[chart.dimension]:,.10g}" for value, row in zip(values, (first, last), strict=True))
+    return f"{chart.y_label}: {', '.join(ends)} {chart.x_label}"
+
+
+def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[Mapping[str, Any]]) -> None:
+    axes.set_title(message(chart, rows), loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)
+    axes.set(xlabel=chart.x_label, ylabel=chart.y_label)
+    if chart.is_logarithmic:
+        axes.set_xscale("log")
+    xs, ys = [row[chart.dimension] for row in rows], [row[chart.quantity] for row in rows]
+    axes.plot(xs, ys, "o", color=MEASURED_COLOR)
+    ends = {"measured": (xs[-1], ys[-1], MEASURED_COLOR)}
+    if "model" in content and _fitted(chart.quantity) in TERMS:
+        line = _model_line(content, chart, xs[0], xs[-1])
+        axes.plot([x for x, _ in line], [y for _, y in line], color=MODEL_COLOR, linewidth=1.3)
+        ends["cost model"] = (*line[-1], MODEL_COLOR)
+    axes.set_ylim(0, 1.08 * max(*ys, *(y for _, y, _ in ends.values())))
+    heights = sorted(ends, key=lambda name: ends[name][1])
+    for name, (x, y, color) in ends.items():
+        # The two labels stand one above the other, even if the model meets the point.
+        offset = 9 if len(ends) > 1 and name == heights[-1] else -9
+        axes.annotate(
+            name, (x, y), xytext=(10, offset), textcoords="offset points", color=color, va="center", fontsize=9
+        )
+
+
+def _model_line(content: Mapping[str, Any], chart: Chart, first: float, last: float) -> list[tuple[float, float]]:
+    model, line = model_of(content), []
+    for number in range(LINE_POINTS + 1):
+        share = number / LINE_POINTS
+        x = first * (last / first) ** share if chart.is_logarithmic else first + (last - first) * share
+        inputs = {**content["base"], chart.dimension: x}
+        y = model.predict(_fitted(chart.quantity), inputs)
+        line.append((x, 1e6 * y / x if chart.quantity == "cpu_seconds_per_million" else y))
+    return line
+
+
+def _fitted(quantity: str) -> str:
+    return "busy_cores" if quantity == "cpu_seconds_per_million" else quantity

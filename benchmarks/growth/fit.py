@@ -1,0 +1,99 @@
+"""
+Fit the cost model with least squares, and measure its error on points that the fit did not use.
+
+The fit minimizes relative errors, so cheap points count as much as expensive ones. A cost cannot fall with an input, so
+terms with a negative coefficient are removed one by one.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.growth.points import COMBINED, Point
+from spark_rtm.measure.cost_model import CostModel, rows_of, value_of
+
+TERMS: dict[str, tuple[str, ...]] = {
+    # A request of a Kafka client carries several records if the records arrive faster, so part of the cost per record
+    # grows only with the square root of the rate of a task: sqrt(rate / partitions) * partitions.
+    "busy_cores": (
+        *("1", "queries", "queries * partitions", "queries * rate", "queries * sqrt(rate) * sqrt(partitions)"),
+        *("queries * rate * record_bytes", "queries * rate * log10(keys)", "queries * rate * log10(state_keys)"),
+    ),
+    "memory_mb": ("1", "queries", "queries * partitions", "queries * state_keys", "queries * rate * record_bytes"),
+    "state_mb": ("queries * partitions", "queries * state_keys"),
+    "pause_ms": ("1", "queries", "queries * partitions", "queries * log10(state_keys)", "queries * state_keys", "rate"),
+}
+"""The terms of each quantity. The coefficient is in the unit of the quantity."""
+INPUTS = ("rate", "partitions", "keys", "state_keys", "record_bytes", "queries")
+UNUSED_CORES = f"pinned to fewer than {Point().cores} cores"
+
+Row = Mapping[str, Any]
+
+
+def used(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that describe the engine on all cores while it kept up with the records."""
+    return [row for row in rows if row["kept_up"] and row["cores"] == Point().cores]
+
+
+def fit(rows: Sequence[Row]) -> CostModel:
+    """Return the model of the rows that are not combined; raise ValueError if they do not determine it."""
+    fitted = [row for row in used(rows) if row["dimension"] != COMBINED]
+    terms = {quantity: _coefficients(quantity, fitted) for quantity in TERMS}
+    ranges = {name: (min(row[name] for row in fitted), max(row[name] for row in fitted)) for name in INPUTS}
+    return CostModel(terms, ranges)
+
+
+def _coefficients(quantity: str, rows: Sequence[Row]) -> dict[str, float]:
+    rows = [row for row in rows if row[quantity]]
+    terms = list(TERMS[quantity])
+    while terms:
+        # Each equation is divided by the measured value: the sum of the terms must be 1.
+        matrix = np.array([[value_of(term, row) / row[quantity] for term in terms] for row in rows])
+        # Columns of similar size keep the solution exact, although state_keys is a million times queries.
+        sizes = np.linalg.norm(matrix, axis=0) if rows else np.zeros(len(terms))
+        if len(rows) < len(terms) or np.linalg.matrix_rank(matrix / sizes) < len(terms):
+            raise ValueError(
+                f"{len(rows)} valid points do not determine the {len(terms)} coefficients of {quantity}, so there is "
+                f"no model; run all dimensions on a machine without other programs"
+            )
+        scaled = np.linalg.lstsq(matrix / sizes, np.ones(len(rows)), rcond=None)[0]
+        if scaled.min() >= 0:
+            return dict(zip(terms, (float(f"{value:.6g}") for value in scaled / sizes), strict=True))
+        del terms[int(scaled.argmin())]
+    return {}
+
+
+def held_out(model: CostModel, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return measured and predicted values of the combined points, and the relative error of each prediction."""
+    return [
+        {
+            "quantity": quantity,
+            "point": row["label"],
+            "measured": row[quantity],
+            "predicted": round(model.predict(quantity, row), 3),
+            "relative_error": round(model.predict(quantity, row) / row[quantity] - 1, 3),
+        }
+        for quantity in TERMS
+        for row in used(rows)
+        if row["dimension"] == COMBINED and row[quantity]
+    ]
+
+
+def errors(predictions: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the median and the maximum of the absolute relative errors of each quantity."""
+    found = []
+    for quantity in TERMS:
+        sizes = [abs(row["relative_error"]) for row in predictions if row["quantity"] == quantity]
+        if sizes:
+            summary = {"median_error": round(statistics.median(sizes), 3), "max_error": max(sizes)}
+            found.append({"quantity": quantity, "points": len(sizes), **summary})
+    return found
+
+
+def model_rows(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the model, its ranges and its errors as lists of rows for the JSON."""
+    model = fit(rows)
+    predictions = held_out(model, rows)
+    return {**rows_of(model), "held_out": predictions, "errors": errors(predictions)}

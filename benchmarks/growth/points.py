@@ -1,0 +1,92 @@
+"""The runs of the benchmark: the base, one input varied at a time, and combined inputs that are kept out of the fit."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+from benchmarks.harness.workloads import Shape
+
+BASE, COMBINED = "base", "combined"
+
+
+@dataclass(frozen=True)
+class Point:
+    """The inputs of one run."""
+
+    rate: float = 1_000
+    """Records per second. Each query reads all of them."""
+    partitions: int = 2
+    """Source partitions of the topic, and state partitions of each query."""
+    keys: int = 1_000
+    """Keys of the records."""
+    state_keys: int = 1_000
+    """Keys in the state before the run, at least as many as `keys`."""
+    record_bytes: int = 200
+    queries: int = 1
+    """Queries in one session."""
+    cores: int = 2
+    """Cores to which the engine is pinned."""
+
+    @property
+    def shape(self) -> Shape:
+        """Return the keys and the size of the records, with the keys spread over the state."""
+        return Shape(self.keys, self.state_keys // self.keys, self.record_bytes)
+
+    @property
+    def slots(self) -> int:
+        """Return the task slots that all queries need at the same time."""
+        return 2 * self.partitions * self.queries
+
+    @property
+    def inputs(self) -> dict[str, float]:
+        """Return the inputs by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PlannedPoint:
+    """A point and its dimension: the name of the input that differs from the base, `base` or `combined`."""
+
+    dimension: str
+    point: Point
+
+    @property
+    def label(self) -> str:
+        """Return the name of the run, which `--filter` matches."""
+        if self.dimension == BASE:
+            return BASE
+        base = asdict(Point())
+        changed = [f"{name} = {value:,.10g}" for name, value in self.point.inputs.items() if value != base[name]]
+        return f"{self.dimension}: {'; '.join(changed)}"
+
+
+DIMENSIONS: dict[str, tuple[int, ...]] = {
+    "rate": (100, 300, 2_000, 4_000),
+    "partitions": (1, 4, 8),
+    "keys": (10, 100, 10_000, 100_000),
+    "state_keys": (10_000, 100_000, 1_000_000, 10_000_000),
+    "record_bytes": (50, 1_000, 5_000),
+    "queries": (2, 4),
+    "cores": (1,),
+}
+"""The values of each input beside that of the base."""
+COMBINATIONS = (
+    Point(rate=500, partitions=4, record_bytes=1_000),
+    Point(rate=2_000, keys=10_000, state_keys=100_000),
+    Point(rate=500, keys=10_000, state_keys=1_000_000, queries=2),
+    Point(rate=1_500, partitions=1, record_bytes=2_000, state_keys=10_000),
+)
+"""Points that the fit does not use, so its error is that of new points."""
+
+
+def planned_points() -> Iterator[PlannedPoint]:
+    """Yield all points; the base is the first and the last one, which shows how far two equal runs differ."""
+    base = Point()
+    yield PlannedPoint(BASE, base)
+    for name, values in DIMENSIONS.items():
+        for value in values:
+            point = replace(base, **{name: value})
+            if point.state_keys < point.keys:
+                point = replace(point, state_keys=point.keys)
+            yield PlannedPoint(name, point)
+    yield from (PlannedPoint(COMBINED, point) for point in COMBINATIONS)
+    yield PlannedPoint(BASE, base)

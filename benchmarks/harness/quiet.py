@@ -1,0 +1,37 @@
+"""
+Wait until other programs leave the machine to the benchmark.
+
+Another program that is busy during the run of one engine would make this engine look slow.
+"""
+
+import threading
+import time
+
+from rich.console import Console
+
+from spark_rtm.measure.cpu import OtherPrograms
+
+PROBE_SECONDS = 4.0
+MAX_WAIT_SECONDS = 600.0
+
+
+def wait_until_quiet(console: Console, max_cores: float, max_wait_seconds: float = MAX_WAIT_SECONDS) -> None:
+    """Wait until other programs use at most `max_cores` cores; raise RuntimeError after the deadline."""
+    deadline, is_told = time.monotonic() + max_wait_seconds, False
+    while (cores := foreign_cores()) > max_cores:
+        used = f"other programs use {cores:.2f} cores, allowed are {max_cores:g}"
+        if time.monotonic() > deadline:
+            raise RuntimeError(
+                f"{used}, so engines cannot be compared; this has not changed within {max_wait_seconds:g} s; "
+                "stop these programs and start again"
+            )
+        if not is_told:
+            console.print(f"waiting: {used}")
+            is_told = True
+
+
+def foreign_cores() -> float:
+    """Return the number of cores that other programs use now, measured for a few seconds."""
+    started_at, programs = time.monotonic(), OtherPrograms()
+    threading.Event().wait(PROBE_SECONDS)
+    return programs.used() / (time.monotonic() - started_at)

@@ -1,0 +1,110 @@
+"""
+Find the highest rate that an engine sustains.
+
+At the highest rate, latency only reflects how long the queue before the engine is. The benchmarks therefore compare
+latencies below this rate.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.harness.run import Case, run_case
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import RunResult
+from benchmarks.results.validity import MIN_ACHIEVED_SHARE, busy_machine, late_sending
+from spark_rtm.measure.percentiles import percentiles
+
+STEP_FIELDS = (
+    *("workload", "engine", "rate", "p50_ms", "p99_ms", "lag_p99_ms"),
+    *("missing", "wrong", "achieved_share", "engine_cores", "foreign_cores"),
+)
+"""Result fields that are stored for each tested rate."""
+MAX_TRIES = 2
+"""
+Tries per rate.
+
+A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes every try
+late.
+"""
+MAX_GROWTH_MS = 250.0
+"""
+Allowed increase of the median latency from the first to the last quarter of a step. A pause of the machine can cause
+such an increase.
+"""
+MAX_FINAL_MS = 1_000.0
+"""
+Highest allowed median latency in the last quarter of a step. With a longer queue, outputs still arrive after the last
+record was sent. From then on, the engine can also use the load generator's share of CPU time, so latency falls although
+the engine never kept up.
+"""
+
+
+def is_sustained(result: RunResult) -> bool:
+    """Return whether the engine kept up: correct outputs, records on time at the requested rate, and no long queue."""
+    numbers = result.numbers
+    is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
+    if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:
+        return False
+    first_ms, *_, last_ms = (percentiles(part, [0.5])[0] / 1000 for part in np.array_split(result.latency_us, 4))
+    return last_ms - first_ms <= MAX_GROWTH_MS and last_ms <= MAX_FINAL_MS
+
+
+def step_of(result: RunResult) -> dict[str, Any]:
+    """Return the part of a result that is stored for a tested rate."""
+    return {**{name: result.numbers.get(name) for name in STEP_FIELDS}, "sustained": is_sustained(result)}
+
+
+def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
+    """
+    Return the highest sustained rate.
+
+    After the first rate at which the engine falls behind, the midpoint between this rate and the last sustained rate is
+    tested once.
+    """
+    sustained = 0.0
+    for rate in rates:
+        if not keeps_up(rate):
+            midpoint = (sustained + rate) / 2
+            return midpoint if keeps_up(midpoint) else sustained
+        sustained = rate
+    return sustained
+
+
+def find_limit(
+    bootstrap_servers: str,
+    case: Case,
+    rates: Sequence[float],
+    traffic: Traffic,
+    partitions: int,
+    console: Console,
+    *,
+    max_foreign_cores: float | None = None,
+) -> tuple[float, list[dict[str, Any]]]:
+    """
+    Return the highest rate that an engine sustains (0 if none), and the result for each tested rate.
+
+    With `max_foreign_cores`, a rate is tried again if the engine fell behind while other programs used more cores.
+    """
+    steps = []
+
+    def keeps_up(rate: float) -> bool:
+        for _ in range(MAX_TRIES):
+            result = run_case(bootstrap_servers, case, replace(traffic, rate=rate), partitions)
+            disturbances = late_sending(result.numbers)
+            if max_foreign_cores is not None:
+                disturbances += busy_machine(result.numbers, max_foreign_cores)
+            # Another program cannot make outputs wrong.
+            if is_sustained(result) or not disturbances or result.numbers["wrong"]:
+                break
+        sustained, numbers = is_sustained(result), result.numbers
+        steps.append(step_of(result))
+        outcome = "sustained" if sustained else "fell behind"
+        p50_ms = f"{numbers.get('p50_ms', 0):,.1f}"
+        console.print(f"{case.workload}, {case.engine}, {rate:g}/s: {outcome}, p50 {p50_ms} ms")
+        return sustained
+
+    return highest_rate(rates, keeps_up), steps

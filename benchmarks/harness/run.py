@@ -1,0 +1,111 @@
+"""
+Run one case: create topics, start the engine, send traffic, and compare every output with the expected output.
+
+Runs are short compared with production, so each run must contain several batch boundaries to be representative.
+"""
+
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.harness.engine import DEFAULT_SHAPE, Start, fresh_run
+from benchmarks.harness.load_generator import needs_answer, read_times, sending
+from benchmarks.harness.verify import Verification, verify
+from benchmarks.harness.workloads import Shape, Workload
+from benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
+from benchmarks.results.metrics import latencies, load_generator, resources
+from benchmarks.results.record_times import RecordTimes, Traffic
+from benchmarks.results.run_result import RunResult
+from benchmarks.results.validity import MIN_BOUNDARIES, problems
+from spark_rtm.measure.cpu import ResourceSamples, sampling
+from spark_rtm.services import run_folder
+
+TICK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """One engine that runs one workload."""
+
+    engine: str
+    """Name of the engine as shown in tables."""
+    workload: Workload
+    start: Start
+    intervals: Mapping[str, float] = field(default_factory=dict)
+    """Trigger interval in seconds by query name; empty for an engine without batch boundaries."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the engine, which are published with the results."""
+    partitions: int | None = None
+    """Number of partitions of each topic, if this case needs a different number than the other cases."""
+    min_boundaries: int = MIN_BOUNDARIES
+    """Number of batch boundaries that a valid run of an engine with boundaries contains."""
+    shape: Shape = DEFAULT_SHAPE
+    """Keys and size of the records of the workload `counts`."""
+
+
+def run_case(
+    bootstrap_servers: str,
+    case: Case,
+    traffic: Traffic,
+    partitions: int = 2,
+    on_tick: Callable[[], None] = lambda: None,
+) -> RunResult:
+    """Execute a run and call `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
+    pause = threading.Event()
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,
+        fresh_run(bootstrap_servers, case.workload, case.partitions or partitions, Path(folder), case.shape) as run,
+    ):
+        with case.start(run) as engine, sampling(engine.pids) as samples, sending(run, traffic) as generator:
+            while generator.is_running():
+                engine.raise_if_failed()
+                on_tick()
+                pause.wait(TICK_SECONDS)
+            times = read_times(run, traffic, generator)
+            progress = engine.progress()
+        verification = verify(run)
+        needed = needs_answer(run, traffic)
+    result = _result(case, traffic, times, needed, samples, verification, boundaries(progress, case.intervals))
+    return replace(result, progress=tuple(progress))
+
+
+def _result(
+    case: Case,
+    traffic: Traffic,
+    times: RecordTimes,
+    needed: npt.NDArray[np.bool_],
+    samples: ResourceSamples,
+    verification: Verification,
+    found: list[Boundary],
+) -> RunResult:
+    measured = times.measured(traffic)
+    counted = measured & needed & (times.received_us > 0)
+    due_us, latency_us = times.due_us[counted], (times.received_us - times.due_us)[counted]
+    start, end = times.due_us[measured][[0, -1]] / 1e6
+    inside = [boundary for boundary in found if start <= boundary.due_at and boundary.ended_at <= end]
+    numbers = {
+        "workload": case.workload,
+        "engine": case.engine,
+        "rate": traffic.rate,
+        "arrivals": traffic.arrivals,
+        **latencies(times, counted),
+        **load_generator(times, traffic),
+        "missing": int((needed & (times.received_us == 0)).sum()),
+        "wrong": verification.wrong,
+        "outputs_per_record": round(verification.outputs / int(needed.sum()), 3),
+        "boundaries": len(inside),
+        "pauses_ms": [round(pause_ms(boundary, due_us, latency_us), 1) for boundary in inside],
+        "phases_ms": median_phases(inside),
+        **resources(samples, start, end, len(due_us)),
+    }
+    has_boundaries = bool(case.intervals)
+    invalid, warnings = problems(
+        numbers, verification.examples, has_boundaries=has_boundaries, min_boundaries=case.min_boundaries
+    )
+    return RunResult(numbers, invalid, warnings, due_us, latency_us, inside, case.settings, has_boundaries)

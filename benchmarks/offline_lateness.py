@@ -1,0 +1,164 @@
+"""
+Measure how late alarms for silent devices are raised.
+
+Run the benchmark with `make bench-offline-lateness`.
+Lateness is the append time of an `offline` alarm minus the device's deadline. In real-time mode of OSS 4.3.0, a due
+timer
+fires when the next row of its state partition arrives. Ticks provide these rows. With `--no-ticks`, a due timer waits
+for the
+heartbeat of another device.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from confluent_kafka import Producer
+from pyspark.sql.streaming.query import StreamingQuery
+
+from benchmarks.harness.cli import exit_status
+from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS
+from examples.alerts.job import Options as JobOptions
+from examples.alerts.job import start
+from examples.alerts.ticks import ticking
+from spark_rtm.command_line import arguments_of
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.realtime.queries import raise_if_failed
+from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.spark import build_session
+
+PROGRAM = "python -m benchmarks.offline_lateness"
+WARM_UP_SECONDS = 40
+DRAIN_SECONDS = 10
+BEAT_SECONDS = 0.25
+CYCLE_SECONDS = 4.0
+"""In each cycle, a device sends heartbeats in the first half and is silent in the second half."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of this benchmark."""
+
+    duration: float = 60
+    """Seconds of measured heartbeats after the warm-up."""
+    quick: bool = False
+    """Run a short version of the benchmark."""
+    devices: int = 50
+    """Number of devices. Each device is silent for two of every four seconds."""
+    interval_seconds: int = 300
+    """Trigger interval of real-time mode in seconds, at least 5."""
+    ticks: bool = True
+    """Send ticks, so that due timers do not wait for the heartbeat of another device."""
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """Silences of devices after the warm-up, and the alarms that were raised."""
+
+    silences: int
+    """Number of periods in which a device was silent for longer than `SILENCE_MS`."""
+    lateness_ms: list[int]
+    """Lateness of the alarm for each silence that raised an alarm."""
+    false: int
+    """Number of alarms for devices that were not silent."""
+    boundaries: int
+    """Number of batch boundaries during the measurement."""
+
+
+def offline_lateness(job_options: JobOptions, options: Options) -> Alarms:
+    """Send heartbeats with staggered silences, and compare the alarms with the append times of the heartbeats."""
+    with ExitStack() as stack:
+        spark = build_session("offline-lateness", slots=job_options.slots)
+        stack.callback(spark.stop)
+        if options.ticks:
+            stack.enter_context(ticking(job_options))
+        query = start(JOB, spark, job_options)
+        stack.callback(query.stop)
+        counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
+        seconds = WARM_UP_SECONDS + options.duration
+        sender = threading.Thread(target=_send, args=(job_options, options.devices, seconds), daemon=True)
+        sender.start()
+        while sender.is_alive():
+            raise_if_failed([query])
+            sender.join(1)
+        threading.Event().wait(DRAIN_SECONDS)
+        raise_if_failed([query])
+        return _compare(job_options, query, counted_from_ms)
+
+
+def _send(options: JobOptions, devices: int, seconds: float) -> None:
+    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
+    start_at, pause = time.monotonic(), threading.Event()
+    for at, device in sorted(_beats(devices, seconds)):
+        pause.wait(max(0, start_at + at - time.monotonic()))
+        value = json.dumps({"device_id": device, "beat_ts": int(time.time() * 1000)})
+        producer.produce(f"{options.topic_prefix}heartbeats", value, device)
+        producer.poll(0)
+    producer.flush(30)
+
+
+def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:
+    for number in range(devices):
+        for cycle in range(int(seconds / CYCLE_SECONDS)):
+            since = (cycle + number / devices) * CYCLE_SECONDS
+            for beat in range(int(CYCLE_SECONDS / 2 / BEAT_SECONDS)):
+                yield since + beat * BEAT_SECONDS, f"d{number}"
+
+
+def _compare(options: JobOptions, query: StreamingQuery, counted_from_ms: int) -> Alarms:
+    beats_ms: dict[str, list[int]] = {}
+    for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
+        beats_ms.setdefault((message.key() or b"").decode(), []).append(message.timestamp()[1])
+    silences = {
+        f"{device}/{last_ms}"
+        for device, times_ms in beats_ms.items()
+        for last_ms, next_ms in pairwise([*times_ms, sys.maxsize])
+        if next_ms - last_ms > SILENCE_MS and last_ms >= counted_from_ms
+    }
+    late_ms: dict[str, int] = {}
+    for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats-offline"):
+        change: dict[str, Any] = json.loads(message.value() or b"")
+        if change["status"] == "offline" and change["last_seen_ts"] >= counted_from_ms:
+            late_ms[change["alarm_id"]] = message.timestamp()[1] - change["deadline_ts"]
+    lateness_ms = [late for alarm, late in late_ms.items() if alarm in silences]
+    return Alarms(len(silences), lateness_ms, len(late_ms.keys() - silences), len(query.recentProgress))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the lateness; return 1 if a silence raised no alarm or if an alarm was false."""
+    options = arguments_of(
+        Options,
+        arguments,
+        program=PROGRAM,
+        description=(__doc__ or "").strip(),
+        example=f"{PROGRAM} --devices 50 --duration 60",
+        presets={"quick": {"duration": 9}},
+    )
+    return exit_status(lambda: _print_lateness(options))
+
+
+def _print_lateness(options: Options) -> int:
+    with kafka_broker() as bootstrap_servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
+        job_options = JobOptions(bootstrap_servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
+        alarms = offline_lateness(job_options, options)
+    p50_ms, p99_ms, max_ms = percentiles(alarms.lateness_ms or [0], (0.5, 0.99, 1))
+    print(
+        f"{len(alarms.lateness_ms)} of {alarms.silences} silences raised an alarm; "
+        f"lateness p50 {p50_ms:g} ms, p99 {p99_ms:g} ms, max {max_ms:g} ms; {alarms.false} false alarms; "
+        f"{options.devices} devices, {alarms.boundaries} batch boundaries, {os.cpu_count()} CPUs, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+    return 0 if len(alarms.lateness_ms) == alarms.silences and not alarms.false else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The engines that are compared, and their cases in each of the three measurements."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.run import Case
+from benchmarks.harness.workloads import Workload
+from benchmarks.other_engines.engine import OtherEngine
+from benchmarks.other_engines.flink import FLINK
+from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.other_engines.quix import QUIX
+from benchmarks.spark.variants import recommended, spark_case, two_copies
+
+OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
+LONG_INTERVAL_ENGINES = (KAFKA_STREAMS, FLINK)
+"""Engines that are also measured with a commit interval of minutes."""
+LONG_INTERVAL_BOUNDARIES = 2
+WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
+
+
+def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False) -> list[Case]:
+    """
+    Return the baseline case and, for each workload, the cases of the other engines and of real-time mode.
+
+    A full run has a case with two copies of the query with state. With the short warm-up of a quick run, two copies
+    use two cores fully.
+    """
+    real_time = recommended(interval_seconds, quick=quick)
+    cases = [baseline_case()]
+    for workload in WORKLOADS:
+        cases += [engine.case(workload, interval_seconds) for engine in engines]
+        cases.append(spark_case("real-time", workload, real_time))
+    return cases if quick else [*cases, spark_case("real-time, two copies", "stateful", two_copies(real_time))]
+
+
+def long_interval_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:
+    """Return the baseline case, and the cases with state of real-time mode and of some other engines."""
+    real_time = spark_case("real-time", "stateful", recommended(interval_seconds))
+    others = [engine.case("stateful", interval_seconds) for engine in engines if engine in LONG_INTERVAL_ENGINES]
+    return [baseline_case(), replace(real_time, min_boundaries=LONG_INTERVAL_BOUNDARIES), *others]
+
+
+def limit_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:
+    """Return the cases whose highest rate is searched: each engine with one copy, without the baseline."""
+    return engine_cases(engines, interval_seconds, quick=True)[1:]
+
+
+def describe(engines: Sequence[OtherEngine], missing: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return each engine's packages and, if the engine was not measured, the reason."""
+    return [
+        {"engine": engine.name, "packages": ", ".join(engine.packages), "not_measured": missing.get(engine.name, "")}
+        for engine in engines
+    ]

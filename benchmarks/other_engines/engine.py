@@ -1,0 +1,90 @@
+"""
+Functions shared by all other engines: install, start and clean up.
+
+Like real-time mode, each engine is tuned for low latency: it does not buffer outputs. All engines have the same commit
+interval, which is the trigger interval of real-time mode.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+
+from benchmarks.harness.engine import Engine, Run
+from benchmarks.harness.run import Case
+from benchmarks.harness.workloads import Workload
+from benchmarks.other_engines.install.redact import without_addresses
+from benchmarks.other_engines.install.venv import Report
+from spark_rtm.services import java_home
+from spark_rtm.services.child import start_child, wait_until_ready
+
+START_SECONDS = 180.0
+TIMEOUT_SECONDS = 30.0
+REMOVED_VARIABLES = ("PYTHON", "FLINK_", "QUIX", "Quix", "SPARK_")
+"""The engines do not inherit environment variables with these prefixes."""
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OtherEngine:
+    """An engine that is compared with real-time mode."""
+
+    name: str
+    packages: tuple[str, ...]
+    """Packages to install, at exact versions."""
+    settings: Callable[[float], Settings]
+    """Function that returns the settings for a commit interval in seconds, except the topics and folders of a run."""
+    prepare: Callable[[Report], object]
+    """Function that installs missing packages, or raises RuntimeError with a one-line reason."""
+    start: Callable[[Settings, Run], AbstractContextManager[Engine]]
+
+    def case(self, workload: Workload, interval_seconds: float) -> Case:
+        """Return the case in which this engine runs a workload and commits once per interval."""
+        settings = self.settings(interval_seconds)
+        return Case(self.name, workload, partial(self.start, settings), settings=settings)
+
+
+def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
+    """Prepare all engines; return by name why an engine is unavailable, without private addresses."""
+    missing = {}
+    for engine in engines:
+        try:
+            engine.prepare(report)
+        except (RuntimeError, OSError) as error:
+            missing[engine.name] = without_addresses(str(error).splitlines()[0])
+            report(f"{engine.name} is skipped: {missing[engine.name]}")
+    return missing
+
+
+@contextmanager
+def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callable[[], bool]) -> Iterator[Engine]:
+    """Start an engine and yield it when it is ready. At the end, stop the engine and delete its internal topics."""
+    # Environment variables for Python or for another installation of the engine would affect the measurement.
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(REMOVED_VARIABLES)}
+    environment = inherited | {"JAVA_HOME": str(java_home()), "FLINK_LOG_DIR": str(run.folder)}
+    child = start_child(name, command, log_path=run.folder / "engine.log", env=environment)
+    try:
+        wait_until_ready(child, is_ready, START_SECONDS)
+        yield Engine((child,))
+    finally:
+        child.stop()
+        _delete_internal_topics(run)
+
+
+def _delete_internal_topics(run: Run) -> None:
+    # The client logs only errors. Otherwise, the client would log an unread event when it ends.
+    disabled = logging.getLogger(f"{__name__}.admin")
+    disabled.disabled = True
+    admin = AdminClient({"bootstrap.servers": run.bootstrap_servers}, logger=disabled)
+    topics = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+    # Engines name internal topics after their consumer group, and the group has the name of the run's source topic.
+    internal = [topic for topic in topics if run.source in topic and topic != run.source]
+    if internal:
+        for deleted in admin.delete_topics(internal).values():
+            deleted.result(TIMEOUT_SECONDS)

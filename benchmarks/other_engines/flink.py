@@ -1,0 +1,77 @@
+"""
+Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
+
+By default, Flink buffers outputs for up to 100 ms. The benchmark turns this buffer off, because outputs of real-time
+mode are not buffered either.
+"""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.harness.engine import Engine, Run
+from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from benchmarks.other_engines.install.maven import jars, pinned
+from benchmarks.other_engines.install.venv import Report, is_installed, python_with
+from spark_rtm.services.child import free_ports
+
+NAME, CONNECTOR = "Flink", "flink_connector"
+REQUIREMENTS = ("apache-flink==2.3.0",)
+LOCK = Path(__file__).parent / "requirements" / "flink.txt"
+JOB = Path(__file__).with_name("flink_job.py")
+PROBE_SECONDS = 2.0
+SETTINGS = {
+    "execution.buffer-timeout.interval": "0 ms",
+    "state.backend.type": "hashmap",
+    # A failure must end the run. A restart would hide the failure.
+    "restart-strategy.type": "none",
+}
+
+
+def settings(interval_seconds: float) -> Settings:
+    """Return the settings with a checkpoint once per interval."""
+    return SETTINGS | {"execution.checkpointing.interval": f"{interval_seconds * 1000:.0f} ms"}
+
+
+def prepare(report: Report) -> None:
+    """Install Flink with its Python API, and download its Kafka connector."""
+    if not is_installed(REQUIREMENTS, LOCK):
+        size = "a one-time download of about 450 MB, 850 MB on disk"
+        report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, {size}")
+    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"), LOCK)
+    jars(CONNECTOR)
+
+
+@contextmanager
+def flink(settings: Settings, run: Run) -> Iterator[Engine]:
+    """Start Flink with its state on the heap."""
+    port = free_ports(1)[0]
+    run_settings = {
+        "parallelism.default": str(run.partitions),
+        "taskmanager.numberOfTaskSlots": str(run.partitions),
+        "pipeline.jars": ";".join(jar.as_uri() for jar in jars(CONNECTOR)),
+        "execution.checkpointing.dir": (run.folder / "checkpoints").as_uri(),
+        "io.tmp.dirs": str(run.folder),
+        "rest.bind-port": str(port),
+    }
+    names = ("bootstrap_servers", "source", "target", "rejected", "workload")
+    argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
+    command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
+    with running_engine(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
+        yield engine
+
+
+def _all_tasks_run(port: int) -> bool:
+    """Return whether all tasks run. Flink reports a job as running before its tasks run."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"http://127.0.0.1:{port}/jobs/overview", timeout=PROBE_SECONDS) as response:
+            jobs = json.load(response)["jobs"]
+    except (OSError, ValueError):
+        return False
+    return bool(jobs) and all(job["tasks"]["running"] == job["tasks"]["total"] > 0 for job in jobs)
+
+
+FLINK = OtherEngine(NAME, (*REQUIREMENTS, *pinned(CONNECTOR)), settings, prepare, flink)

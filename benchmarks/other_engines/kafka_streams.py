@@ -1,0 +1,56 @@
+"""
+Run Kafka Streams as a benchmarked engine: a Java program that is compiled on demand.
+
+By default, Kafka Streams collects outputs for 100 ms and merges updates in a cache. The benchmark turns off both the
+delay and the cache.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.harness.engine import Engine, Run
+from benchmarks.harness.java_program import java_command
+from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from benchmarks.other_engines.install.maven import is_downloaded, jars, pinned
+from benchmarks.other_engines.install.venv import Report
+
+NAME, PROGRAM, JARS = "Kafka Streams", "KafkaStreamsJob", "kafka_streams"
+HEAP_OPTIONS = ("-Xmx512m",)
+SETTINGS = {
+    "num.stream.threads": 2,
+    "producer.linger.ms": 0,
+    "statestore.cache.max.bytes": 0,
+    "auto.offset.reset": "earliest",
+}
+JAVA_OPTIONS = "java options"
+
+
+def settings(interval_seconds: float) -> Settings:
+    """Return the settings with a commit once per interval."""
+    return SETTINGS | {"commit.interval.ms": round(interval_seconds * 1000), JAVA_OPTIONS: " ".join(HEAP_OPTIONS)}
+
+
+def prepare(report: Report) -> None:
+    """Download the jars and compile the program."""
+    if not is_downloaded(JARS):
+        report(f"{NAME}: downloading {', '.join(pinned(JARS))}, about 100 MB, once")
+    java_command(PROGRAM, jars(JARS), (), ())
+
+
+@contextmanager
+def kafka_streams(settings: Settings, run: Run) -> Iterator[Engine]:
+    """Start Kafka Streams with its state in RocksDB and a changelog topic."""
+    run_settings = {
+        "bootstrap.servers": run.bootstrap_servers,
+        "application.id": run.source,
+        "state.dir": run.folder / "state",
+    }
+    properties, ready = run.folder / "streams.properties", run.folder / "ready"
+    own = {name: value for name, value in settings.items() if name != JAVA_OPTIONS}
+    properties.write_text("".join(f"{name}={value}\n" for name, value in (own | run_settings).items()))
+    arguments = (str(properties), run.workload, run.source, run.target, run.rejected, str(ready))
+    with running_engine(NAME, java_command(PROGRAM, jars(JARS), HEAP_OPTIONS, arguments), run, ready.exists) as engine:
+        yield engine
+
+
+KAFKA_STREAMS = OtherEngine(NAME, tuple(pinned(JARS)), settings, prepare, kafka_streams)

@@ -1,0 +1,62 @@
+"""
+Search the highest rate that each engine sustains, with the same ladder of rates for all engines.
+
+The warm-up has the same rate at each step of the ladder. Otherwise, records would queue up before an engine that has
+not compiled its code yet, and the queue would hide whether the engine keeps up afterwards.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.harness.plan import warm_broker
+from benchmarks.harness.quiet import wait_until_quiet
+from benchmarks.harness.rate_search import find_limit
+from benchmarks.other_engines.cases import limit_cases
+from benchmarks.other_engines.engine import OtherEngine
+from benchmarks.other_engines.options import Options
+from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from benchmarks.results.validity import busy_machine
+
+STEM = "other_engines_limits"
+EXPECTED_SECONDS_PER_CASE = 300.0
+
+
+def measure_limits(
+    options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
+) -> int:
+    """Search the limit of each engine, write the JSON, and return the exit status."""
+    limits, steps = list[dict[str, Any]](), list[dict[str, Any]]()
+    cases = limit_cases(engines, options.interval_seconds)
+    cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
+    if options.quiet_limit is not None:
+        wait_until_quiet(console, options.quiet_limit)
+    traffic, started_at = options.traffics()[0], time.monotonic()
+    with warm_broker(traffic, options.partitions, console) as servers:
+        for number, case in enumerate(cases):
+            per_case = (time.monotonic() - started_at) / number if number else EXPECTED_SECONDS_PER_CASE
+            left = f"about {per_case * (len(cases) - number) / 60:.0f} min left"
+            console.print(f"{number + 1}/{len(cases)} {case.workload}, {case.engine}; {left}")
+            limit, tried = find_limit(
+                *(servers, case, options.rate, traffic, options.partitions, console),
+                max_foreign_cores=options.quiet_limit,
+            )
+            limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
+            steps += tried
+    problems = [] if options.quiet_limit is None else limit_problems(steps, options.quiet_limit)
+    folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
+    content = {**described, "limits": limits, "steps": steps}
+    console.print(f"written: {write_json(content, folder / f'{STEM}.json')}", soft_wrap=True)
+    return report_problems(problems)
+
+
+def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float) -> list[str]:
+    """Return the steps that an engine may have failed only because other programs were busy."""
+    return [
+        f"{step['workload']}, {step['engine']}, {step['rate']:g}/s: {problem}"
+        for step in steps
+        if not step["sustained"]
+        for problem in busy_machine(step, max_foreign_cores)
+    ]

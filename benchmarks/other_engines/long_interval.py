@@ -1,0 +1,46 @@
+"""Measure the engines with state at a commit interval of five minutes, the default trigger interval, once each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.harness.baseline import BASELINE
+from benchmarks.harness.plan import PlannedRun, run_plan
+from benchmarks.harness.run import Case
+from benchmarks.other_engines.cases import long_interval_cases
+from benchmarks.other_engines.engine import OtherEngine
+from benchmarks.other_engines.options import Options
+from benchmarks.results.publish import write_results
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.summary import summarize
+from benchmarks.results.table import print_cases
+
+STEM = "other_engines_interval"
+MAX_BASELINE_SECONDS = 60.0
+"""The baseline commits nothing, so a short run of it is enough."""
+
+
+def measure_long_interval(
+    options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
+) -> int:
+    """Run each engine once, one after another, and return the exit status."""
+    plan = long_interval_plan(options, engines)
+    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
+    content = {**described, **summarize(results)}
+    print_cases(content, console)
+    return write_results(content, results, STEM, console, publish=options.publish, has_charts=False)
+
+
+def long_interval_plan(options: Options, engines: Sequence[OtherEngine]) -> list[PlannedRun]:
+    """Return one run of each selected case and rate."""
+    cases = long_interval_cases(engines, options.interval_seconds)
+    selected = [case for case in cases if options.is_selected(case.workload, case.engine)]
+    return [PlannedRun(case, _traffic_of(case, traffic)) for traffic in options.traffics() for case in selected]
+
+
+def _traffic_of(case: Case, traffic: Traffic) -> Traffic:
+    if case.engine != BASELINE:
+        return traffic
+    return replace(traffic, duration_seconds=min(MAX_BASELINE_SECONDS, traffic.duration_seconds))

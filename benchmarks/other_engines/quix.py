@@ -1,0 +1,66 @@
+"""
+Run Quix Streams as a benchmarked engine: a Python program that uses the Kafka client library written in C.
+
+By default, the producer of Quix Streams collects outputs for 5 ms. The benchmark turns this delay off, because outputs
+of real-time mode are not delayed either.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from benchmarks.harness.engine import Engine, Run
+from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from benchmarks.other_engines.install.venv import Report, is_installed, python_with
+
+NAME = "Quix Streams"
+REQUIREMENTS = ("quixstreams==3.28.1",)
+LOCK = Path(__file__).parent / "requirements" / "quix.txt"
+JOB = Path(__file__).with_name("quix_job.py")
+PROBE_SECONDS = 5.0
+SETTINGS = {"auto_offset_reset": "earliest", "producer_extra_config": {"linger.ms": 0}}
+
+
+def settings(interval_seconds: float) -> Settings:
+    """Return the settings with a commit once per interval."""
+    return SETTINGS | {"commit_interval": interval_seconds}
+
+
+def prepare(report: Report) -> None:
+    """Install Quix Streams."""
+    if not is_installed(REQUIREMENTS, LOCK):
+        report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, about 130 MB on disk, once")
+    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"), LOCK)
+
+
+@contextmanager
+def quix(settings: Settings, run: Run) -> Iterator[Engine]:
+    """Start Quix Streams with its state in RocksDB and a changelog topic."""
+    run_settings = {
+        "broker_address": run.bootstrap_servers,
+        "consumer_group": run.source,
+        "state_dir": str(run.folder / "state"),
+    }
+    names = ("source", "target", "rejected", "workload")
+    argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
+    command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
+    admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
+    with running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
+        yield engine
+
+
+def _has_all_partitions(admin: AdminClient, run: Run) -> bool:
+    described = admin.describe_consumer_groups([run.source], request_timeout=PROBE_SECONDS)[run.source]
+    try:
+        group = described.result()
+    except KafkaException:
+        return False
+    assigned = sum(len(member.assignment.topic_partitions) for member in group.members)
+    return bool(group.state == ConsumerGroupState.STABLE) and assigned >= run.partitions
+
+
+QUIX = OtherEngine(NAME, REQUIREMENTS, settings, prepare, quix)

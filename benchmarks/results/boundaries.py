@@ -1,0 +1,79 @@
+"""
+Find the batch boundaries of a run in the progress of its queries, and measure the pause at each boundary.
+
+In real-time mode, a record that arrives after a batch's tasks have ended waits until the next batch's tasks have
+started.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from benchmarks.results.record_times import Times
+from spark_rtm.measure.percentiles import percentiles
+
+TASK_START_SECONDS = 1.0
+"""
+Time allowed from the end of a batch until the next batch's tasks have started.
+
+Records also wait during this time, but the progress of the ended batch excludes it.
+"""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The boundary at the end of one batch of one query."""
+
+    query: str
+    due_at: float
+    """End of the trigger interval, in seconds since 1970."""
+    ended_at: float
+    """End of the last commit, in seconds since 1970."""
+    phases_ms: dict[str, float]
+    """
+    Duration of each phase in milliseconds.
+
+    The trigger interval is subtracted from phases that cover the whole batch. Phases of the state store are sums over
+    all partitions.
+    """
+
+
+def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:
+    """Return the boundary of each batch that lasted its interval or longer. `intervals` maps query names to seconds."""
+    found = []
+    for batch in progress:
+        interval = intervals.get(batch["name"])
+        durations = batch.get("durationMs", {})
+        if interval is None or durations.get("triggerExecution", 0) < 1000 * interval:
+            continue
+        started_at = datetime.fromisoformat(batch["timestamp"]).timestamp()
+        ended_at = started_at + durations["triggerExecution"] / 1000
+        found.append(Boundary(batch["name"], started_at + interval, ended_at, _phases(batch, 1000 * interval)))
+    return found
+
+
+def _phases(batch: Mapping[str, Any], interval_ms: float) -> dict[str, float]:
+    durations = dict(batch["durationMs"])
+    for whole in ("triggerExecution", "addBatch"):
+        durations[whole] -= interval_ms
+    for operator in batch.get("stateOperators", []):
+        metrics = operator.get("customMetrics", {})
+        durations["state commit, all partitions"] = operator["commitTimeMs"]
+        durations["state load, all partitions"] = metrics.get("rocksdbLoadLatencyMs", 0)
+    return durations
+
+
+def pause_ms(boundary: Boundary, due_us: Times, latency_us: Times) -> float:
+    """Return the maximum latency of the records due around the boundary, or 0 if no records were due."""
+    is_near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + TASK_START_SECONDS) * 1e6)
+    return float(latency_us[is_near].max()) / 1000 if is_near.any() else 0.0
+
+
+def median_phases(found: Iterable[Boundary]) -> dict[str, float]:
+    """Return the median of each phase over several boundaries."""
+    phases: dict[str, list[float]] = {}
+    for boundary in found:
+        for name, duration_ms in boundary.phases_ms.items():
+            phases.setdefault(name, []).append(duration_ms)
+    return {name: percentiles(values, [0.5])[0] for name, values in sorted(phases.items())}

@@ -1,0 +1,152 @@
+"""
+Draw the charts of a latency benchmark from its JSON results: one message per chart, with the lines labeled directly.
+
+Each workload has a chart of its percentiles. If its engines have timelines at one rate, it also has a chart of them.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from benchmarks.results.run_result import label_of
+from benchmarks.results.table import short_name
+
+COLORS = ("#1a73e8", "#e8710a", "#188038", "#9334e6")
+OTHER_COLOR = "#5f6368"
+MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
+WORKLOADS = ("stateless", "stateful", "two hops")
+OURS = ("real-time", "recommended")
+"""How the names of the engines begin that the charts emphasize."""
+MIN_LABEL_GAP = 0.03
+"""Smallest distance of two labels of percentiles, as a share of the width of a chart."""
+MIN_LINE_RATIO = 1.5
+"""Smallest ratio of the levels of two lines that share a chart."""
+MAX_LABEL = 40
+"""A longer label of a row is broken at its equals sign."""
+
+CaseRow = Mapping[str, Any]
+
+
+def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
+    """
+    Draw the charts of each workload, whose percentiles include the baseline, and return the paths of the SVG files.
+
+    If there are several arrival patterns, the charts contain only the first pattern.
+    """
+    # Identical numbers produce an identical file, so a diff contains only real changes.
+    mpl.rcParams["svg.hashsalt"] = stem
+    mpl.rcParams["svg.fonttype"] = "none"
+    # An engine without outputs has no latencies to draw.
+    cases = [case for case in content["cases"] if case["max_ms"] is not None]
+    cases = [case for case in cases if case["arrivals"] == cases[0]["arrivals"]]
+    if not cases:
+        return []
+    paths = []
+    for workload in [name for name in WORKLOADS if any(case["workload"] == name for case in cases)] or ["echo"]:
+        shown = [case for case in cases if case["workload"] in {workload, "echo"}]
+        name = f"{stem}_{workload.replace(' ', '_')}"
+        for suffix, figure in (("", _percentiles(shown, workload)), ("_timeline", _timeline(content, shown, workload))):
+            if figure:
+                paths.append(folder / f"{name}{suffix}.svg")
+                figure.savefig(paths[-1], metadata={"Date": None})
+    return paths
+
+
+def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
+    figure = Figure(figsize=(8, 1.4 + 0.33 * len(cases)), layout="constrained")
+    axes = figure.subplots()
+    for position, case in enumerate(cases):
+        color = COLORS[0] if _is_ours(case) else OTHER_COLOR
+        axes.hlines(position, case["p50_ms"], case["max_ms"], color=color, linewidth=0.8)
+        for name, marker in MARKERS.items():
+            axes.scatter(case[name], position, marker=marker, color=color, s=28)
+    for latency_ms, label in _markers(cases):
+        axes.annotate(label, (latency_ms, 0), (0, 6), textcoords="offset points", rotation=40, fontsize=8)
+    labels = [label if len(label) <= MAX_LABEL else label.replace(" = ", " =\n") for label in _labels(cases)]
+    axes.set_yticks(range(len(cases)), labels, fontsize=9)
+    axes.set_ylim(len(cases) - 0.5, -1.2)
+    axes.set_xscale("log")
+    axes.set_xlabel("latency, ms (median of the runs)")
+    axes.grid(alpha=0.3, axis="x")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(_message(cases, workload), fontsize=10)
+    return figure
+
+
+def _markers(cases: Sequence[CaseRow]) -> list[tuple[float, str]]:
+    """Return the labels of the markers in the first row; markers that nearly touch share a label."""
+    width = math.log10(max(case["max_ms"] for case in cases) / min(case["p50_ms"] for case in cases))
+    labels: list[tuple[float, str]] = []
+    for name in MARKERS:
+        latency_ms, label = cases[0][name], name.removesuffix("_ms")
+        if labels and math.log10(latency_ms / labels[-1][0]) < MIN_LABEL_GAP * width:
+            labels[-1] = (labels[-1][0], f"{labels[-1][1]}, {label}")
+        else:
+            labels.append((latency_ms, label))
+    return labels
+
+
+def _message(cases: Sequence[CaseRow], workload: str) -> str:
+    """Return the title of a chart of percentiles, which is its message in numbers."""
+    engines = [case for case in cases if case["workload"] == workload] or cases
+    case = next(filter(_is_ours, engines), engines[0])
+    label = _labels(cases)[cases.index(case)]
+    half, nearly_all = (_milliseconds(case[name]) for name in ("p50_ms", "p99.9_ms"))
+    return f"{workload.capitalize()}: {label} answers half of the records within {half}, and 99.9% within {nearly_all}"
+
+
+def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: str) -> Figure | None:
+    """Return the chart of the slowest records over time, or None without timelines, or if lines would cover others."""
+    lines = list(_lines(content, cases))
+    levels = sorted(median(line["worst_ms"]) for _, line in lines)
+    is_apart = all(higher >= MIN_LINE_RATIO * lower for lower, higher in pairwise(levels))
+    if not 0 < len(lines) <= len(COLORS) or not is_apart or len({case["rate"] for case in cases}) > 1:
+        return None
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for row, ((label, line), color) in enumerate(zip(lines, COLORS, strict=False)):
+        worst = line["worst_ms"]
+        seconds = [number * line["bucket_seconds"] for number in range(len(worst))]
+        axes.plot(seconds, worst, color=color, linewidth=0.8)
+        end = (seconds[-1], median(worst))
+        axes.annotate(label, end, (6, 0), textcoords="offset points", color=color, va="center", fontsize=9)
+        ticks, level = line["boundary_seconds"], 0.03 + 0.05 * row
+        transform = axes.get_xaxis_transform()
+        axes.plot(ticks, [level] * len(ticks), "|", color=color, markersize=9, transform=transform)
+    axes.set_yscale("log")
+    # The ticks of the boundaries are below the lines.
+    axes.set_ylim(bottom=min(filter(None, (value for _, line in lines for value in line["worst_ms"]))) / 2)
+    axes.set(xlabel="time, s", ylabel="slowest record of each 0.1 s, ms")
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    label, line = lines[0]
+    slowest = f"in one run, the slowest record of {label} waits {_milliseconds(max(line['worst_ms']))}"
+    figure.suptitle(f"{workload.capitalize()}: {slowest}; ticks are batch boundaries", fontsize=10)
+    return figure
+
+
+def _lines(content: Mapping[str, Any], cases: Sequence[CaseRow]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for case, label in zip(cases, _labels(cases), strict=True):
+        if line := content["timelines"].get(label_of(case)):
+            yield label, line
+
+
+def _labels(cases: Sequence[CaseRow]) -> list[str]:
+    """Return the label of each case: the engine, and the rate if the rates differ."""
+    has_one_rate = len({case["rate"] for case in cases}) == 1
+    names = [short_name(case["engine"]) for case in cases]
+    return names if has_one_rate else [f"{name}, {case['rate']:,g}/s" for name, case in zip(names, cases, strict=True)]
+
+
+def _is_ours(case: CaseRow) -> bool:
+    return str(case["engine"]).startswith(OURS)
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:.1f} ms" if value < 9.95 else f"{value:,.0f} ms"

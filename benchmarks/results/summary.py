@@ -1,0 +1,131 @@
+"""
+Summarize the runs of a benchmark: one row per case, one row per run, and the data for the charts.
+
+Percentiles of several runs are never averaged. Each case has the median, the lowest and the highest value over its
+runs.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results.run_result import CaseKey, RunResult, key_of, label_of
+from spark_rtm.measure.percentiles import median_of_runs, percentiles_of_runs
+
+BASELINE, MICRO_BATCH, UNTUNED = "baseline (echo)", "micro-batch", "micro-batch, untuned"
+BUCKET_SECONDS = 0.1
+MEDIANS = (
+    "engine_p50_ms",
+    "engine_p99_ms",
+    "answers_per_second",
+    "engine_cores",
+    "cpu_seconds_per_million",
+    "engine_mb",
+)
+
+
+def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
+    """Return the content of a benchmark's JSON file, except the conditions."""
+    by_case: dict[CaseKey, list[RunResult]] = {}
+    for result in results:
+        by_case.setdefault(key_of(result.numbers), []).append(result)
+    numbers = {key: [run.numbers for run in runs] for key, runs in by_case.items()}
+    rows = [_row(runs) | ratios(key, numbers) | baseline_range(key, numbers) for key, runs in by_case.items()]
+    with_boundaries = [runs for runs in by_case.values() if runs[0].has_boundaries]
+    return {
+        "cases": rows,
+        "phases": [
+            {"workload": runs[0].numbers["workload"], "engine": runs[0].numbers["engine"], **_phases(runs)}
+            for runs in with_boundaries
+        ],
+        "runs": [
+            {**_flat(result.numbers), "problems": "; ".join(result.problems), "warnings": "; ".join(result.warnings)}
+            for result in results
+        ],
+        "late_runs": [_flat(late) for result in results for late in result.late_runs],
+        "settings": {label_of(runs[0].numbers): dict(runs[0].settings) for runs in by_case.values()},
+        "timelines": {label_of(runs[0].numbers): _timeline(runs[0]) for runs in with_boundaries},
+    }
+
+
+def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
+    """
+    Compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode on the same workload.
+
+    Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to the baseline
+    shows the cost of the workload. An output for several records counts for each of these records, so micro-batch mode
+    is comparable even if it merges outputs.
+    """
+    workload, _, *load = key
+    baseline = _baseline_runs(key, by_case)
+    micro_batch, untuned = (
+        next((runs for other, runs in by_case.items() if other == (workload, engine, *load)), [])
+        for engine in (MICRO_BATCH, UNTUNED)
+    )
+    return {
+        "times_baseline": _ratio(by_case[key], baseline, 2),
+        "speedup_over_micro_batch": _ratio(micro_batch, by_case[key], 1),
+        "speedup_over_untuned": _ratio(untuned, by_case[key], 1),
+    }
+
+
+def baseline_range(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
+    """Return the lowest and the highest ratio of a case's p50 to the baseline of the same repeat."""
+    quotients = _quotients(by_case[key], _baseline_runs(key, by_case))
+    ends = {"lowest": min(quotients, default=None), "highest": max(quotients, default=None)}
+    return {f"times_baseline_{end}": None if value is None else round(value, 2) for end, value in ends.items()}
+
+
+def _baseline_runs(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> Sequence[Mapping[str, Any]]:
+    return next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *key[2:])), [])
+
+
+def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
+    quotients = _quotients(runs, others)
+    return round(median_of_runs(quotients), digits) if quotients else None
+
+
+def _quotients(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Compare only runs of the same repeat, because the speed of the machine changes from hour to hour."""
+    pairs = zip(runs, others, strict=False)
+    return [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
+
+
+def _row(runs: Sequence[RunResult]) -> dict[str, Any]:
+    numbers = [run.numbers for run in runs]
+    row = {name: numbers[0][name] for name in ("workload", "engine", "arrivals", "rate")}
+    row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
+    # A run without outputs is invalid, and its case has no percentiles.
+    row |= percentiles_of_runs([one for one in numbers if one["records"]])
+    row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
+    pauses_ms = [pause_ms for one in numbers for pause_ms in one["pauses_ms"]]
+    row |= {"boundaries": len(pauses_ms), "pause_median_ms": statistics.median_high(pauses_ms) if pauses_ms else None}
+    row |= {"pause_max_ms": max(pauses_ms, default=None)}
+    row["outputs_per_record"] = min(one["outputs_per_record"] for one in numbers)
+    return row
+
+
+def _phases(runs: Sequence[RunResult]) -> dict[str, float]:
+    names = sorted({name for run in runs for name in run.numbers["phases_ms"]})
+    return {name: median_of_runs(run.numbers["phases_ms"].get(name, 0) for run in runs) for name in names}
+
+
+def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in numbers.items() if name != "phases_ms"}
+
+
+def _timeline(result: RunResult) -> dict[str, Any]:
+    """Return the highest latency in each 0.1 s, and the batch boundaries in seconds after the first record."""
+    if not len(result.due_us):
+        return {}
+    start_us = int(result.due_us[0])
+    buckets = ((result.due_us - start_us) / 1e6 / BUCKET_SECONDS).astype(int)
+    worst_us = np.zeros(int(buckets.max()) + 1, dtype=np.int64)
+    np.maximum.at(worst_us, buckets, result.latency_us)
+    return {
+        "bucket_seconds": BUCKET_SECONDS,
+        "worst_ms": [round(int(value_us) / 1000, 1) for value_us in worst_us],
+        "boundary_seconds": [round(boundary.due_at - start_us / 1e6, 2) for boundary in result.boundaries],
+    }

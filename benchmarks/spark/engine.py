@@ -1,0 +1,82 @@
+"""
+Run Spark as a benchmarked engine, in a new process for each run.
+
+Spark reads some settings of real-time mode only when its context starts, so each run needs its own context.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.engine import Engine, Run, Start
+from benchmarks.spark.queries import SparkOptions
+from spark_rtm.services.child import Child, start_child, wait_until_ready
+
+REPOSITORY = Path(__file__).parents[2]
+START_SECONDS = 420.0
+
+
+def spark_engine(options: SparkOptions) -> Start:
+    """Return the engine that runs Spark with these options."""
+    return partial(_engine, options)
+
+
+@contextmanager
+def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
+    with ExitStack() as stack:
+        # The checkpoints may be outside the folder of the run, so they are deleted separately.
+        stack.callback(shutil.rmtree, options.checkpoint(run), ignore_errors=True)
+        children = []
+        for copy in range(options.copies):
+            argument = {"options": asdict(options), "run": asdict(run), "copy": copy}
+            name, log_path = f"Spark ({options.mode})", run.folder / f"spark-{copy}.log"
+            children.append(start_process(name, argument, log_path))
+            stack.callback(children[-1].stop)
+        for copy, child in enumerate(children):
+            wait_until_ready(child, ready_file(run, copy).exists, START_SECONDS)
+        yield Engine(tuple(children), tuple(batches_file(run, copy) for copy in range(options.copies)))
+
+
+def start_process(name: str, argument: Mapping[str, Any], log_path: Path) -> Child:
+    """Start the process of an engine, which keeps its temporary files in the folder of its log."""
+    python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(log_path.parent)}
+    command = [sys.executable, "-m", "benchmarks.spark.process", json.dumps(argument, default=str)]
+    return start_child(name, command, log_path=log_path, env=environment)
+
+
+def batches_file(run: Run, copy: int) -> Path:
+    """Return the file to which a copy appends the progress of its batches."""
+    return run.folder / f"batches-{copy}.jsonl"
+
+
+def ready_file(run: Run, copy: int) -> Path:
+    """Return the file that a copy creates as soon as its queries are running."""
+    return run.folder / f"ready-{copy}"
+
+
+def started_file(folder: Path) -> Path:
+    """Return the file that the process of several runs creates as soon as its session is running."""
+    return folder / "started"
+
+
+def request_file(folder: Path, number: int) -> Path:
+    """Return the file that contains the options and the run of a request to the process of several runs."""
+    return folder / f"request-{number}.json"
+
+
+def stop_file(run: Run) -> Path:
+    """Return the file that ends a run in the process of several runs."""
+    return run.folder / "stop"
+
+
+def stopped_file(run: Run) -> Path:
+    """Return the file that the process of several runs creates when the queries of a run have ended."""
+    return run.folder / "stopped"

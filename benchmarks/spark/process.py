@@ -1,0 +1,115 @@
+"""
+The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches.
+
+The process of a quick run runs the queries of several runs one after another, because the start of a session takes
+seconds.
+"""
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from benchmarks.harness.engine import Run
+from benchmarks.spark.engine import (
+    START_SECONDS,
+    batches_file,
+    ready_file,
+    request_file,
+    started_file,
+    stop_file,
+    stopped_file,
+)
+from benchmarks.spark.idle_rules import exclude_idle_rules
+from benchmarks.spark.progress import run_of, write_progress
+from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
+from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.realtime.warm_up import warm_up
+from spark_rtm.services import avro_jars, connector
+from spark_rtm.services.spark import build_session
+
+REQUEST_POLL_SECONDS = 0.1
+
+
+def session(options: SparkOptions) -> SparkSession:
+    """Start a session with the settings of an engine."""
+    return build_session(
+        "benchmark",
+        slots=options.slots,
+        shuffle_partitions=options.shuffle_partitions,
+        confs={**SHORT_INTERVALS, **_avro(options), **options.confs},
+    )
+
+
+def serve(
+    spark: SparkSession, options: SparkOptions, run: Run, copy: int, is_stopped: Callable[[], bool]
+) -> list[StreamingQuery]:
+    """
+    Start a copy of the queries between two batch boundaries of the previous copy, and write its progress.
+
+    Return the running queries as soon as `is_stopped` returns True.
+    """
+    if options.warm_up_batches:
+        warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
+    if options.exclude_idle_rules:
+        exclude_idle_rules(spark)
+    if copy:
+        _wait_between_boundaries(options, run, copy)
+    queries = start_queries(spark, options, run, copy)
+    write_progress(queries, run, copy, options.interval_seconds, is_stopped)
+    return queries
+
+
+def serve_requests(options: SparkOptions, folder: Path) -> None:
+    """Start a session, and run the queries of one request after another, each until its stop file exists."""
+    spark, pause, number = session(options), threading.Event(), 0
+    started_file(folder).touch()
+    while not pause.wait(REQUEST_POLL_SECONDS):
+        if request_file(folder, number).exists():
+            values, fields = json.loads(request_file(folder, number).read_text())
+            own_options, run = SparkOptions(**values), run_of(fields)
+            stop_completely(spark, *serve(spark, own_options, run, 0, stop_file(run).exists))
+            stopped_file(run).touch()
+            number += 1
+
+
+def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
+    """Wait until half an interval (with two copies) has passed since the previous copy's last batch boundary."""
+    wait_until(ready_file(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
+    # The first batch takes seconds longer, so the times of the boundaries are known only after this batch ends.
+    batches = batches_file(run, copy - 1)
+    size = batches.stat().st_size
+    wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
+    threading.Event().wait(options.interval_seconds / options.copies)
+
+
+def _avro(options: SparkOptions) -> dict[str, str]:
+    """Return the setting that adds the Avro functions to the connector, if the options need them."""
+    jars = [*connector().jars, *avro_jars()] if options.between == "avro" else []
+    return {"spark.jars": ",".join(map(str, jars))} if jars else {}
+
+
+def _start_short(
+    spark: SparkSession, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
+) -> list[StreamingQuery]:
+    # The source is still empty, because the harness sends records only after this engine is ready.
+    return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
+
+
+def main() -> None:
+    """Run the queries until this process is stopped."""
+    argument = json.loads(sys.argv[1])
+    if "requests" in argument:
+        serve_requests(SparkOptions(**argument["options"]), Path(argument["requests"]))
+    options = SparkOptions(**argument["options"])
+    serve(session(options), options, run_of(argument["run"]), argument["copy"], lambda: False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""
+Start the queries of a run in any of Spark's execution modes.
+
+In real-time mode, all tasks of a query occupy a task slot at the same time, and each copy of a query needs its own task
+slots.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from benchmarks.harness.engine import Run
+from benchmarks.harness.workloads import Workload
+from benchmarks.spark.workloads import answers
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.slots import preflight
+
+SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
+"""A run needs several batch boundaries, but by default Spark rejects trigger intervals below five seconds."""
+
+Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
+Between = Literal["json", "avro", "one query"]
+"""
+What is between the hops of the workload `two hops`: a topic with JSON, a topic with Avro, or nothing, because one query
+aggregates the valid records and also writes the invalid records to the reject topic.
+"""
+
+
+@dataclass(frozen=True)
+class QueryId:
+    """One query of a run, identified by its position in the workload and its copy."""
+
+    copy: int
+    hop: int | None = None
+    """Position of the query: 0 or 1 in the workload `two hops`, or None in a workload with one query."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the streaming query."""
+        return f"copy_{self.copy}" if self.hop is None else f"hop_{self.hop}_{self.copy}"
+
+    def part(self, run: Run) -> Run:
+        """Return the run with the workload and the topics of this query."""
+        if self.hop is None:
+            return run
+        if self.hop == 0:
+            return replace(run, workload="stateless", target=run.middle)
+        return replace(run, workload="stateful", source=run.middle)
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Execution mode and settings of a Spark engine."""
+
+    mode: Mode
+    interval_seconds: float = 30
+    """Trigger interval of real-time mode. Continuous mode uses epochs of one second; other modes have no interval."""
+    copies: int = 1
+    """Number of copies of the query. Each copy has its own checkpoint."""
+    shuffle_partitions: int = 2
+    slots: int = 8
+    """Number of task slots of the local master, which is the same for each mode."""
+    confs: Mapping[str, str] = field(default_factory=dict)
+    """Session settings in addition to those of `spark_rtm.services.spark`."""
+    source: Mapping[str, str] = field(default_factory=dict)
+    """Options of the Kafka source."""
+    sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
+    """Options of the Kafka sink."""
+    warm_up_batches: int = 0
+    """Number of empty batches in real-time mode before the first record."""
+    exclude_idle_rules: bool = False
+    """Exclude the rules of the optimizer that changed nothing during the warm-up."""
+    between: Between = "json"
+    checkpoint_dir: str = ""
+    """Folder for checkpoints. If the name is empty, checkpoints are stored in the run's folder."""
+
+    def checkpoint(self, run: Run) -> Path:
+        """Return the folder that contains the checkpoints of all queries of a run."""
+        return Path(self.checkpoint_dir or run.folder) / f"checkpoints-{run.source}"
+
+    def queries(self, workload: Workload, copy: int) -> list[QueryId]:
+        """Return the queries of one copy."""
+        has_two = workload == "two hops" and self.between != "one query"
+        return [QueryId(copy, hop) for hop in ((0, 1) if has_two else (None,))]
+
+    def intervals(self, workload: Workload) -> dict[str, float]:
+        """Return the trigger interval of each query by query name."""
+        copies = [self.queries(workload, copy) for copy in range(self.copies)]
+        return {query.name: self.interval_seconds for queries in copies for query in queries}
+
+
+def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
+    """Start the queries of one copy. In real-time mode, verify that each query really runs in this mode."""
+    streams = {query.name: _stream(spark, options, query, run) for query in options.queries(run.workload, copy)}
+    preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
+    queries = list[StreamingQuery]()
+    for name, stream in streams.items():
+        queries.append(_start(stream, options, run, name))
+        if options.mode == "real-time":
+            assert_real_time(queries[-1])
+    return queries
+
+
+def trigger_interval(seconds: float) -> str:
+    """Return a trigger interval in the format required by real-time triggers."""
+    return f"{seconds * 1000:.0f} milliseconds"
+
+
+def _stream(spark: SparkSession, options: SparkOptions, query: QueryId, whole: Run) -> DataFrame:
+    run = query.part(whole)
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", run.bootstrap_servers)
+    source = source.options(**options.source)
+    records = source.options(subscribe=run.source, startingOffsets="earliest").load()
+    avro_hop = query.hop if options.between == "avro" else None
+    return answers(records, run, reads_avro=avro_hop == 1, writes_avro=avro_hop == 0)
+
+
+def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str) -> StreamingQuery:
+    writer = stream.writeStream.format("kafka").options(**options.sink).queryName(name).outputMode("update")
+    writer = writer.option("kafka.bootstrap.servers", run.bootstrap_servers)
+    writer = writer.option("checkpointLocation", str(options.checkpoint(run) / name))
+    if options.mode == "real-time":
+        # The type hints of PySpark 4.3.0 lack this keyword.
+        writer = writer.trigger(realTime=trigger_interval(options.interval_seconds))  # type: ignore[call-overload]
+    elif options.mode == "continuous":
+        writer = writer.trigger(continuous="1 second")
+    else:
+        is_async = options.mode == "async progress"
+        writer = writer.option("asyncProgressTrackingEnabled", is_async).trigger(processingTime="0 seconds")
+    return writer.start()

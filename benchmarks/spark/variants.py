@@ -1,0 +1,99 @@
+"""
+The Spark variants compared by the benchmarks, and the settings of each variant.
+
+Every mode uses its best settings for this machine, so the comparison shows differences between modes, not settings.
+"""
+
+from dataclasses import asdict, replace
+
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.run import Case
+from benchmarks.harness.workloads import Workload
+from benchmarks.spark.engine import spark_engine
+from benchmarks.spark.queries import Mode, SparkOptions
+from spark_rtm.realtime.warm_up import BATCHES
+from spark_rtm.services.spark import CONFS
+
+BUFFER_WAIT_CONF = "spark.shuffle.streaming.networkBufferMaxWaitTimeMs"
+CHECKPOINT_MANAGER_CONF = "spark.sql.streaming.checkpointFileManagerClass"
+FILE_SYSTEM_CONF = "spark.hadoop.fs.file.impl"
+JAVA_OPTIONS_CONF = "spark.driver.extraJavaOptions"
+LINGER_OPTION = "kafka.linger.ms"
+DEFAULT_CONFS = {
+    BUFFER_WAIT_CONF: "50",
+    CHECKPOINT_MANAGER_CONF: (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+    ),
+    FILE_SYSTEM_CONF: "org.apache.hadoop.fs.LocalFileSystem",
+}
+"""Spark's default values of the settings that `spark_rtm.services.spark` changes to reduce latency."""
+COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
+"""This garbage collector uses the least CPU time on two cores, and its pauses are short with a heap of 2 GB."""
+BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
+"""Kafka source options that collect several records per fetch, but wait no longer for records than the sink does."""
+QUICK_WARM_UP_BATCHES = 20
+
+
+def spark_case(engine: str, workload: Workload, options: SparkOptions) -> Case:
+    """Return a case for Spark with these options. Only real-time mode has batch boundaries to measure."""
+    intervals = options.intervals(workload) if options.mode == "real-time" else {}
+    return Case(engine, workload, spark_engine(options), intervals, asdict(options))
+
+
+def tuned(mode: Mode) -> SparkOptions:
+    """Return the recommended options of a mode on a small machine."""
+    return SparkOptions(mode, confs={JAVA_OPTIONS_CONF: java_options(COLLECTOR_OPTIONS)})
+
+
+def java_options(collector: str) -> str:
+    """Return the JVM options of every session together with the options of a garbage collector."""
+    return f"{CONFS[JAVA_OPTIONS_CONF]} {collector}"
+
+
+def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions:
+    """Return the recommended options of real-time mode."""
+    batches = QUICK_WARM_UP_BATCHES if quick else BATCHES
+    return replace(tuned("real-time"), interval_seconds=interval_seconds, warm_up_batches=batches)
+
+
+def two_copies(options: SparkOptions) -> SparkOptions:
+    """Return the options of two copies. Each copy must leave CPU time for the other copy's batch boundaries."""
+    # Fetches of single records would keep two cores busy, and each copy would wait during the other copy's boundary.
+    return replace(
+        options,
+        copies=2,
+        shuffle_partitions=1,
+        source=BATCHED_FETCH_OPTIONS,
+        sink={**options.sink, LINGER_OPTION: "5"},
+        confs={**options.confs, BUFFER_WAIT_CONF: "5"},
+    )
+
+
+def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
+    """
+    Return cases for the baseline, four modes without state and two modes with state. A full run has more variants.
+
+    Real-time mode runs directly after the baseline, because the speed of a machine changes over time. Without a full
+    warm-up, two copies use two cores fully, and their batch boundaries coincide. A quick run would therefore show the
+    opposite of what a full run shows, so quick runs omit the case with two copies.
+    """
+    real_time = recommended(interval_seconds, quick=quick)
+    cases = [
+        baseline_case(),
+        spark_case("real-time", "stateless", real_time),
+        spark_case("real-time", "stateful", real_time),
+        *([] if quick else [spark_case("real-time, two copies", "stateful", two_copies(real_time))]),
+        *(spark_case(mode, "stateless", tuned(mode)) for mode in ("continuous", "async progress", "micro-batch")),
+        spark_case("micro-batch", "stateful", tuned("micro-batch")),
+    ]
+    if not quick:
+        untuned_micro_batch = SparkOptions("micro-batch", confs=DEFAULT_CONFS)
+        untuned_real_time = SparkOptions("real-time", interval_seconds, confs=DEFAULT_CONFS)
+        cases += [
+            spark_case("micro-batch, untuned", "stateless", untuned_micro_batch),
+            spark_case("micro-batch, untuned", "stateful", untuned_micro_batch),
+            spark_case("real-time, untuned", "stateful", untuned_real_time),
+            spark_case("micro-batch", "two hops", tuned("micro-batch")),
+            spark_case("real-time", "two hops", real_time),
+        ]
+    return cases

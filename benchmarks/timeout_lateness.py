@@ -1,0 +1,153 @@
+"""
+Measure how late timeouts fire.
+
+Run the benchmark with `make bench-timeout-lateness`.
+Lateness is the append time of an `unfilled` event minus the deadline of its ad slot. Timeouts run in a micro-batch
+query. A due
+timeout therefore waits for the end of the running batch, and then for the next batch.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql.streaming.query import StreamingQuery
+
+from benchmarks.harness.cli import exit_status
+from examples.attribution.events_to_timeouts import events_to_timeouts
+from examples.attribution.settings import DemoSettings, Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC, create_topics
+from spark_rtm.command_line import arguments_of
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.realtime.queries import raise_if_failed
+from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.spark import build_session
+
+PROGRAM = "python -m benchmarks.timeout_lateness"
+WARM_UP_SECONDS = 40
+DRAIN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of this benchmark."""
+
+    duration: float = 60
+    """Seconds of measured requests after the warm-up."""
+    rate: float = 50
+    """Requests per second."""
+    quick: bool = False
+    """Run a short version of the benchmark."""
+    interval_seconds: float = 0
+    """Trigger interval of the micro-batch query in seconds. With 0, each batch starts right after the previous one."""
+    time_scale: int = 100
+    """Divisor of all time windows."""
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Lateness of timeouts after the warm-up."""
+
+    requests: int
+    """Number of requests. No request gets an impression."""
+    lateness_ms: list[int]
+    """Lateness of each request that timed out."""
+    batches_ms: list[int]
+    """Durations of the batches."""
+
+
+def timeout_lateness(settings: Settings, interval_seconds: float) -> Lateness:
+    """Send requests at `settings.rate` that never get an impression, and measure how late their timeouts fire."""
+    with ExitStack() as stack:
+        bootstrap_servers = stack.enter_context(kafka_broker())
+        create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
+        spark = build_session("timeout-lateness", slots=settings.slots, shuffle_partitions=settings.shuffle_partitions)
+        stack.callback(spark.stop)
+        source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
+        source = source.option("subscribe", settings.topic(EVENTS_TOPIC)).option("startingOffsets", "earliest")
+        writer = events_to_timeouts(source.load(), settings).writeStream.format("kafka").outputMode("update")
+        writer = writer.option("kafka.bootstrap.servers", bootstrap_servers).option("kafka.linger.ms", "0")
+        writer = writer.option("topic", settings.topic(ATTRIBUTED_TOPIC))
+        writer = writer.option("checkpointLocation", stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder())))
+        query = writer.trigger(processingTime=f"{interval_seconds} seconds").start()
+        stack.callback(query.stop)
+        consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "timeout-lateness"})
+        stack.callback(consumer.close)
+        partitions = range(settings.partitions)
+        consumer.assign([TopicPartition(settings.topic(ATTRIBUTED_TOPIC), partition, 0) for partition in partitions])
+        return _measured(settings, query, Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0}), consumer)
+
+
+def _measured(settings: Settings, query: StreamingQuery, producer: Producer, consumer: Consumer) -> Lateness:
+    seconds = WARM_UP_SECONDS + settings.duration
+    counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
+    sent_ms: list[int] = []
+    sender = threading.Thread(target=_send, args=(settings, producer, seconds, sent_ms), daemon=True)
+    sender.start()
+    lateness_ms: dict[str, int] = {}
+    deadline = time.monotonic() + seconds + DRAIN_SECONDS
+    while (sender.is_alive() or len(lateness_ms) < len(sent_ms)) and time.monotonic() < deadline:
+        raise_if_failed([query])
+        for message in consumer.consume(500, 0.2):
+            result: dict[str, Any] = json.loads(message.value() or b"")
+            due_ms = result["effective_ts"] + settings.windows.request_to_impression_ms
+            lateness_ms.setdefault(result["result_id"], message.timestamp()[1] - due_ms)
+    late_ms = [late for key, late in lateness_ms.items() if int(key.split("/")[1]) >= counted_from_ms]
+    batches_ms = [p.durationMs["triggerExecution"] for p in query.recentProgress if p.numInputRows]
+    requests = sum(at_ms >= counted_from_ms for at_ms in sent_ms)
+    return Lateness(requests, late_ms, batches_ms[len(batches_ms) // 3 :])
+
+
+def _send(settings: Settings, producer: Producer, seconds: float, sent_ms: list[int]) -> None:
+    start, pause = time.monotonic(), threading.Event()
+    while (at := len(sent_ms) / settings.rate) < seconds:
+        pause.wait(max(0, start + at - time.monotonic()))
+        now, name = int(time.time() * 1000), f"t{len(sent_ms)}"
+        times = dict.fromkeys(("effective_ts", "request_ts", "server_ts", "appended_at"), now)
+        event = {**times, "event_id": name, "transaction_id": name, "kind": "request", "campaign_id": "c"}
+        value = json.dumps({**event, "src": f"src:0:{name}", "slots": ["s"]}).encode()
+        producer.produce(settings.topic(EVENTS_TOPIC), value, name.encode())
+        producer.poll(0)
+        sent_ms.append(now)
+    producer.flush(30)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the lateness; return 1 if a request did not time out."""
+    options = arguments_of(
+        Options,
+        arguments,
+        program=PROGRAM,
+        description=(__doc__ or "").strip(),
+        example=f"{PROGRAM} --rate 50 --duration 60 --interval-seconds 1",
+        presets={"quick": {"duration": 9}},
+    )
+    return exit_status(lambda: _print_lateness(options))
+
+
+def _print_lateness(options: Options) -> int:
+    settings = replace(
+        DemoSettings(), rate=options.rate, duration=options.duration, time_scale=options.time_scale, slots=4
+    )
+    lateness = timeout_lateness(settings, options.interval_seconds)
+    p50_ms, p99_ms, max_ms = percentiles(lateness.lateness_ms or [0], (0.5, 0.99, 1))
+    [batch_p50_ms] = percentiles(lateness.batches_ms or [0], [0.5])
+    print(
+        f"{len(lateness.lateness_ms)} of {lateness.requests} requests timed out; "
+        f"lateness p50 {p50_ms:g} ms, p99 {p99_ms:g} ms, max {max_ms:g} ms; batches p50 {batch_p50_ms:.0f} ms; "
+        f"{options.rate:g} requests/s, interval {options.interval_seconds:g} s, {os.cpu_count()} CPUs, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+    return 0 if len(lateness.lateness_ms) == lateness.requests else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

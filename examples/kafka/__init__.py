@@ -1,1 +1,0 @@
-"""Create Kafka topics, and read topics to the end, without Spark."""

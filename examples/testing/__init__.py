@@ -1,5 +1,0 @@
-"""
-Test a function of streaming DataFrames in real-time mode: records in, records with their latencies out.
-
-`examples.testing.plugin` is a pytest plugin with a session, a broker, a database and the fixture `run_real_time`.
-"""

@@ -1,0 +1,58 @@
+"""
+List the files of an installed skill: what an assistant reads and runs, without tests, benchmarks and the site.
+
+The examples are those that a page names, with the modules that they import, so each copied module runs. What surrounds
+the pipeline when it is demonstrated stays in the checkout.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from scripts.pack import files, parsed
+from scripts.pack.checks.links import imported_files, link_targets
+
+INSTALLER = ("assistants", "files", "install", "manifest")
+"""The modules of `scripts/pack` that `skills.py` needs to install the skill and to check a copy."""
+FIXED = (
+    files.SKILL,
+    "LICENSE",
+    "scripts/__init__.py",
+    "scripts/skills.py",
+    "scripts/pack/__init__.py",
+    "scripts/pack/manifest.schema.json",
+    *(f"scripts/pack/{name}.py" for name in INSTALLER),
+)
+
+
+MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
+
+
+def shipped_files(root: Path) -> list[Path]:
+    """Return every file of an installed skill except the manifest."""
+    fixed = [root / name for name in FIXED]
+    return [*fixed, *files.references(root), *files.files_below(root / "spark_rtm"), *_examples(root)]
+
+
+def _examples(root: Path) -> list[Path]:
+    folder = root / "examples"
+    named = {path for page in files.pages(root) if page.name != "README.md" for path in _named(root, page)}
+    found = {path for path in named if path.is_relative_to(folder) and path.is_file()}
+    pending = [path for path in found if path.suffix == ".py"]
+    while pending:
+        new = {*_imported(root, pending.pop())} - found
+        found |= new
+        pending += new
+    packages = {path / "__init__.py" for one in found for path in one.parents if path.is_relative_to(folder)}
+    return sorted(path for path in found | packages if not files.relative(root, path).startswith(MACHINERY))
+
+
+def _named(root: Path, page: Path) -> Iterator[Path]:
+    yield from link_targets(page)
+    for fence in parsed.fences(page.read_text(encoding="utf-8")):
+        if excerpt := fence.options.get("excerpt"):
+            yield root / excerpt.partition(":")[0]
+
+
+def _imported(root: Path, module: Path) -> Iterable[Path]:
+    names = imported_files(module.read_text(encoding="utf-8"), files.relative(root, module.parent))
+    return [path for path in (root / name for name in names if name.startswith("examples/")) if path.is_file()]

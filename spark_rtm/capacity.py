@@ -1,0 +1,212 @@
+"""The command `capacity`: slots, cores, memory, pause, replay and price of a query, from the measured cost model."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from spark_rtm.measure.cost_model import CostModel, model_of
+from spark_rtm.slots import Query
+
+PUBLISHED = Path(__file__).with_suffix(".json")
+"""The cost model of the published runs, which `skills.py generate` copies from the JSON of the benchmark."""
+MODEL_KEYS = ("conditions", "model", "ranges", "errors")
+RUN_KEYS = ("rate", "partitions", "kept_up")
+COMMAND = "make bench-growth PUBLISH=1"
+DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.
+
+The numbers hold for OSS 4.3.0 and the machine of the runs. A warning names each input outside of their range.
+
+exit status:
+  0  the estimate was printed, with or without warnings
+  2  wrong usage, or there are no published runs"""
+MODEL_INPUTS = {
+    "rate_per_partition": "records/s per source partition",
+    "keys": "keys",
+    "state_keys": "keys in the state",
+    "record_bytes": "bytes per record",
+    "partitions": "source partitions",
+    "queries": "queries",
+    "rate": "records/s",
+}
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the queries must do. Each of them reads all records."""
+
+    rate: float
+    record_bytes: float = 200
+    keys: float = 1_000
+    state_keys: float = 1_000
+    interval_seconds: float = 300
+    queries: int = 1
+    partitions: int | None = None
+    """Source partitions, or None for as many as the rate needs."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a demand needs."""
+
+    partitions: int
+    slots: int
+    busy_cores: float
+    memory_mb: float
+    pause_ms: float
+    replay_records: float
+    cpu_seconds_per_million: float
+    outside: tuple[str, ...]
+    """A sentence for each input outside of the measured range."""
+
+
+def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
+    """Return what a demand needs, from the JSON of the benchmark."""
+    model, highest = model_of(content), highest_rate_per_partition(content)
+    partitions = demand.partitions or math.ceil(demand.rate / highest)
+    inputs = {**asdict(demand), "partitions": partitions}
+    cores = model.predict("busy_cores", inputs)
+    pause_ms = model.predict("pause_ms", inputs)
+    return Capacity(
+        partitions=partitions,
+        # The state stage of the aggregation has as many partitions as the source.
+        slots=demand.queries * Query(partitions, (), partitions, stateful_stages=1).slots,
+        busy_cores=cores,
+        memory_mb=model.predict("memory_mb", inputs),
+        pause_ms=pause_ms,
+        # Spark stores offsets only at the end of a batch, so a failure just before it repeats the whole batch.
+        replay_records=demand.rate * (demand.interval_seconds + pause_ms / 1000),
+        cpu_seconds_per_million=1e6 * cores / demand.rate,
+        outside=(*_outside(model, inputs, highest), *_other_interval(content, demand)),
+    )
+
+
+def model_content(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the benchmark's JSON that this module needs."""
+    runs = [{name: run[name] for name in RUN_KEYS} for run in content["runs"]]
+    return {**{name: content[name] for name in MODEL_KEYS}, "runs": runs}
+
+
+def highest_rate_per_partition(content: Mapping[str, Any]) -> float:
+    """Return the highest rate of a source partition at which a run kept up."""
+    return float(max(row["rate"] / row["partitions"] for row in content["runs"] if row["kept_up"]))
+
+
+def _outside(model: CostModel, inputs: Mapping[str, Any], highest: float) -> Iterator[str]:
+    for name, (low, high) in model.outside(inputs).items():
+        value, span = f"{inputs[name]:,.10g} {MODEL_INPUTS[name]}", f"{low:,.10g} to {high:,.10g}"
+        yield f"{value} are outside of the measured range, {span}"
+    per_partition = inputs["rate"] / inputs["partitions"]
+    if per_partition > highest:
+        yield (
+            f"{per_partition:,g} {MODEL_INPUTS['rate_per_partition']} are more than the {highest:,g} at which a run "
+            f"kept up; use {math.ceil(inputs['rate'] / highest)} source partitions"
+        )
+
+
+def _other_interval(content: Mapping[str, Any], demand: Demand) -> Iterator[str]:
+    measured: float = content["conditions"]["interval_seconds"]
+    if demand.interval_seconds != measured:
+        yield (
+            f"no run had a trigger interval of {demand.interval_seconds:,g} s; all had {measured:g} s, and the "
+            f"estimate of the pause ignores the interval"
+        )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = DESCRIPTION
+    numbers = {
+        "--rate": (None, "records per second of the source; each query reads all of them"),
+        "--record-bytes": (Demand.record_bytes, "size of a record; checked against the range of the runs"),
+        "--keys": (Demand.keys, "keys of the records"),
+        "--state-keys": (None, "keys that the state keeps (default: --keys)"),
+        "--interval": (Demand.interval_seconds, "trigger interval in seconds"),
+    }
+    for option, (default, text) in numbers.items():
+        suffix = "" if default is None else f" (default: {default:g})"
+        required = option == "--rate"
+        parser.add_argument(
+            option, type=_number, required=required, default=default, metavar="N", help=f"{text}{suffix}"
+        )
+    parser.add_argument("--queries", type=_count, default=1, metavar="N", help="number of such queries (default: 1)")
+    parser.add_argument(
+        "--partitions", type=_count, metavar="N", help="source partitions (default: as few as possible)"
+    )
+    parser.add_argument("--price", type=_number, metavar="P", help="price of a core for an hour")
+    parser.add_argument(
+        "--measured", type=Path, metavar="FILE", help="JSON of `make bench-growth` (default: the published runs)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what the queries need, and warn about inputs outside of the measured range."""
+    path = options.measured or PUBLISHED
+    if not path.is_file():
+        return int(
+            options.program.wrong(
+                f"{path} does not exist, so there is no cost model to estimate with; "
+                f"create it with `{COMMAND}`, which takes about an hour"
+            )
+        )
+    content = json.loads(path.read_text(encoding="utf-8"))
+    demand = Demand(
+        options.rate,
+        options.record_bytes,
+        options.keys,
+        max(options.state_keys or 0, options.keys),
+        options.interval,
+        options.queries,
+        options.partitions,
+    )
+    needed = capacity(content, demand)
+    for name, value in _lines(content, demand, needed, options.price):
+        print(f"{name:18}{value}")
+    for sentence in needed.outside:
+        print(f"warning: {sentence}", file=sys.stderr)
+    return 0
+
+
+def _lines(
+    content: Mapping[str, Any], demand: Demand, needed: Capacity, price: float | None
+) -> Iterator[tuple[str, str]]:
+    # Nobody knows the error outside of the range.
+    known_errors = () if needed.outside else content["errors"]
+    errors = {
+        row["quantity"]: f" (largest error in {row['points']} runs that were not fitted: {row['max_error']:.0%})"
+        for row in known_errors
+    }
+    yield "source partitions", f"{needed.partitions:,}"
+    tasks = f"{needed.partitions:,} source + {needed.partitions:,} state"
+    yield "task slots", f"{needed.slots:,} = {demand.queries} x ({tasks})"
+    yield "busy cores", f"{needed.busy_cores:,.2f}{errors.get('busy_cores', '')}"
+    yield "memory", f"{needed.memory_mb:,.0f} MB{errors.get('memory_mb', '')}"
+    share = needed.pause_ms / (1000 * demand.interval_seconds)
+    yield "pause", f"{needed.pause_ms:,.0f} ms, {share:.2%} of the time{errors.get('pause_ms', '')}"
+    yield "replay", f"about {needed.replay_records:,.0f} records after a restart, if the queries keep up"
+    yield "CPU s", f"{needed.cpu_seconds_per_million:,.0f} per million records"
+    if price is not None:
+        cost = needed.cpu_seconds_per_million / 3600 * price
+        yield "price", f"{cost:,.4g} per million records, if no core is idle"
+    known = content["conditions"]
+    yield "measured", f"{known['date']} on {known['cores']} cores, PySpark {known['pyspark']}"
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)

@@ -1,0 +1,241 @@
+"""
+The commands of `rtm`, which `python scripts/skills.py` of a checkout has too.
+
+`lint`, `slots` and `capacity` need only Python 3.11, and so does `inspect` for local checkpoints.
+`prove` needs Java 17 and the packages of the extra `prove`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_rtm import __version__, capacity, slots
+from spark_rtm.inspect import options as inspect_options
+from spark_rtm.lint import arguments as lint_arguments
+from spark_rtm.requirement import HOW
+from spark_rtm.text import finding
+
+PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and say what breaks.
+
+FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
+receive static DataFrames of Kafka source rows. A file without FUNCTION is run until it waits for its queries.
+All files are written to a temporary folder, which is deleted.
+
+exit status:
+  0  all verdicts are good
+  1  something is wrong
+  2  something was not checked, or wrong usage"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a program."""
+
+    summary: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    """Add the options to the parser, and set its description if the summary is not enough."""
+    run: Callable[[argparse.Namespace], int]
+    """Run the command and return its exit status."""
+    examples: Mapping[str, str]
+    """Arguments to paste, with what they do."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command-line program."""
+
+    name: str
+    """The prefix of its messages."""
+    call: str
+    """The text with which people start it."""
+    description: str
+    commands: Mapping[str, Command]
+    install: Callable[[str], str] = lambda extra: f"run {HOW.format(extra=extra)}"
+    """Return how to install the packages of a command."""
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Run one command and return its exit status; without a command, print the help."""
+        parser = self._parser()
+        options = parser.parse_args(arguments)
+        run: Callable[[argparse.Namespace], int] | None = options.run
+        if run is None:
+            parser.print_help()
+            return 0
+        try:
+            return run(options)
+        except KeyboardInterrupt:
+            return 130
+
+    def wrong(self, message: str) -> int:
+        """Print why a command cannot run, and return 2, the exit status for wrong usage."""
+        print(f"{self.name}: {message}", file=sys.stderr)
+        return 2
+
+    def _parser(self) -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser(
+            prog=self.name,
+            description=self.description,
+            epilog=self._epilog(*self.commands),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.add_argument("--version", action="version", version=f"{self.name} {__version__}")
+        parser.set_defaults(run=None)
+        added = parser.add_subparsers(title="commands", metavar=" | ".join(self.commands))
+        for name, command in self.commands.items():
+            one = added.add_parser(
+                name,
+                help=command.summary,
+                description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+                epilog=self._epilog(name),
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            one.set_defaults(run=command.run, program=self)
+            command.add_options(one)
+        return parser
+
+    def _epilog(self, *names: str) -> str:
+        examples = {text: purpose for name in names for text, purpose in self.commands[name].examples.items()}
+        width = max(map(len, examples)) + 2
+        lines = [f"  {self.call} {text:{width}}{purpose}" for text, purpose in examples.items()]
+        return "\n".join(["examples:", *lines])
+
+
+def add_format(command: argparse.ArgumentParser) -> None:
+    """Add the option for the format of the findings."""
+    command.add_argument(
+        "--format",
+        choices=finding.STYLES,
+        default="text",
+        help="format of the findings (default: text); all formats except text go to standard output",
+    )
+
+
+def _lint_options(lint: argparse.ArgumentParser) -> None:
+    lint.description = lint_arguments.DESCRIPTION
+    lint_arguments.add_arguments(lint)
+    add_format(lint)
+
+
+def _prove_options(prove: argparse.ArgumentParser) -> None:
+    prove.description = PROVE_DESCRIPTION
+    prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION, package.module:FUNCTION, or path/job.py")
+    prove.add_argument(
+        "--samples",
+        action="append",
+        metavar="NAME=FILE",
+        help="records for the parameter NAME of FUNCTION, or for the topic NAME of a job, one JSON text per line; "
+        '{"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)',
+    )
+    prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")
+    prove.add_argument("--topics", metavar="A,B", help="topics that exist in production; names those that are missing")
+    prove.add_argument(
+        "--side-effects",
+        action="store_true",
+        help="also run the batch writes of a job that do not go to Kafka, each time that its code runs",
+    )
+    prove.add_argument("--only", metavar="A,B", help="run only these checks, such as input,state (default: all)")
+    prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
+    prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
+    prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
+    prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
+    add_format(prove)
+
+
+# A command imports its modules when it runs, so `lint` needs no package.
+def _lint(options: argparse.Namespace) -> int:
+    from spark_rtm.lint.command import run
+    from spark_rtm.lint.settings import SettingsError
+
+    try:
+        return run(options)
+    except SettingsError as error:
+        return int(options.program.wrong(str(error)))
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from spark_rtm.inspect import command
+
+    return command.run(options)
+
+
+def _prove(options: argparse.Namespace) -> int:
+    try:
+        from spark_rtm.prove import command
+    except ModuleNotFoundError as error:
+        remedy = options.program.install("prove")
+        return int(options.program.wrong(f"prove needs the package {error.name!r}, which is not installed; {remedy}"))
+    return command.run(options)
+
+
+COMMANDS = {
+    "lint": Command(
+        "check code, notebooks, pages and cluster definitions for real-time mode mistakes",
+        _lint_options,
+        _lint,
+        {
+            "lint jobs/ README.md": "check code, and the advice in a page",
+            "lint --engine databricks .": "report only problems that affect Databricks",
+            "lint --format github src/": "annotate a pull request",
+            "lint --diff jobs/": "show the changes that `--fix` would make",
+            "lint --explain output-mode": "print the section of a rule",
+            "lint --stdin-filename job.py - < job.py": "check text from an editor",
+        },
+    ),
+    "prove": Command(
+        "run a function in real-time mode on a local broker and judge it",
+        _prove_options,
+        _prove,
+        {
+            "prove job.py:transform": "run the function in real-time mode and say what breaks",
+            "prove job.py": "examine the queries that the unmodified job starts",
+            "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
+        },
+    ),
+    "inspect": Command(
+        "explain the checkpoint of a streaming query; only read it",
+        inspect_options.add_options,
+        _inspect,
+        {
+            "inspect checkpoints/clicks": "explain a checkpoint",
+            "inspect s3://bucket/clicks --format json": "the same as JSON, from an object store",
+            "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
+            "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
+        },
+    ),
+    "slots": Command(
+        "count the task slots that queries need",
+        slots.add_options,
+        slots.run,
+        {
+            "slots --source-partitions 8 --stateful-stages 1": "count the slots of an aggregation",
+            "slots --source-partitions 8 --available 4": "say what happens with too few slots",
+        },
+    ),
+    "capacity": Command(
+        "estimate what a query needs at a record rate",
+        capacity.add_options,
+        capacity.run,
+        {
+            "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
+            "capacity --rate 5000 --price 0.05": "with the price of the busy cores",
+        },
+    ),
+}
+"""The commands that `rtm` and `skills.py` share, in the order of their help."""
+RTM = Program(
+    "rtm",
+    "rtm",
+    "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity.\n\n"
+    "lint, slots and capacity need only Python 3.11, and so does inspect for local checkpoints.\n"
+    "prove needs Java 17 and the packages of the extra `prove`.",
+    COMMANDS,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rtm`."""
+    return RTM.main(arguments)

@@ -1,0 +1,183 @@
+"""
+Parse the logs of a checkpoint: `metadata`, `offsets/`, `commits/` and the first offsets in `sources/`.
+
+Spark plans batch N by writing `offsets/N` and commits it by writing `commits/N`.
+A file of a log is complete or absent, unless the machine failed or somebody edited it.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from spark_rtm.inspect.files.folder import Entry, Folder
+
+T = TypeVar("T")
+
+MAX_ENTRIES = 20
+"""Number of newest entries of each log that are read."""
+MAX_LONG = 2**63 - 1
+VOID = "-"
+"""Stands in `offsets/N` for a source without offsets."""
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+_VERSION = re.compile(r"v(\d+)")
+
+
+class DamagedError(Exception):
+    """Raised when a file of a checkpoint cannot be parsed; the message names the file and the problem."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Store the path relative to the checkpoint."""
+        super().__init__(f"{path} {problem}")
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One entry of `offsets/`: a planned batch."""
+
+    batch: int
+    version: int
+    sources: Mapping[str, Any]
+    """End offsets by number or name of the source; None for a source that has not read anything."""
+    started_ms: int | None
+    """When the batch started; None in continuous mode, which writes no metadata."""
+    watermark_ms: int | None
+    confs: Mapping[str, str]
+    """Settings that a restart takes from this entry instead of the session."""
+    written_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Committed:
+    """One entry of `commits/`: a committed batch."""
+
+    batch: int
+    version: int
+    state_ids: Mapping[str, Any] | None
+    """Ids of the state files per operator in format 2; None if the entry has no such field."""
+    written_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Log:
+    """The files of `offsets/` or `commits/`."""
+
+    name: str
+    entries: Mapping[int, Entry]
+    """All complete entries by batch number, in ascending order."""
+    unfinished: tuple[str, ...]
+    """Temporary files that a query left behind when it ended while writing."""
+
+    @property
+    def bytes(self) -> int:
+        """The size of all entries."""
+        return sum(entry.bytes for entry in self.entries.values())
+
+    def newest(self) -> list[int]:
+        """Return the numbers of the newest entries, at most `MAX_ENTRIES`."""
+        return list(self.entries)[-MAX_ENTRIES:]
+
+
+def read_log(folder: Folder, name: str) -> Log:
+    """List a log."""
+    found = folder.entries(name)
+    numbers = sorted(int(entry) for entry in found if _NUMBER.fullmatch(entry))
+    unfinished = tuple(entry for entry in found if entry.endswith(".tmp"))
+    return Log(name, {number: found[str(number)] for number in numbers}, unfinished)
+
+
+def read_query_id(folder: Folder) -> str | None:
+    """Return the id in `metadata`, which a query keeps over all restarts, or None without such a file."""
+    if "metadata" not in folder.entries():
+        return None
+    content = _json_object("metadata", _text(folder, "metadata"))
+    return str(content["id"]) if "id" in content else None
+
+
+def read_planned(folder: Folder, log: Log, batch: int) -> Planned:
+    """Parse an entry of `offsets/`."""
+    path = f"{log.name}/{batch}"
+    version, metadata, lines = _head(path, _text(folder, path))
+    if not lines:
+        raise DamagedError(path, "ends before the offsets of the first source")
+    content = _json_object(path, metadata) if metadata.strip() else {}
+    sources = {}
+    for number, line in enumerate(lines):
+        # Version 2 names its sources: `name:offsets`.
+        name, _, offsets = line.partition(":") if version >= 2 else (str(number), "", line)
+        sources[name] = None if offsets == VOID else _json(path, offsets)
+    return Planned(
+        batch,
+        version,
+        sources,
+        _field(path, content, "batchTimestampMs", int),
+        _field(path, content, "batchWatermarkMs", int),
+        {key: str(value) for key, value in (_field(path, content, "conf", dict) or {}).items()},
+        log.entries[batch].modified_seconds,
+    )
+
+
+def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
+    """Parse an entry of `commits/`."""
+    path = f"{log.name}/{batch}"
+    version, metadata, _ = _head(path, _text(folder, path))
+    content = _json_object(path, metadata)
+    return Committed(batch, version, _field(path, content, "stateUniqueIds", dict), log.entries[batch].modified_seconds)
+
+
+def first_offsets(folder: Folder, source: str) -> Any:
+    """Return the offsets at which a source of the query began, or None if the source does not store them."""
+    path = f"sources/{source}/0"
+    if "0" not in folder.entries(f"sources/{source}"):
+        return None
+    # Spark writes a zero byte first, because old versions expect one.
+    lines = _text(folder, path).lstrip("\0").splitlines()
+    return _json(path, lines[1]) if len(lines) > 1 and _VERSION.fullmatch(lines[0]) else None
+
+
+def _text(folder: Folder, path: str) -> str:
+    content = folder.read(path)
+    if not content:
+        raise DamagedError(path, "is empty")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise DamagedError(path, "is not text") from None
+
+
+def _head(path: str, text: str) -> tuple[int, str, list[str]]:
+    """Return the version of a file, its metadata line and the remaining lines."""
+    first, *rest = text.removesuffix("\n").split("\n")
+    match = _VERSION.fullmatch(first)
+    if not match:
+        raise DamagedError(path, f"begins with {first[:20]!r} instead of a version such as v1")
+    if not rest:
+        raise DamagedError(path, "ends after its version")
+    return int(match[1]), rest[0], rest[1:]
+
+
+def _json(path: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise DamagedError(path, f"contains {text[:60]!r}, which is not complete JSON") from None
+
+
+def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
+    """Return a field, or None if it is absent."""
+    value = content.get(key)
+    is_wrong = (
+        not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and abs(value) > MAX_LONG)
+    )
+    if value is not None and is_wrong:
+        raise DamagedError(path, f"contains {str(value)[:60]!r} as {key}")
+    return value
+
+
+def _json_object(path: str, text: str) -> dict[str, Any]:
+    content = _json(path, text)
+    if not isinstance(content, dict):
+        raise DamagedError(path, f"contains {text[:60]!r} instead of a JSON object")
+    return content

@@ -1,0 +1,95 @@
+"""Measure the state files of a checkpoint, and find missing ones."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_rtm.inspect.files.folder import Folder, walk
+from spark_rtm.inspect.files.logs import DamagedError
+
+MAX_PARTITIONS = 100_000
+DEFAULT_STORE = "default"
+# Format 1 names a file by its version, format 2 by its version and an id.
+_FILE = re.compile(r"(?P<version>\d+)(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
+# A file with the changes of one batch, as opposed to a snapshot of the whole state.
+_CHANGES = ("delta", "changelog")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The state of one stateful operator of a query."""
+
+    number: int
+    name: str
+    """Spark's name, for example `stateStoreSave`."""
+    stores: tuple[str, ...]
+    partitions: int
+    files: int
+    bytes: int
+    versions: tuple[int, int] | None
+    """Oldest and newest version for which there are files."""
+    changes_bytes: Mapping[int, int]
+    """Bytes of changes by version, over all partitions."""
+    missing: tuple[str, ...]
+    """Folders in which the state of the last committed batch is missing."""
+
+
+def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
+    """Return the stateful operators; `last_batch` is the last committed batch, and `state_ids` are its state ids."""
+    numbers = sorted(int(name) for name in folder.entries("state") if name.isdecimal())
+    return [_read_operator(folder, number, last_batch, (state_ids or {}).get(str(number))) for number in numbers]
+
+
+def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any) -> Operator:
+    name, stores, partitions = _metadata(folder, number)
+    files = list(walk(folder, f"state/{number}"))
+    found = [(path.rpartition("/")[0], _FILE.fullmatch(path.rpartition("/")[2]), entry.bytes) for path, entry in files]
+    changes: Counter[int] = Counter()
+    present: dict[str, list[str]] = {}
+    for parent, match, size in found:
+        if match:
+            present.setdefault(parent, []).append(match[0])
+            changes[int(match["version"])] += size if match["kind"] in _CHANGES else 0
+    versions = (min(changes), max(changes)) if changes else None
+    expected = [] if last_batch is None else list(_expected(number, stores, partitions, last_batch + 1, ids))
+    missing = [parent for parent, start in expected if not any(f.startswith(start) for f in present.get(parent, ()))]
+    total = sum(entry.bytes for _, entry in files)
+    return Operator(number, name, stores, partitions, len(files), total, versions, dict(changes), tuple(missing))
+
+
+def _expected(
+    number: int, stores: tuple[str, ...], partitions: int, version: int, ids: Any
+) -> Iterator[tuple[str, str]]:
+    """Yield the folder of each store and the start of the file name that holds a version of its state."""
+    for partition in range(partitions):
+        for index, store in enumerate(stores):
+            folder = f"state/{number}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
+            try:
+                yield folder, f"{version}_{ids[partition][index]}." if ids else f"{version}."
+            except (IndexError, TypeError):
+                yield folder, f"{version}_"
+
+
+def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
+    """Return the name, the stores and the number of partitions of an operator."""
+    base = f"state/{number}/_metadata"
+    # Most operators have one file; transformWithState has one per batch that changed it.
+    paths = [
+        path for path, _ in walk(folder, base) if path.rpartition("/")[2].isdecimal() or path.endswith("/metadata")
+    ]
+    if not paths:
+        return "unknown operator", (), 0
+    path = max(paths, key=lambda each: int(each.rpartition("/")[2]) if each[-1].isdecimal() else -1)
+    try:
+        content = json.loads(folder.read(path).decode().partition("\n")[2])
+        stores = content["stateStoreInfo"]
+        names = tuple(str(store["storeName"]) for store in stores)
+        partitions = max(int(store["numPartitions"]) for store in stores)
+        if partitions > MAX_PARTITIONS:
+            raise DamagedError(path, f"states {partitions} partitions")
+        return str(content["operatorInfo"]["operatorName"]), names, partitions
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None

@@ -1,0 +1,124 @@
+"""Judge an inspected checkpoint: problems, which make the exit status 1, and notes."""
+
+from collections.abc import Iterator, Sequence
+
+from spark_rtm.inspect.files.content import Checkpoint
+from spark_rtm.inspect.mode import Span
+from spark_rtm.inspect.moves import NEW_CHECKPOINT, Move
+from spark_rtm.inspect.report import NOTE, PROBLEM, Finding, Pace, PartitionState
+
+# `spark.sql.streaming.minBatchesToRetain` is 100, and Spark deletes older entries after each batch.
+RETAINED_BATCHES = 100
+# A query that commits every `pace` and is silent for this many times as long has probably stopped.
+MAX_SILENT_INTERVALS = 10
+
+
+def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
+    """Yield what the files alone show."""
+    if not real_time.is_possible and not micro_batch.is_possible:
+        yield Finding(
+            PROBLEM,
+            "neither real-time mode nor micro-batch mode of OSS 4.3.0 can continue this checkpoint",
+            NEW_CHECKPOINT,
+        )
+    committed = checkpoint.last_committed
+    if committed and committed.batch not in checkpoint.planned:
+        yield Finding(
+            PROBLEM,
+            f"batch {committed.batch} is committed, but offsets/{committed.batch} is missing, so a restart fails",
+            "restore offsets/ from a copy, or " + NEW_CHECKPOINT,
+        )
+    for operator in checkpoint.operators:
+        if operator.missing and committed:
+            yield Finding(
+                PROBLEM,
+                f"state version {committed.batch + 1}, which belongs to committed batch {committed.batch}, is missing "
+                f"in {', '.join(operator.missing)}, so a restart fails",
+                "restore state/ from a copy, or " + NEW_CHECKPOINT,
+            )
+    yield from _of_logs(checkpoint)
+
+
+def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
+    planned, committed = checkpoint.last_planned, checkpoint.last_committed
+    if planned and (committed is None or planned.batch > committed.batch):
+        yield Finding(
+            NOTE,
+            f"batch {planned.batch} is planned but not committed: it is running, or the query ended inside it; "
+            "a restart processes its records again",
+        )
+    for log in (checkpoint.offsets, checkpoint.commits):
+        if log.unfinished:
+            yield Finding(
+                NOTE,
+                f"{log.name}/ contains {len(log.unfinished)} temporary files: an entry is being written, or the query "
+                "ended while it was written; Spark ignores them",
+            )
+        if len(log.entries) > 2 * RETAINED_BATCHES:
+            yield Finding(
+                NOTE,
+                f"{log.name}/ contains {len(log.entries)} entries, but Spark retains {RETAINED_BATCHES} by default",
+                "check spark.sql.streaming.minBatchesToRetain and the right to delete files",
+            )
+
+
+def of_time(
+    pace: Pace | None, last_commit_seconds: float | None, now: float, modes: Sequence[Span]
+) -> Iterator[Finding]:
+    """Yield what the times of the commits show."""
+    age = None if last_commit_seconds is None else now - last_commit_seconds
+    # A micro-batch query without input commits nothing, so silence means nothing there.
+    is_regular = bool(modes) and modes[-1].mode in {"real-time", "continuous"}
+    if pace and age is not None and is_regular and age > MAX_SILENT_INTERVALS * max(pace.max_seconds, 1):
+        yield Finding(
+            NOTE,
+            f"the last commit is {age:,.0f} s old, but batches took {pace.median_seconds:g} s: "
+            "the query has stopped or hangs",
+        )
+
+
+def of_broker(partitions: Sequence[PartitionState], *, asked: bool) -> Iterator[Finding]:
+    """Yield what the offsets of the broker show; `asked` is whether the broker was asked."""
+    if not asked:
+        return
+    lost = sorted({each.topic for each in partitions if each.end is None})
+    for topic in lost:
+        numbers = [each.partition for each in partitions if each.topic == topic and each.end is None]
+        yield Finding(
+            PROBLEM,
+            f"the broker has no partition {_list(numbers)} of topic {topic}, so a restart fails",
+            "check --bootstrap-servers; if the topic was deleted, start a new checkpoint",
+        )
+    for each in partitions:
+        if each.end is not None and each.first is not None:
+            yield from _of_partition(each, each.first, each.end)
+
+
+def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Finding]:
+    name = f"partition {each.partition} of topic {each.topic}"
+    if each.committed is None:
+        yield Finding(NOTE, f"{name} is new: no committed batch contains it (lag {each.lag})")
+    elif each.committed > end:
+        yield Finding(
+            PROBLEM,
+            f"{name} ends at {end}, before the committed offset {each.committed}: the topic was created again",
+            "start a new checkpoint",
+        )
+    elif each.committed < first:
+        yield Finding(
+            PROBLEM,
+            f"the broker has deleted {first - each.committed:,} records of {name} that no committed batch has read, "
+            "so a restart fails unless failOnDataLoss is false",
+            "raise the retention of the topic; restart with failOnDataLoss=false if the loss is acceptable",
+        )
+    elif each.is_stuck:
+        yield Finding(
+            PROBLEM,
+            f"{name} does not move: it stays at offset {each.committed}, although records from before the last "
+            f"committed batch wait there (lag {each.lag})",
+            "give the query a task slot for each partition (references/cluster_and_slots.md)",
+        )
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

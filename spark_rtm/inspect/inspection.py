@@ -1,0 +1,113 @@
+"""Inspect the checkpoint of a streaming query: read its files, ask the broker if wanted, and judge both."""
+
+import json
+import time
+
+from spark_rtm.inspect import findings, mode, moves
+from spark_rtm.inspect.broker import Connection, partitions_of
+from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
+from spark_rtm.inspect.files.folder import UnreadableError, open_folder
+from spark_rtm.inspect.report import LogSize, Pace, Report, pace_of
+from spark_rtm.inspect.sources import Broker, Offsets, kafka_offsets, replay_of, sources_of
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+EARLIEST = -2
+"""Stands for the first record of a partition in `startingOffsets`."""
+
+
+def inspect(target: str, kafka: Connection | None = None) -> Report:
+    """Inspect a checkpoint. Raise `UnreadableError` if it cannot be inspected."""
+    checkpoint = read_checkpoint(open_folder(target), target)
+    known = ask_broker(checkpoint, kafka) if kafka else None
+    sources = sources_of(checkpoint, known)
+    names = [operator.name for operator in checkpoint.operators]
+    other = [source.name for source in sources if not source.is_kafka]
+    planned, committed, position = checkpoint.last_planned, checkpoint.last_committed, checkpoint.position
+    real_time = moves.to_real_time(planned, committed, names, other)
+    micro_batch = moves.to_micro_batch(planned)
+    written = mode.spans(checkpoint.planned, checkpoint.committed, names, checkpoint.created_seconds)
+    pace, last_commit = _pace(checkpoint), committed.written_seconds if committed else None
+    partitions = [partition for source in sources for partition in source.partitions]
+    confs = planned.confs if planned else {}
+    shuffle_partitions = confs.get(SHUFFLE_PARTITIONS, "")
+    return Report(
+        checkpoint=target,
+        query_id=checkpoint.query_id,
+        modes=tuple(written),
+        offset_log_version=planned.version if planned else None,
+        commit_log_version=committed.version if committed else None,
+        state_store_provider=confs.get(PROVIDER),
+        shuffle_partitions=int(shuffle_partitions) if shuffle_partitions.isdecimal() else None,
+        real_time=real_time,
+        micro_batch=micro_batch,
+        last_planned=planned.batch if planned else None,
+        last_committed=position.batch if position else None,
+        last_commit_seconds=last_commit,
+        watermark_ms=planned.watermark_ms if planned else None,
+        pace=pace,
+        sources=tuple(sources),
+        replay=replay_of(checkpoint, partitions, written[-1].mode if written else None, asked=known is not None),
+        operators=checkpoint.operators,
+        logs=tuple(_sizes(checkpoint)),
+        findings=(
+            *findings.of_files(checkpoint, real_time, micro_batch),
+            *findings.of_time(pace, last_commit, time.time(), written),
+            *findings.of_broker(partitions, asked=known is not None),
+        ),
+    )
+
+
+def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
+    """
+    Return `startingOffsets` for each Kafka source of a new query that continues where this checkpoint ends.
+
+    The offsets are those of the last committed batch. Results of a planned batch may be missing in the sink, so the new
+    query has to process its records again. Before the first commit, they are the offsets at which the query began.
+    """
+    checkpoint = read_checkpoint(open_folder(target), target)
+    position = checkpoint.position
+    found = position.sources if position else checkpoint.first_offsets
+    positions = [offsets for value in found.values() if (offsets := kafka_offsets(value)) is not None]
+    if not positions:
+        raise UnreadableError(
+            f"{target} contains no committed Kafka offsets, so there is no position to continue from; "
+            "choose startingOffsets yourself"
+        )
+    known = ask_broker(checkpoint, kafka) if kafka else {}
+    return [json.dumps(_with_new_partitions(offsets, known)) for offsets in positions]
+
+
+def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
+    """Return the partitions of all topics of a checkpoint."""
+    position = checkpoint.position
+    newest = checkpoint.last_planned.sources if checkpoint.last_planned else {}
+    topics = {topic for offsets in newest.values() for topic in kafka_offsets(offsets) or ()}
+    return partitions_of(kafka, sorted(topics), position.started_ms if position else None)
+
+
+def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str, int]]:
+    """Add the partitions that the topics have gained: a new query must state an offset for each partition."""
+    return {
+        topic: dict.fromkeys(map(str, known.get(topic, {})), EARLIEST) | dict(numbers)
+        for topic, numbers in offsets.items()
+    }
+
+
+def _pace(checkpoint: Checkpoint) -> Pace | None:
+    batches = sorted(set(checkpoint.planned) & set(checkpoint.committed))
+    started = [checkpoint.planned[batch].started_ms for batch in batches]
+    if all(each is not None for each in started):
+        return pace_of([each / 1000 for each in started if each is not None])
+    written = [checkpoint.committed[batch].written_seconds for batch in batches]
+    return pace_of([each for each in written if each is not None])
+
+
+def _sizes(checkpoint: Checkpoint) -> list[LogSize]:
+    sizes = []
+    for log in (checkpoint.offsets, checkpoint.commits):
+        numbers = list(log.entries)
+        sizes.append(
+            LogSize(log.name, len(numbers), log.bytes, *((numbers[0], numbers[-1]) if numbers else (None, None)))
+        )
+    return sizes

@@ -1,0 +1,98 @@
+"""
+Report for each source of a query what is committed, what the broker has, and what a restart processes again.
+
+`spark_rtm/realtime/positions.py` returns only where a new query must start. It reads local folders of sound
+checkpoints, and this command reads damaged ones, too, also in object stores.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spark_rtm.inspect.broker import Partition
+from spark_rtm.inspect.files.content import Checkpoint
+from spark_rtm.inspect.files.logs import Planned
+from spark_rtm.inspect.mode import MICRO_BATCH
+from spark_rtm.inspect.report import PartitionState, Replay, Source
+
+Broker = Mapping[str, Mapping[int, Partition]]
+"""The partitions of each topic."""
+Offsets = Mapping[str, Mapping[str, int]]
+"""Kafka's offsets in a checkpoint: topic, partition number as text, offset."""
+
+
+def kafka_offsets(value: Any) -> Offsets | None:
+    """Return offsets if they have the form of Kafka's, else None."""
+    is_kafka = isinstance(value, dict) and all(
+        isinstance(numbers, dict) and all(key.isdecimal() and type(at) is int for key, at in numbers.items())
+        for numbers in value.values()
+    )
+    return value if is_kafka else None
+
+
+def sources_of(checkpoint: Checkpoint, known: Broker | None) -> list[Source]:
+    """Return the sources of a query; `known` is what the broker reports, or None if it was not asked."""
+    planned, position = checkpoint.last_planned, checkpoint.position
+    found = []
+    for name, end in (planned.sources if planned else {}).items():
+        committed = position.sources.get(name) if position else None
+        example = next(
+            (each for each in (end, committed, checkpoint.first_offsets.get(name)) if each is not None), None
+        )
+        if kafka_offsets(example) is None:
+            found.append(Source(name, is_kafka=False, partitions=(), offsets=committed if position else end))
+        else:
+            states = _partitions(checkpoint, name, kafka_offsets(committed) or {}, kafka_offsets(end) or {}, known)
+            found.append(Source(name, is_kafka=True, partitions=tuple(states)))
+    return found
+
+
+def _partitions(
+    checkpoint: Checkpoint, source: str, committed: Offsets, planned: Offsets, known: Broker | None
+) -> list[PartitionState]:
+    states = []
+    for topic in sorted({*committed, *planned}):
+        there = (known or {}).get(topic, {})
+        names = {*committed.get(topic, {}), *planned.get(topic, {}), *map(str, there)}
+        for name in sorted(names, key=int):
+            at, ends = committed.get(topic, {}).get(name), there.get(int(name))
+            state = PartitionState(topic, int(name), at, planned.get(topic, {}).get(name))
+            if ends:
+                is_stuck = at is not None and ends.newer > at and not _moved(checkpoint, source, topic, name)
+                lag = max(0, ends.end - max(at or 0, ends.first))
+                state = replace(state, first=ends.first, end=ends.end, lag=lag, is_stuck=is_stuck)
+            states.append(state)
+    return states
+
+
+def _moved(checkpoint: Checkpoint, source: str, topic: str, partition: str) -> bool:
+    """Return whether the committed offset of a partition changed within the inspected batches."""
+    both = set(checkpoint.planned) & set(checkpoint.committed)
+    found = [kafka_offsets(checkpoint.planned[batch].sources.get(source)) or {} for batch in both]
+    return len({each[topic][partition] for each in found if partition in each.get(topic, {})}) > 1
+
+
+def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode: str | None, *, asked: bool) -> Replay:
+    """Return what a restart processes again; `mode` wrote the last batch, `asked` is whether the broker was asked."""
+    planned, committed = checkpoint.last_planned, checkpoint.last_committed
+    if planned and (committed is None or planned.batch > committed.batch):
+        return Replay(_between(checkpoint, planned), f"of batch {planned.batch}, which is planned but not committed")
+    if mode == MICRO_BATCH:
+        return Replay(0, "because the last planned batch is committed")
+    if not asked:
+        return Replay(None, "that were processed after the last commit; --bootstrap-servers counts them")
+    lag = sum(each.lag or 0 for each in partitions)
+    return Replay(lag, "at most: those that were processed after the last commit; the others are new")
+
+
+def _between(checkpoint: Checkpoint, planned: Planned) -> int | None:
+    """Return the number of records between the last committed and the last planned offsets."""
+    begin = checkpoint.position.sources if checkpoint.position else checkpoint.first_offsets
+    total = 0
+    for source, value in planned.sources.items():
+        start, end = kafka_offsets(begin.get(source)), kafka_offsets(value)
+        if value is not None and (start is None or end is None):
+            return None
+        for topic, numbers in (end or {}).items():
+            total += sum(at - (start or {}).get(topic, {}).get(name, 0) for name, at in numbers.items())
+    return total

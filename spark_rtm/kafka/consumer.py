@@ -1,0 +1,87 @@
+"""Read whole Kafka topics without Spark, and define settings shared by all Kafka clients that do not use Spark."""
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from spark_rtm.realtime.queries import wait_until
+
+CLIENT = {
+    # By default, a client logs ten refused attempts per second for each of its connections during an outage.
+    "reconnect.backoff.ms": 1_000
+}
+"""Settings shared by all Kafka clients that do not use Spark."""
+CONSUMER = CLIENT | {
+    # The client library requires a group id, although these consumers assign partitions and store offsets themselves.
+    "group.id": "spark_rtm",
+    "enable.auto.commit": False,
+}
+"""Settings shared by all consumers that do not use Spark."""
+REQUEST_TIMEOUT_SECONDS = 10
+MAX_MESSAGES = 1_000
+# These errors mean that the broker is temporarily unreachable. The client reconnects by itself.
+PASSING_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001 - their documented names
+
+
+def consumer_from_start(
+    bootstrap_servers: str, partitions: Mapping[str, int], confs: Mapping[str, object] | None = None
+) -> Consumer:
+    """Return a consumer that reads topics from their start; `partitions` maps each topic to its partition count."""
+    consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers, **(confs or {})})
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for topic, n in partitions.items() for p in range(n)])
+    return consumer
+
+
+def is_record(message: Message) -> bool:
+    """Return whether a message is a record; raise KafkaException for an error that is not temporary."""
+    error = message.error()
+    if error is not None and (error.fatal() or error.code() not in PASSING_ERRORS):
+        raise KafkaException(error)
+    return error is None
+
+
+def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[tuple[str, int], int]:
+    """Return the end offset of each partition (0 if it is empty), keyed by topic and partition number."""
+    ends = {}
+    for partition in partitions:
+        low, high = consumer.get_watermark_offsets(partition, timeout=REQUEST_TIMEOUT_SECONDS)
+        ends[partition.topic, partition.partition] = high if low < high else 0
+    return ends
+
+
+def is_at_end(consumer: Consumer) -> bool:
+    """Return whether the consumer has read each of its partitions up to the current end."""
+    partitions = consumer.assignment()
+    ends = end_offsets(consumer, partitions)
+    # A position is negative until the first record of its partition has been read.
+    return all(max(at.offset, 0) >= ends[at.topic, at.partition] for at in consumer.position(partitions))
+
+
+def read_topic(
+    bootstrap_servers: str, *topics: str, min_records: int = 0, deadline_seconds: float = 60
+) -> list[Message]:
+    """
+    Wait until `topics` together contain at least `min_records` records, and return all records of these topics.
+
+    Records of the same partition are in order. Raises TimeoutError after the deadline.
+    """
+    consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers, "fetch.wait.max.ms": 50})
+    records, partitions = list[Message](), list[TopicPartition]()
+
+    def is_read() -> bool:
+        records.extend(message for message in consumer.consume(MAX_MESSAGES, 0.1) if is_record(message))
+        return len(records) >= min_records and is_at_end(consumer)
+
+    try:
+        for topic in topics:
+            found = consumer.list_topics(topic, REQUEST_TIMEOUT_SECONDS).topics[topic].partitions
+            partitions += [TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in found]
+        consumer.assign(partitions)
+        wait_until(is_read, deadline_seconds, f"{max(min_records, 1)} or more records in {', '.join(topics)}")
+    except TimeoutError as error:
+        raise TimeoutError(
+            f"{error}, but only {len(records)} arrived; check that the broker and the writer are running"
+        ) from error
+    finally:
+        consumer.close()
+    return records

@@ -1,0 +1,99 @@
+"""
+Check that a consumer which stores its own offsets can continue without missing a record.
+
+A Kafka consumer continues without an error if the records at its offset were deleted, or if the topic was deleted and
+created again. These checks raise an error instead, like the option `failOnDataLoss` of Spark's Kafka source.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from spark_rtm.kafka.consumer import CLIENT, PASSING_ERRORS, REQUEST_TIMEOUT_SECONDS
+from spark_rtm.realtime.queries import wait_until
+
+NO_RESET = {"auto.offset.reset": "error"}
+"""A consumer with this setting raises an error if the records at its offset no longer exist."""
+# A broker can answer with these errors shortly after its restart or after the creation of the topic.
+TEMPORARY_ERRORS = (
+    *PASSING_ERRORS,
+    KafkaError._TIMED_OUT,  # noqa: SLF001 - its documented name
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+)
+START_TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """The id and the number of partitions of a topic. A topic that is deleted and created again gets another id."""
+
+    topic: str
+    topic_id: str
+    partitions: int
+
+    def require_id(self, stored_ids: set[str]) -> None:
+        """Raise RuntimeError if stored offsets belong to another topic of the same name."""
+        others = sorted(stored_ids - {self.topic_id})
+        if others:
+            raise RuntimeError(
+                f"topic {self.topic!r} was deleted and created again: its id is {self.topic_id}, but the stored "
+                f"offsets belong to {', '.join(others)}, so records would be skipped; delete the stored offsets and "
+                "the rows copied from the old topic, or use another topic prefix or database"
+            )
+
+
+def admin_client(bootstrap_servers: str) -> AdminClient:
+    """Return a client for `topic_state`."""
+    return AdminClient({**CLIENT, "bootstrap.servers": bootstrap_servers, "log_level": 2})
+
+
+def topic_state(admin: AdminClient, topic: str) -> TopicState:
+    """Return the current state of a topic; raise KafkaException if the broker does not return it."""
+    described = admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_SECONDS)
+    found = described[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
+    return TopicState(topic, str(found.topic_id), len(found.partitions))
+
+
+def is_temporary(error: KafkaException) -> bool:
+    """Return whether a request can succeed later without a change."""
+    return error.args[0].code() in TEMPORARY_ERRORS
+
+
+def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, int]) -> dict[int, int]:
+    """
+    Return the offset at which to start each partition: the stored offset, or that of the first existing record.
+
+    Raises RuntimeError if the records at a stored offset no longer exist.
+    """
+    offsets = {}
+    for partition in range(state.partitions):
+        low, high = _watermarks(consumer, TopicPartition(state.topic, partition))
+        offsets[partition] = stored.get(partition, low)
+        if not low <= offsets[partition] <= high:
+            raise RuntimeError(
+                f"partition {partition} of topic {state.topic!r} has offsets from {low} to {high}, but the next record "
+                f"to read is {offsets[partition]}, so records were lost before they were copied; increase retention.ms "
+                "and retention.bytes of the topic, then delete the stored offset of the partition to continue at its "
+                "first record without the lost records"
+            )
+    return offsets
+
+
+def _watermarks(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    answers: list[tuple[int, int]] = []
+
+    def is_answered() -> bool:
+        try:
+            answers.append(consumer.get_watermark_offsets(place, timeout=REQUEST_TIMEOUT_SECONDS))
+        except KafkaException as error:
+            if not is_temporary(error):
+                raise
+        return bool(answers)
+
+    wait_until(is_answered, START_TIMEOUT_SECONDS, f"the offsets of partition {place.partition} of {place.topic!r}")
+    return answers[0]

@@ -1,0 +1,105 @@
+"""Create topics, and check that existing topics store append times."""
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from spark_rtm.realtime.limits import MAX_RAW_BYTES
+from spark_rtm.realtime.queries import wait_until
+
+TIMEOUT_SECONDS = 30
+LIST_TIMEOUT_SECONDS = 10
+CLOCK = "message.timestamp.type"
+APPEND_TIME = {CLOCK: "LogAppendTime"}
+"""
+The broker sets the time of a record when it appends the record.
+
+Latencies are differences between these append times.
+"""
+PRODUCER_TIME = {
+    CLOCK: "CreateTime",
+    # By default, the broker refuses records whose time is more than an hour later than its own clock.
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+REJECT_TOPIC = APPEND_TIME | {
+    # A rejected record contains the raw value of its source record and additional headers, so it is larger than the
+    # source record.
+    "max.message.bytes": str(2 * MAX_RAW_BYTES)
+}
+"""Configuration of a reject topic."""
+
+
+def ensure_topics(
+    bootstrap_servers: str, topics: Iterable[str], partitions: int, confs: Mapping[str, Mapping[str, str]] | None = None
+) -> dict[str, int]:
+    """
+    Create the topics that are missing, and return the number of partitions of each of `topics`.
+
+    A new topic gets `partitions` partitions and its configuration from `confs`, or `APPEND_TIME` if `confs` does not
+    contain the topic. Create topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0
+    waits 60 s, the default of the Kafka client, and then fails.
+    """
+    admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
+    existing = _partitions(admin, bootstrap_servers)
+    missing = [
+        NewTopic(name, partitions, config=dict((confs or {}).get(name, APPEND_TIME)))
+        for name in names
+        if name not in existing
+    ]
+    if missing:
+        for topic, created in admin.create_topics(missing, operation_timeout=TIMEOUT_SECONDS).items():
+            try:
+                created.result(TIMEOUT_SECONDS)
+            except KafkaException as error:
+                reason = error.args[0]
+                # Another program can create a topic after the list was read.
+                if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise RuntimeError(
+                        f"cannot create topic {topic!r}: {reason.str()}; grant Create on the topic, or create the "
+                        f"topic yourself"
+                    ) from error
+    # A new topic appears in the broker's metadata with a short delay.
+    wait_until(lambda: _partitions(admin, bootstrap_servers).keys() >= set(names), TIMEOUT_SECONDS, "the new topics")
+    found = _partitions(admin, bootstrap_servers)
+    return {name: found[name] for name in names}
+
+
+def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
+    """Let existing topics store the times that producers set, so a test can send records of any time."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+    entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
+    resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]
+    for changed in admin.incremental_alter_configs(resources).values():
+        changed.result(TIMEOUT_SECONDS)
+
+
+def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
+    """Raise ValueError, ending with `remedy`, if one of `topics` stores producers' times instead of append times."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
+        clock = described.result(TIMEOUT_SECONDS)[CLOCK].value
+        if clock != APPEND_TIME[CLOCK]:
+            raise ValueError(
+                f"topic {resource.name!r} has {CLOCK}={clock}, so latencies would depend on the "
+                f"producers' clocks; set {CLOCK}=LogAppendTime on the topic, or {remedy}"
+            )
+
+
+def _partitions(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+    try:
+        topics = admin.list_topics(timeout=LIST_TIMEOUT_SECONDS).topics
+    except KafkaException as error:
+        raise RuntimeError(
+            f"no broker responds at {bootstrap_servers!r}, so a query would wait for the broker without an error; "
+            f"check KAFKA_BOOTSTRAP_SERVERS"
+        ) from error
+    return {name: len(topic.partitions) for name, topic in topics.items()}

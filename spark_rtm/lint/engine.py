@@ -1,0 +1,175 @@
+"""
+Find mistakes in code and pages about Spark's real-time mode, using only the standard library.
+
+Rules about real-time mode apply only to queries with a real-time trigger.
+The linter does not report code that the file itself marks as wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from spark_rtm.lint.files.definitions import definition_problems
+from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
+from spark_rtm.lint.files.hcl import read_hcl
+from spark_rtm.lint.files.markdown import CLAIMS, module_text_problems, page_problems
+from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
+from spark_rtm.lint.files.scala import scala_problems
+from spark_rtm.lint.files.sql import sql_problems
+from spark_rtm.lint.files.target import target_engines
+from spark_rtm.lint.processes import in_processes
+from spark_rtm.lint.python.check import python_problems
+from spark_rtm.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
+from spark_rtm.lint.rules.cluster import CLUSTER_RULES
+from spark_rtm.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
+from spark_rtm.lint.rules.mode import MODE_RULES
+from spark_rtm.lint.rules.operator import OPERATOR_RULES
+from spark_rtm.lint.rules.rule import Problem, Rule, RuleProblem
+from spark_rtm.lint.rules.setting import SETTING_RULES
+from spark_rtm.lint.rules.source import SOURCE_RULES
+from spark_rtm.lint.rules.state import STATE_RULES
+from spark_rtm.lint.rules.trigger import TRIGGER_RULES
+from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
+from spark_rtm.lint.rules.writer import WRITER_RULES
+from spark_rtm.lint.settings import Settings
+from spark_rtm.lint.silence import silenced_in_file, silenced_lines
+from spark_rtm.lint.sources import is_relevant, read_sources, read_text
+from spark_rtm.text.finding import ENGINES, Finding, in_order
+
+GROUPS: dict[str, list[Rule]] = {
+    "queries": [*TRIGGER_RULES, *WRITER_RULES, *SOURCE_RULES],
+    "operators": [*OPERATOR_RULES, *STATE_RULES],
+    "settings": [*SETTING_RULES, *MODE_RULES],
+    "jobs": JOB_RULES,
+    "text": CLAIMS,
+    "clusters": CLUSTER_RULES,
+}
+"""The rules of each page `references/lint_rules_*.md`."""
+RULES: list[Rule] = [rule for rules in GROUPS.values() for rule in rules]
+DEFINITIONS = {".json": read_json, ".yaml": read_yaml, ".yml": read_yaml, ".tf": read_hcl}
+OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
+    ".scala": partial(scala_problems, is_excerpt=False),
+    ".java": partial(scala_problems, is_java=True, is_excerpt=False),
+    ".sql": sql_problems,
+}
+PAGES = {".md", ".markdown"}
+DEFAULTS = Settings()
+
+
+def lint_paths(
+    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS, processes: int = 1
+) -> list[Finding]:
+    """
+    Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
+
+    A minimum batch duration or a number of shuffle partitions set in one Python file applies to all files.
+    """
+    sources = read_sources([Path(path) for path in paths], settings.excludes)
+    findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
+    lint = partial(_lint_file, engine=engine or settings.engine, min_batch_ms=sources.min_batch_ms, settings=settings)
+    for found in in_processes(lint, sources.paths, processes):
+        findings.update(found)
+    if sources.sets_shuffle_partitions:
+        findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
+    return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
+
+
+def _lint_file(path: Path, *, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
+    try:
+        return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
+    except UncheckedError as error:  # the file has changed since it was found
+        return [_finding(*error.problem, path.as_posix())]
+
+
+def lint_text(
+    text: str,
+    path: str,
+    engine: str | None = None,
+    *,
+    min_batch_ms: float | None = None,
+    settings: Settings = DEFAULTS,
+) -> list[Finding]:
+    """
+    Return the sorted findings for one text; the suffix of `path` determines the format of the text.
+
+    If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
+    If the engine cannot be inferred, the linter reports findings for both engines.
+    The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
+    A text without `realTime` that cannot be parsed produces no findings.
+    """
+    try:
+        with time_limit():
+            problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
+    except OutOfTimeError:
+        problems = [_out_of_time()]
+    findings = {_finding(*entry, path) for entry in problems}
+    return in_order(finding for finding in findings if settings.reports(finding.rule, path))
+
+
+def is_complete(findings: Iterable[Finding]) -> bool:
+    """Return whether everything was checked."""
+    return all(finding.rule != UNCHECKED.id for finding in findings)
+
+
+def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms: float | None) -> list[RuleProblem]:
+    """Return the problems of a text that concern its engines, without those that a comment silences."""
+    if not is_relevant(text, suffix):
+        return []
+    engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
+    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
+    problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
+    return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
+
+
+def _out_of_time() -> RuleProblem:
+    reason = f"the check took more than {MAX_SECONDS:g} seconds, so the file was not checked"
+    return unchecked(reason, "split the file")
+
+
+def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
+    try:
+        return _problems(text, suffix, min_batch_ms)
+    except UnreadableError as error:
+        # Definitions are parsed only if they are about real-time mode.
+        return [error.problem] if suffix in DEFINITIONS or re.search(r"realTime|RealTime", text) else []
+    except UncheckedError as error:
+        return [error.problem]
+    except OutOfTimeError:
+        return [_out_of_time()]
+    except RecursionError:
+        return [unchecked("the file is nested too deeply, so it was not checked", "split its expressions")]
+    except Exception as error:  # noqa: BLE001  # one file must not end the check of all others
+        reason = f"the linter failed with {type(error).__name__}: {error}, so the file was not checked"
+        return [unchecked(reason, "report this as a mistake of the linter")]
+
+
+def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
+    if suffix in OTHER_LANGUAGES:
+        return OTHER_LANGUAGES[suffix](text)
+    if suffix == ".ipynb" or is_notebook(text):
+        cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
+        return notebook_problems(cells, min_batch_ms=min_batch_ms)
+    if suffix in PAGES:
+        return page_problems(text, min_batch_ms=min_batch_ms)
+    if suffix in DEFINITIONS:
+        return definition_problems(text, DEFINITIONS[suffix])
+    problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
+    if problems is None:
+        raise UnreadableError
+    return problems + module_text_problems(text, min_batch_ms=min_batch_ms)
+
+
+def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:
+    if not set(problem.engine or rule.engines) & set(engines):
+        return False
+    # A comment that silences all rules does not hide that something was not checked.
+    names = {rule.id} if rule is UNCHECKED else {"*", rule.id}
+    return not silenced.get(problem.line, set()) & names
+
+
+def _finding(rule: Rule, problem: Problem, path: str) -> Finding:
+    severity = problem.severity or rule.severity
+    return Finding(path, problem.line, rule.id, problem.message, problem.fix, severity, problem.engine or rule.engines)

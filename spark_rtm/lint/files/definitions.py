@@ -1,0 +1,151 @@
+"""Check cluster and job definitions in JSON and, if PyYAML is installed, in YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from spark_rtm.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
+from spark_rtm.lint.rules.budget import ExhaustedError, Steps
+from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
+from spark_rtm.lint.rules.rule import RuleProblem
+from spark_rtm.lint.rules.setting import FLAG
+
+CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
+                "gcp_attributes", "node_type_id"}  # fmt: skip
+RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "environment_key"}
+PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development", "catalog", "pipeline_type"}
+NAME_KEYS = (
+    "cluster_name",
+    "job_cluster_key",
+    "name",
+    "task_key",
+    "description",
+    "notebook_path",
+    "python_file",
+    "run_name",
+)
+Name = tuple[str, int]
+"""A name, and its line number."""
+REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
+
+
+def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[RuleProblem]:
+    """
+    Return the problems in a cluster or job definition.
+
+    Other documents, and definitions that do not mention real-time mode, have none, so they are not even parsed.
+    """
+    if not REAL_TIME_NAME.search(text) or not any(key in text for key in RELEVANT_KEYS):
+        return []
+    clusters: list[Cluster] = []
+    try:
+        for root in read(text):
+            clusters += _Clusters().below(root)
+    except ExhaustedError as error:
+        raise TooManyValuesError from error
+    return [(rule, problem) for cluster in clusters for rule in CLUSTER_RULES for problem in rule.check(cluster)]
+
+
+class _Clusters:
+    """Finds the clusters of one document. A YAML node can be part of several others, so the steps are limited."""
+
+    def __init__(self) -> None:
+        self.steps = Steps(MAX_VALUES)
+        self.counts: dict[int, int] = {}
+
+    def below(self, node: Node, names: tuple[Name, ...] = (), key: Name | None = None) -> Iterator[Cluster]:
+        self.steps.spend()
+        if self._count(node) == 0:
+            return
+        content = node.content
+        if isinstance(content, list):
+            for item in content:
+                yield from self.below(item, names)
+            return
+        if not isinstance(content, dict):
+            return
+        names_here = (*((key,) if key else ()), *_names(content))
+        if kind := _kind(content):
+            self.steps.spend(len(names))
+            yield _cluster(node, kind, (*names, *names_here))
+            return
+        # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
+        inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
+        for name, (line, child) in content.items():
+            yield from self.below(child, inner, (name, line) if isinstance(child.content, dict) else None)
+
+    def _count(self, node: Node) -> int:
+        if id(node) not in self.counts:
+            self.counts[id(node)] = self._count_below(node)
+        return self.counts[id(node)]
+
+    def _count_below(self, node: Node) -> int:
+        if isinstance(node.content, list):
+            return sum(map(self._count, node.content))
+        if not isinstance(node.content, dict):
+            return 0
+        if _kind(node.content):
+            return 1
+        return sum(self._count(child) for _, child in node.content.values())
+
+
+def _kind(content: dict[str, tuple[int, Node]]) -> str:
+    """Return the kind of a definition (see `Cluster.kind`), or an empty string if it is none."""
+    sizes = content["autoscale"][1].content if "autoscale" in content else None
+    if CLUSTER_KEYS & content.keys() or (isinstance(sizes, dict) and "min_workers" in sizes):
+        return "cluster"
+    if _is_pipeline(content):
+        return "pipeline"
+    return "serverless task" if "environment_key" in content and "task_key" in content else ""
+
+
+def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
+    confs = [content[key][1].content for key in ("configuration", "spark_conf") if key in content]
+    has_flag = any(isinstance(each, dict) and FLAG in each for each in confs)
+    return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
+
+
+def _names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
+    yield from ((_text(content[name][1]), content[name][0]) for name in NAME_KEYS if name in content)
+
+
+def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
+    tasks = content["tasks"][1].content if "tasks" in content else None
+    for task in tasks if isinstance(tasks, list) else ():
+        for _, child in task.content.values() if isinstance(task.content, dict) else ():
+            if isinstance(child.content, dict):
+                yield from _names(child.content)
+
+
+def _text(node: Node) -> str:
+    return node.content if isinstance(node.content, str) else ""
+
+
+def _cluster(node: Node, kind: str, names: tuple[Name, ...]) -> Cluster:
+    assert isinstance(node.content, dict)
+    cluster = Cluster(line=node.line, kind=kind)
+    for key, (line, child) in node.content.items():
+        cluster.lines[key] = line
+        if isinstance(child.content, dict):
+            cluster.keys[key] = {name: grandchild.content for name, (_, grandchild) in child.content.items()}
+            for name, (inner_line, _) in child.content.items():
+                cluster.lines[f"{key}.{name}"] = inner_line
+        else:
+            cluster.keys[key] = child.content
+    key = "spark_conf" if "spark_conf" in cluster.keys else "configuration"
+    confs = cluster.keys.get(key)
+    flag = confs.get(FLAG) if isinstance(confs, dict) else None
+    cluster.is_open = (
+        isinstance(confs, str)
+        or not {"<<", "policy_id"}.isdisjoint(cluster.keys)
+        or (isinstance(confs, dict) and "<<" in confs)
+    )
+    cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
+    if flag is not None and not cluster.has_flag:
+        cluster.lines["flag"] = cluster.lines[f"{key}.{FLAG}"]
+    named = [line for text, line in names if REAL_TIME_NAME.search(text)]
+    cluster.is_real_time = cluster.has_flag or bool(named)
+    if named:
+        cluster.lines["its name"] = named[-1]
+    return cluster

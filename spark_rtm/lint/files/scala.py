@@ -1,0 +1,107 @@
+"""
+Check Scala and Java code: the queries, with the rules for Python that also concern the JVM, and the form of triggers.
+
+In Scala and Java, a real-time trigger is an object with one optional argument: the interval as a string or in
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from spark_rtm.lint.files.lines import Lines
+from spark_rtm.lint.jvm.parser import parse
+from spark_rtm.lint.prose.layout import without_comments
+from spark_rtm.lint.prose.marks import is_right_comment, is_wrong_comment
+from spark_rtm.lint.python.check import module_of, module_problems
+from spark_rtm.lint.python.code import CODE_RULES
+from spark_rtm.lint.python.expected_failures import expected_failures
+from spark_rtm.lint.python.interpreter import Interpreter
+from spark_rtm.lint.rules.rule import Problem, RuleProblem
+from spark_rtm.lint.rules.trigger import TRIGGER_RULES
+from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from spark_rtm.lint.spark.streams import Trigger, Writer
+from spark_rtm.lint.spark.values import Const, Value, alternatives, one_of
+
+PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
+JVM_RULES = [rule for rule in CODE_RULES if rule.id not in PYTHON_ONLY]
+UNSUPPORTED_TRIGGER = re.compile(
+    r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"
+    r"\bnew\s+(?:Trigger\.)?RealTime\b"
+)
+JOB = re.compile(
+    r"\bbuilder\b|\bgetOrCreate\b|\bawaitTermination\b|\bextends\s+App\b|\bdef\s+main\b|\bstatic\s+void\s+main\b"
+)
+SPARK = re.compile(
+    r"\borg\s*\.\s*apache\s*\.\s*spark\b|\b(?:read|write)Stream\b|\bSparkSession\b|\bDataStreamWriter\b|"
+    r"\bDataFrame\b|\bDataset\s*[<\[]"
+)
+OTHER_TRIGGER = re.compile(r"^\s*import\s+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger\s*;?\s*$", re.MULTILINE)
+"""A class with the name of Spark's triggers from another library."""
+TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
+EXPECTATION = re.compile(r"intercept|assertThrows|[Tt]hrownBy|expected|raises|assertRaises|suppress")
+"""A word in each expectation of a failure; most code has none, and needs no search of its tree."""
+TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
+FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
+
+
+def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True) -> list[RuleProblem]:
+    """Return the problems in Scala or Java code."""
+    plain = without_comments(code, "/*", "*/")
+    uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
+    tree = parse(code, is_java=is_java)
+    interpreter = Interpreter(has_choices="if" in code)
+    interpreter.run(tree)
+    counterexamples = _counterexample_lines(plain)
+    if EXPECTATION.search(code):
+        counterexamples |= expected_failures(tree)
+    found = module_of(interpreter, code)
+    module = replace(
+        found,
+        queries=[replace(each, writer=_in_milliseconds(each.writer)) for each in found.queries],
+        triggers=[(_with_unit(trigger), receiver) for trigger, receiver in found.triggers],
+        min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
+        is_job=not is_excerpt and bool(JOB.search(uncommented)),
+        is_test=bool(TEST.search(uncommented)),
+        is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
+    )
+    problems = module_problems(module, counterexamples, JVM_RULES) + interpreter.unchecked
+    lines = Lines(uncommented)
+    for match in UNSUPPORTED_TRIGGER.finditer(uncommented) if module.is_spark else ():
+        line = lines.number(match.start())
+        if line not in counterexamples:
+            message = f"{match[0].strip()} does not exist, so the code does not compile"
+            problems.append((TRIGGER_FORM, Problem(line, message, FIX)))
+    return problems
+
+
+def _in_milliseconds(writer: Writer) -> Writer:
+    return replace(writer, trigger=_with_unit(writer.trigger)) if writer.trigger else writer
+
+
+def _with_unit(trigger: Trigger) -> Trigger:
+    """Return the trigger with a unit after each number: in Scala and Java, a number means milliseconds."""
+    keywords = {
+        name: (one_of([_duration(each) for each in alternatives(value)]), line)
+        for name, (value, line) in trigger.arguments.keywords.items()
+    }
+    return replace(trigger, arguments=replace(trigger.arguments, keywords=keywords))
+
+
+def _duration(value: Value) -> Value:
+    is_number = isinstance(value, Const) and type(value.value) is int and value.value > 0
+    return Const(f"{value.value} milliseconds") if isinstance(value, Const) and is_number else value
+
+
+def _counterexample_lines(code: str) -> set[int]:
+    wrong, is_wrong = set(), False
+    for number, line in enumerate(code.splitlines(), 1):
+        body, sign, comment = line.partition("//")
+        if sign and not body.strip():
+            is_wrong = is_wrong_comment(comment) or (is_wrong and not is_right_comment(comment))
+        elif not line.strip():
+            is_wrong = False
+        if is_wrong or (sign and body.strip() and is_wrong_comment(comment)):
+            wrong.add(number)
+    return wrong

@@ -1,0 +1,38 @@
+"""Check SQL: the settings of a session, and the properties of pipeline tables."""
+
+from __future__ import annotations
+
+import re
+
+from spark_rtm.lint.files.definitions import REAL_TIME_NAME
+from spark_rtm.lint.files.lines import Lines
+from spark_rtm.lint.prose.layout import without_comments
+from spark_rtm.lint.python.check import module_problems
+from spark_rtm.lint.rules.rule import Module, RuleProblem
+from spark_rtm.lint.spark.values import Const
+
+MAX_STATEMENT = 5000
+"""Characters before a property in which the kind of its table is looked for."""
+COMMENT = re.compile(r"--[^\n]*+")
+SET = re.compile(r"(?:^|;)\s*+SET\s++(?!VAR\b)`?([\w.]++)`?\s*+=\s*+['\"]?([^;'\"\n]*+)", re.IGNORECASE)
+PROPERTY = re.compile(r"(['\"])pipelines\.trigger\1\s*+=\s*+(['\"])RealTime\2", re.IGNORECASE)
+TABLE = re.compile(r"\b(STREAMING\s+(?:LIVE\s+)?TABLE|MATERIALIZED\s+VIEW|LIVE\s+TABLE|FLOW)\b", re.IGNORECASE)
+
+
+def sql_problems(code: str) -> list[RuleProblem]:
+    """Return the problems in SQL; comments tell whether the settings are for real-time mode."""
+    plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
+    module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
+    lines = Lines(plain)
+    for match in SET.finditer(plain):
+        key, value = match[1], match[2].strip()
+        line = lines.number(match.start(1))
+        module.settings.append((key, Const(value), line, True))
+        if key == "pipelines.trigger" and value.lower() == "realtime":
+            module.flows.append(("SET", line))
+    for match in PROPERTY.finditer(plain):
+        statement = plain[max(0, match.start() - MAX_STATEMENT) : match.start()].rpartition(";")[2]
+        kinds = TABLE.findall(statement)
+        kind = " ".join(kinds[-1].lower().split()) if kinds else "table"
+        module.flows.append((f"a {kind}", lines.number(match.start())))
+    return module_problems(module, set())

@@ -1,0 +1,192 @@
+"""
+Correct Python files where one change is safe: the form of a trigger, the output mode, and the broadcast of a join.
+
+Each of these queries fails today, so the change cannot alter the results of a running query.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.rules.operator import BROADCAST_FIX
+from spark_rtm.lint.rules.writer import ADD_UPDATE
+from spark_rtm.lint.settings import Settings
+from spark_rtm.text.finding import Finding
+
+INTERVAL = '"5 minutes"'
+"""The default interval of Spark's Scala trigger."""
+MAX_ROUNDS = 3
+REAL_TIME_NAME = re.compile(r"real_?time(?:mode)?", re.IGNORECASE)
+Edit = tuple[int, int, str]
+"""The start and the end of a part of the text in bytes, and its replacement."""
+
+
+def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:
+    """Return the corrected text; it is unchanged if a change would lead to another finding."""
+    if not path.endswith(".py"):
+        return text
+    before, rest = text, findings
+    for _ in range(MAX_ROUNDS):  # a changed join can show the next one
+        after = _edited(text, rest)
+        if after == text:
+            break
+        text, rest = after, lint_text(after, path, settings.engine, settings=settings)
+    return text if len(rest) < len(findings) and {f.rule for f in rest} <= {f.rule for f in findings} else before
+
+
+def difference(path: Path, before: str, after: str) -> str:
+    """Return the changes of a file in the unified format."""
+    lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return "".join(difflib.unified_diff(*lines, fromfile=str(path), tofile=str(path)))
+
+
+def _edited(text: str, findings: list[Finding]) -> str:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    places = _Places(text)
+    edits: list[Edit] = []
+    for finding in findings:
+        for node in ast.walk(tree):
+            edits += EDITS[finding.rule](node, finding, places) if finding.rule in EDITS else ()
+    if any(finding.rule == "static-join" for finding in findings) and any("broadcast(" in new for *_, new in edits):
+        edits += _import_of_broadcast(tree, places)
+    return places.replaced(edits)
+
+
+class _Places:
+    """The positions of syntax nodes in a text, in bytes as `ast` counts them."""
+
+    def __init__(self, text: str) -> None:
+        self.data = text.encode()
+        self.starts = [0]
+        for line in self.data.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+
+    def start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
+        return self.starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
+        return self.starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+
+    def text(self, node: ast.expr) -> str:
+        return self.data[self.start(node) : self.end(node)].decode()
+
+    def replaced(self, edits: list[Edit]) -> str:
+        """Return the text after all changes that do not overlap."""
+        data, last = self.data, len(self.data) + 1
+        for start, end, new in sorted(set(edits), reverse=True):
+            if end <= last:
+                data = data[:start] + new.encode() + data[end:]
+                last = start
+        return data.decode()
+
+
+def _method(node: ast.AST, line: int, *names: str) -> ast.Call | None:
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
+    return node if isinstance(node, ast.Call) and is_call and line == (node.func.end_lineno or 0) else None
+
+
+def _output_mode(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
+    if finding.fix != ADD_UPDATE and (call := _method(node, finding.line, "outputMode")):
+        argument = (
+            (*call.args, *(keyword.value for keyword in call.keywords))[0] if call.args or call.keywords else None
+        )
+        if isinstance(argument, ast.Constant):
+            yield places.start(argument), places.end(argument), '"update"'
+    elif (call := _method(node, finding.line, "start", "toTable")) and isinstance(call.func, ast.Attribute):
+        modes = [keyword.value for keyword in call.keywords if keyword.arg == "outputMode"]
+        if modes and isinstance(modes[0], ast.Constant):
+            yield places.start(modes[0]), places.end(modes[0]), '"update"'
+        elif finding.fix == ADD_UPDATE:
+            end = places.end(call.func.value)
+            between = places.data[end : places.end(call.func)].decode()
+            yield end, end, f'{between[: between.index(".")]}.outputMode("update")'
+
+
+def _trigger_form(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
+    if isinstance(node, ast.ImportFrom) and node.lineno <= finding.line <= (node.end_lineno or 0):
+        yield from _import_of_trigger(node, places)
+        return
+    call = _method(node, finding.line, "trigger")
+    if call is None or len(call.args) + len(call.keywords) != 1:
+        return
+    if call.args:
+        yield places.start(call.args[0]), places.end(call.args[0]), f"realTime={_interval_in(call.args[0], places)}"
+        return
+    keyword = call.keywords[0]
+    if keyword.arg and REAL_TIME_NAME.fullmatch(keyword.arg):
+        is_text = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
+        interval = places.text(keyword.value) if is_text else _interval_in(keyword.value, places)
+        yield places.start(keyword), places.end(keyword), f"realTime={interval}"
+
+
+def _interval_in(node: ast.expr, places: _Places) -> str:
+    """Return the duration with which a Scala trigger is built, or the default."""
+    arguments = node.args if isinstance(node, ast.Call) else []
+    is_text = arguments and isinstance(arguments[0], ast.Constant) and isinstance(arguments[0].value, str)
+    return places.text(arguments[0]) if is_text else INTERVAL
+
+
+def _import_of_trigger(node: ast.ImportFrom, places: _Places) -> Iterator[Edit]:
+    rest = [alias for alias in node.names if alias.name not in {"Trigger", "RealTimeTrigger", "Triggers"}]
+    if len(rest) == len(node.names):
+        return
+    if rest:
+        kept = ast.unparse(ast.ImportFrom(node.module, rest, node.level))
+        yield places.start(node), places.end(node), kept
+    elif node.col_offset == 0:  # deleting the only statement of a block would break the syntax
+        yield places.start(node), places.starts[node.end_lineno or node.lineno], ""
+
+
+def _trigger_duration(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
+    """Replace `True`, which asks for the default; a number may mean seconds or milliseconds."""
+    is_trigger = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "trigger"
+    for keyword in node.keywords if isinstance(node, ast.Call) and is_trigger else ():
+        is_true = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        if keyword.arg == "realTime" and is_true and keyword.value.lineno == finding.line:
+            yield places.start(keyword.value), places.end(keyword.value), INTERVAL
+
+
+def _broadcast(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
+    call = _method(node, finding.line, "join", "crossJoin")
+    if call is None or not call.args or finding.fix != BROADCAST_FIX or isinstance(call.args[0], ast.Starred):
+        return
+    text = places.text(call.args[0])
+    if ".hint(" not in text:
+        yield places.start(call.args[0]), places.end(call.args[0]), f"{_name_of_broadcast(places)}({text})"
+
+
+def _name_of_broadcast(places: _Places) -> str:
+    text = places.data.decode()
+    if module := re.search(r"^from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (\w+))?", text, re.MULTILINE):
+        return f"{module[1] or 'functions'}.broadcast"
+    if module := re.search(r"^import pyspark\.sql\.functions as (\w+)", text, re.MULTILINE):
+        return f"{module[1]}.broadcast"
+    return "broadcast"
+
+
+def _import_of_broadcast(tree: ast.Module, places: _Places) -> list[Edit]:
+    if _name_of_broadcast(places) != "broadcast":
+        return []
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [alias.asname or alias.name for node in imports for alias in node.names]
+    if "broadcast" in names or any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in imports):
+        return []
+    after = [node for node in imports if getattr(node, "module", "") in {"__future__", "pyspark", "pyspark.sql"}]
+    place = places.starts[after[-1].end_lineno or 0] if after else places.starts[(imports or tree.body)[0].lineno - 1]
+    return [(place, place, "from pyspark.sql.functions import broadcast\n")]
+
+
+EDITS: dict[str, Callable[[ast.AST, Finding, _Places], Iterator[Edit]]] = {
+    "output-mode": _output_mode,
+    "trigger-form": _trigger_form,
+    "trigger-duration": _trigger_duration,
+    "static-join": _broadcast,
+}

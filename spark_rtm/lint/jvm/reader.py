@@ -1,0 +1,126 @@
+"""Read tokens, and skip types, brackets and conditions."""
+
+from __future__ import annotations
+
+import ast
+
+from spark_rtm.lint.jvm import build
+from spark_rtm.lint.jvm.tokens import Token
+
+OPENING, CLOSING = {"(", "[", "{"}, {")", "]", "}"}
+MAX_DEPTH = 40
+MAX_COMPARISONS = 2000
+
+
+class Reader:
+    """The position in the tokens of Scala or Java code."""
+
+    def __init__(self, tokens: list[Token], *, is_java: bool) -> None:
+        self.tokens = tokens
+        self.end = len(tokens) - 1
+        """The position of the last token, which has the kind `end`."""
+        self.is_java = is_java
+        self.position = 0
+        self.depth = 0
+        self.hoisted: list[ast.stmt] = []
+        self.comparisons = 0
+        """How many signs `<` began no type arguments. After many, no more are tried."""
+        self.expects_failure = False
+        """Whether the next function is a test that must fail."""
+
+    @property
+    def peek(self) -> Token:
+        """The next token."""
+        position = self.position
+        return self.tokens[position] if position < self.end else self.tokens[self.end]
+
+    def after(self, count: int) -> Token:
+        """Return a token after the next one, or one of those before it."""
+        position = self.position + count
+        return self.tokens[position] if position < self.end else self.tokens[self.end]
+
+    def take(self, text: str = "") -> Token | None:
+        """Return the next token and move on, unless another text is wanted."""
+        token = self.peek
+        if token.kind == "end" or (text and token.text != text):
+            return None
+        self.position += 1
+        return token
+
+    def last_line(self) -> int:
+        """Return the line of the last token that was read."""
+        return self.tokens[max(0, min(self.position, len(self.tokens)) - 1)].line
+
+    def skip_type(self, ends: set[str]) -> None:
+        """Skip a type, up to one of the given signs or a closing bracket."""
+        depth = 0
+        for _ in range(60):
+            text = self.peek.text
+            if self.peek.kind == "end" or (depth <= 0 and (text in ends or text in CLOSING)):
+                return
+            depth += (text in {"[", "(", "<"}) - (text in {"]", ")", ">"})
+            self.position += 1
+
+    def skip_brackets(self) -> None:
+        """Skip brackets and what is in them."""
+        depth = 0
+        while (token := self.take()) is not None:
+            depth += (token.text in OPENING) - (token.text in CLOSING)
+            if depth <= 0:
+                return
+
+    def skip_generics(self) -> None:
+        """Skip type arguments of Java, if these are type arguments."""
+        start, depth = self.position, 0
+        for _ in range(40 if self.comparisons < MAX_COMPARISONS else 0):
+            text = self.peek.text
+            depth += (text == "<") - (text == ">")
+            if self.peek.kind not in {"name", "sign"} or text in {"(", ";", "{"}:
+                break
+            self.position += 1
+            if depth == 0:
+                return
+        self.position = start
+        self.comparisons += 1
+
+    def skip_java_type(self) -> None:
+        """Skip a type of Java."""
+        if self.peek.text in {"new", "return"} or self.peek.kind != "name":
+            return
+        self.position += 1
+        while self.peek.text == "." and self.after(1).kind == "name":
+            self.position += 2
+        if self.peek.text == "<":
+            self.skip_generics()
+        while self.peek.text == "[" and self.after(1).text == "]":
+            self.position += 2
+
+    def skip_deep(self) -> None:
+        """Skip brackets that are nested too deeply."""
+        if self.peek.text in OPENING:
+            self.skip_brackets()
+
+    def parameters(self) -> list[str]:
+        """Return the names of the parameters: those before a colon in Scala, and the last word of each in Java."""
+        names, depth, last = [], 0, ""
+        while (token := self.take()) is not None:
+            text = token.text
+            if text == ":" and depth == 1 and not self.is_java:
+                names.append(last)
+            if self.is_java and depth == 1 and text in {",", ")"} and last:
+                names.append(last)
+            depth += (text in OPENING or text == "<") - (text in CLOSING or text == ">")
+            if depth <= 0:
+                break
+            last = text if token.kind == "name" else last
+        return [each for each in names if each.isidentifier()]
+
+    def condition(self) -> ast.expr:
+        """Skip `if` and its condition, and return a condition that is unknown but equal for equal text."""
+        line = self.peek.line
+        self.position += 1
+        start = self.position
+        if self.peek.text == "(":
+            self.skip_brackets()
+        words = "_".join(token.text for token in self.tokens[start : self.position] if token.kind == "name")
+        return build.name(f"_if_{words[:80]}", line)

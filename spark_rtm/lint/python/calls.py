@@ -1,0 +1,123 @@
+"""Evaluate calls of functions and classes: those of the module, of Python and of libraries."""
+
+from __future__ import annotations
+
+import ast
+
+from spark_rtm.lint.python.evaluate import Evaluator
+from spark_rtm.lint.spark import columns
+from spark_rtm.lint.spark.scope import State
+from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, without_first
+from spark_rtm.lint.spark.values import (
+    MAX_ALTERNATIVES,
+    Class,
+    Column,
+    Const,
+    Function,
+    Instance,
+    Items,
+    Library,
+    Mark,
+    Number,
+    Table,
+    Text,
+    Udf,
+    Unknown,
+    Value,
+    marks_of,
+    string,
+)
+
+CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number()}
+FRAME_CLASS = "pyspark.sql.DataFrame."
+
+
+class Calls(Evaluator):
+    """Evaluates calls."""
+
+    def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
+        """Return the result of calling `callee` with the arguments `given`."""
+        if isinstance(callee, Function):
+            return self.inline(callee, given, state)
+        if isinstance(callee, Class):
+            return self._instantiate(callee, given, state)
+        if isinstance(callee, Udf):
+            return Column(marks_of(*given.positional) | {Mark(callee.kind, line)})
+        if isinstance(callee, Partial):
+            return self._complete(callee, given, line, state)
+        if isinstance(callee, Library):
+            known = self._library_call(callee.name, given, line, state)
+            return columns.library_call(callee, given, line) if known is None else known
+        return self._builtin_call(callee, given, line, name)
+
+    def _complete(self, callee: Partial, given: Arguments, line: int, state: State) -> Value:
+        first = callee.given
+        both = Arguments(
+            (*first.positional, *given.positional), first.keywords | given.keywords, first.is_open or given.is_open
+        )
+        if callee.method:
+            return self.method(callee.callee, callee.method, both, line, state)
+        return self.call(callee.callee, both, line, state)
+
+    def _library_call(self, name: str, given: Arguments, line: int, state: State) -> Value | None:
+        """Return the result of a function that combines other functions, frames or paths, or None for any other one."""
+        positional = given.positional
+        if name == PARTIAL and positional:
+            return Partial(positional[0], "", without_first(given))
+        if name == "functools.reduce" and len(positional) >= 2:
+            return self._reduced(positional, line, state)
+        if name.startswith(FRAME_CLASS) and positional:
+            return self.method(positional[0], name.removeprefix(FRAME_CLASS), without_first(given), line, state)
+        if name.endswith(".create_sink"):
+            self.spark.add_sink(given, line)
+            return Unknown()
+        if name == "os.path.join" and positional:
+            return string("/".join(_path(value) for value in positional))
+        return positional[0] if name in {"pathlib.Path", "pathlib.PurePosixPath"} and len(positional) == 1 else None
+
+    def _reduced(self, given: tuple[Value, ...], line: int, state: State) -> Value:
+        function, items = given[0], given[1]
+        if not isinstance(items, Items) or len(items.values) > MAX_ALTERNATIVES:
+            return Unknown()
+        values = [*given[2:], *items.values]
+        result = values[0] if values else Unknown()
+        for value in values[1:]:
+            result = self.call(function, Arguments((result, value)), line, state)
+        return result
+
+    def _instantiate(self, made: Class, given: Arguments, state: State) -> Value:
+        instance = Instance(made)
+        self.steps.spend(len(made.node.body))
+        fields = [
+            s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        instance.attributes.update(zip(fields, given.positional, strict=False))
+        instance.attributes.update({name: value for name, (value, _) in given.keywords.items()})
+        constructor = made.attributes.get("__init__")
+        if isinstance(constructor, Function):
+            self.call(Function(constructor.node, constructor.scopes, instance), given, made.node.lineno, state)
+        return instance
+
+    def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str) -> Value:
+        if name == "dict":
+            lines = {key: at for key, (_, at) in given.keywords.items()}
+            return Table({key: value for key, (value, _) in given.keywords.items()}, bool(given.positional), lines)
+        if name in CONVERSIONS:
+            return CONVERSIONS[name]
+        if name == "str":
+            return given.positional[0] if given.positional and _is_path(given.positional[0]) else Text("\0")
+        if name == "display":
+            self.spark.display(given, line)
+        marks = marks_of(*given.positional)
+        return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
+
+
+def _path(value: Value) -> str:
+    content = value.template if isinstance(value, Text) else getattr(value, "value", None)
+    return content if isinstance(content, str) else "\0"
+
+
+def _is_path(value: Value) -> bool:
+    if isinstance(value, Unknown):
+        return value.origin.startswith("tempfile.")
+    return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))

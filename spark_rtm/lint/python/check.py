@@ -1,0 +1,125 @@
+"""Apply the code rules to Python code, and to `Module` objects built from other languages."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spark_rtm.lint.prose.comment_claims import MICRO_BATCH_CLAIM, comment_claims
+from spark_rtm.lint.prose.marks import counterexample_lines
+from spark_rtm.lint.python.code import CODE_RULES
+from spark_rtm.lint.python.excerpt import parse
+from spark_rtm.lint.python.expected_failures import expected_failures
+from spark_rtm.lint.python.interpreter import Interpreter
+from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem
+from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from spark_rtm.lint.spark.streams import Writer
+
+JOB = re.compile(
+    r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
+)
+EXPECTATION = re.compile(r"raises|xfail|assertRaises|suppress\(|\.exception\(")
+TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
+LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
+SPARK = re.compile(
+    r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
+)
+"""What a page about Spark contains; code says more exactly what it uses."""
+SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|^dlt$|^databricks\b", re.IGNORECASE)
+
+
+def python_problems(
+    code: str,
+    *,
+    is_excerpt: bool,
+    is_notebook: bool = False,
+    is_spark: bool | None = None,
+    min_batch_ms: float | None = None,
+    rules: Sequence[Rule] = CODE_RULES,
+) -> list[RuleProblem] | None:
+    """
+    Return the problems in Python code, or None if the code cannot be parsed.
+
+    An excerpt may be incomplete. The code of a notebook may contain magics, so it is an excerpt, too.
+    """
+    tree, python = parse(code, is_excerpt=is_excerpt)
+    if tree is None:
+        return None
+    interpreter = Interpreter(has_choices="else" in python)
+    interpreter.run(tree)
+    minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
+    module = replace(
+        module_of(interpreter, code),
+        is_spark=_is_spark(tree, code, is_excerpt=is_excerpt and not is_notebook) if is_spark is None else is_spark,
+        min_batch_ms=min(minima, default=MIN_BATCH_MS),
+        is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
+        is_notebook=is_notebook,
+        is_test=bool(TEST.search(code)),
+    )
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt)
+    if EXPECTATION.search(code):
+        counterexamples |= expected_failures(tree)
+    # A large file about something else is not reported as unchecked.
+    is_about = "realtime" in code.lower()
+    return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])
+
+
+def _is_spark(tree: ast.AST, code: str, *, is_excerpt: bool) -> bool:
+    """Return whether code imports Spark or uses one of its names; comments and texts do not count."""
+    if is_excerpt or any(SPARK_NAME.search(name) for node in ast.walk(tree) for name in _names(node)):
+        return True
+    return ".outputMode(" in code and any(map(_is_writer, ast.walk(tree)))
+
+
+def _is_writer(node: ast.AST) -> bool:
+    """Return whether a node is a parameter without a type that is named as a writer."""
+    return isinstance(node, ast.arg) and node.annotation is None and node.arg.endswith("writer")
+
+
+def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.arg | ast.keyword):
+        return [node.arg or ""]
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def module_of(interpreter: Interpreter, code: str) -> Module:
+    """Return what the interpreter found in the code."""
+    spark, slots = interpreter.spark, LOCAL_MASTER.search(code)
+    return Module(
+        spark.queries,
+        spark.triggers,
+        spark.settings,
+        interpreter.imports,
+        code.splitlines(),
+        flows=spark.flows,
+        local_slots=int(slots[1]) if slots else None,
+    )
+
+
+def module_problems(module: Module, counterexamples: set[int], rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
+    """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
+    if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
+        return []
+    if not module.is_spark:  # writers without a `writeStream` belong to another library
+        module = replace(
+            module,
+            queries=[query for query in module.queries if not query.writer.is_guess],
+            triggers=[entry for entry in module.triggers if isinstance(entry[1], Writer) and not entry[1].is_guess],
+        )
+    found = [*[(rule, rule.check) for rule in rules], (MICRO_BATCH_CLAIM, comment_claims)]
+    # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
+    problems = {
+        (rule.id, problem.line, problem.message): (rule, problem)
+        for rule, check in found
+        for problem in check(module)
+        if problem.line not in counterexamples and not counterexamples & problem.lines
+    }
+    return list(problems.values())

@@ -1,0 +1,299 @@
+"""
+Evaluate expressions to abstract values, without running the code.
+
+Code often sets a query's options and trigger through constants, dictionaries, `**kwargs`, conditional expressions
+and functions in the same module. The linter therefore evaluates all of these.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import islice, product
+
+from spark_rtm.lint.python.operations import arithmetic, compared, item, table_method
+from spark_rtm.lint.rules.budget import Steps
+from spark_rtm.lint.spark import columns
+from spark_rtm.lint.spark.calls import SparkCalls
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state, truth
+from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
+from spark_rtm.lint.spark.values import (
+    MAX_ALTERNATIVES,
+    MAX_TEXT,
+    Class,
+    Column,
+    Const,
+    Function,
+    Instance,
+    Items,
+    Library,
+    Mark,
+    Session,
+    Table,
+    Text,
+    Unknown,
+    Value,
+    alternatives,
+    marks_of,
+    one_of,
+    plain,
+    string,
+)
+
+STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
+
+
+class Evaluator(ABC):
+    """Evaluates expressions, with one `_value_*` method per kind of syntax node."""
+
+    def __init__(self) -> None:
+        self.spark = SparkCalls()
+        self.steps = Steps()
+
+    @abstractmethod
+    def decision(self, test: ast.expr, state: State) -> bool | None:
+        """Return the outcome of a condition on this path, or None if the outcome is unknown."""
+
+    @abstractmethod
+    def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
+        """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
+
+    @abstractmethod
+    def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
+        """Return the result of calling `callee` with the arguments `given`."""
+
+    def value(self, node: ast.expr | None, state: State) -> Value:
+        """
+        Return the value of an expression, or the constant None if there is no expression.
+
+        The expression costs one step, and one for each entry of its value, which may be a copy of another value.
+        """
+        if node is None:
+            return Const(None)
+        self.steps.spend()
+        method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
+        value: Value = method(node, state)
+        if not isinstance(node, ast.Name):
+            self.steps.spend(size_of(value))
+        return value
+
+    def arguments(self, node: ast.Call, state: State) -> list[Arguments]:
+        """Return the possible argument lists of a call, with `*` and `**` arguments expanded."""
+        positional, is_open = self._positional(node, state)
+        choices: list[list[tuple[dict[str, tuple[Value, int]], bool]]] = []
+        for keyword in node.keywords:
+            value = self.value(keyword.value, state)
+            if keyword.arg is not None:
+                choices.append([({keyword.arg: (value, keyword.value.lineno)}, False)])
+                continue
+            choices.append([_expanded(each, keyword.value.lineno) for each in alternatives(value)])
+        calls = []
+        for parts in islice(product(*choices), MAX_ALTERNATIVES):
+            keywords = {name: entry for items, _ in parts for name, entry in items.items()}
+            self.steps.spend(sum(map(size_of, positional)) + sum(size_of(value) for value, _ in keywords.values()))
+            calls.append(Arguments(positional, keywords, is_open or any(opened for _, opened in parts)))
+        return calls
+
+    def _positional(self, node: ast.Call, state: State) -> tuple[tuple[Value, ...], bool]:
+        positional: list[Value] = []
+        is_open = False
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                value = self.value(argument.value, state)
+                positional += value.values if isinstance(value, Items) else ()
+                is_open |= not isinstance(value, Items) or value.is_open
+            else:
+                positional.append(self.value(argument, state))
+        return tuple(positional), is_open
+
+    def _value_of_parts(self, node: ast.expr, state: State) -> Value:
+        marks = marks_of(*[self.value(part, state) for part in _parts(node)])
+        return Column(marks) if marks else Unknown()
+
+    def _value_constant(self, node: ast.Constant, _state: State) -> Value:
+        is_long = isinstance(node.value, str) and len(node.value) > MAX_TEXT
+        return Text("\0") if is_long else Const(node.value)
+
+    def _value_name(self, node: ast.Name, state: State) -> Value:
+        return state.look_up(node.id)
+
+    def _value_lambda(self, node: ast.Lambda, state: State) -> Value:
+        return Function(node, tuple(state.scopes[1:]))
+
+    def _value_joinedstr(self, node: ast.JoinedStr, state: State) -> Value:
+        template = ""
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                known = self.value(part.value, state)
+                if not template and isinstance(known, Unknown) and known.origin.startswith("tempfile."):
+                    return known
+                is_plain = part.format_spec is None and isinstance(known, Const)
+                template += plain(known.value) if is_plain and isinstance(known, Const) else "\0"
+            else:
+                template += text if isinstance(text := getattr(part, "value", ""), str) else ""
+            if len(template) > MAX_TEXT:
+                break
+        return string(template)
+
+    def _value_dict(self, node: ast.Dict, state: State) -> Value:
+        items: dict[str, Value] = {}
+        lines: dict[str, int] = {}
+        is_open = False
+        for key, part in zip(node.keys, node.values, strict=True):
+            value = self.value(part, state)
+            if key is None:
+                is_open |= not isinstance(value, Table) or value.is_open
+                items |= value.items if isinstance(value, Table) else {}
+                lines |= value.lines if isinstance(value, Table) else {}
+            elif isinstance(name := self.value(key, state), Const) and isinstance(name.value, str | bool):
+                items[str(name.value)] = value
+                lines[str(name.value)] = key.lineno
+            else:
+                is_open = True
+        return Table(items, is_open, lines)
+
+    def _value_list(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
+        starred = any(isinstance(part, ast.Starred) for part in node.elts)
+        return Items(tuple(self.value(part, state) for part in node.elts if not isinstance(part, ast.Starred)), starred)
+
+    _value_tuple = _value_set = _value_list
+
+    def _value_namedexpr(self, node: ast.NamedExpr, state: State) -> Value:
+        value = self.value(node.value, state)
+        self.spark.unnamed.discard(value)
+        state.bind(node.target.id, value)
+        return value
+
+    def _value_ifexp(self, node: ast.IfExp, state: State) -> Value:
+        known = self.decision(node.test, state)
+        if known is not None:
+            return self.value(node.body if known else node.orelse, state)
+        return one_of([self.value(node.body, state), self.value(node.orelse, state)])
+
+    def _value_boolop(self, node: ast.BoolOp, state: State) -> Value:
+        values: list[Value] = []
+        for part in node.values:
+            value = self.value(part, state)
+            known = truth(value)
+            ends = known is (not isinstance(node.op, ast.And))
+            if known is None or ends:
+                values.append(value)
+            if ends:
+                break
+        return one_of(values or [value])
+
+    def _value_binop(self, node: ast.BinOp, state: State) -> Value:
+        left, right = self.value(node.left, state), self.value(node.right, state)
+        marks = marks_of(left, right)
+        if isinstance(node.op, ast.Sub) and any(mark.kind == "clock" for mark in marks):
+            marks |= {Mark("clock-difference", node.lineno)}
+        if marks:
+            return Column(marks)
+        return arithmetic(node.op, left, right)
+
+    def _value_unaryop(self, node: ast.UnaryOp, state: State) -> Value:
+        value = self.value(node.operand, state)
+        if isinstance(node.op, ast.Not):
+            known = truth(value)
+            return Unknown() if known is None else Const(not known)
+        if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, int | float):
+            return Const(-value.value)
+        return value
+
+    def _value_compare(self, node: ast.Compare, state: State) -> Value:
+        left, right = self.value(node.left, state), self.value(node.comparators[0], state)
+        if len(node.ops) == 1 and (known := compared(node.ops[0], left, right)) is not None:
+            return Const(known)
+        return self._value_of_parts(node, state)
+
+    def _value_subscript(self, node: ast.Subscript, state: State) -> Value:
+        key = self.value(node.slice, state)
+        return one_of([item(value, key) for value in alternatives(self.value(node.value, state))])
+
+    def _value_attribute(self, node: ast.Attribute, state: State) -> Value:
+        line = node.end_lineno or node.lineno
+        receiver = self.value(node.value, state)
+        return one_of([self.attribute(value, node.attr, line) for value in alternatives(receiver)])
+
+    def attribute(self, value: Value, name: str, line: int) -> Value:
+        """Return an attribute of `value`."""
+        if isinstance(value, Instance | Class):
+            attribute = value.attributes.get(name)
+            if attribute is None and isinstance(value, Instance):
+                attribute = value.of.attributes.get(name)
+            if isinstance(attribute, Function) and isinstance(value, Instance):
+                return Function(attribute.node, attribute.scopes, value)
+            if attribute is None:
+                return Session() if name in SESSION_NAMES else Unknown()
+            return attribute
+        result = columns.attribute(value, name, line)
+        if isinstance(result, Reader | Writer):
+            self.spark.unnamed.add(result)
+        return result
+
+    def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
+        """Evaluate the element for each known item; the other loops of a comprehension are unknown."""
+        loop = node.generators[0]
+        items = self.value(loop.iter, state)
+        is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_ALTERNATIVES
+        is_open = not is_known or bool(loop.ifs) or len(node.generators) > 1
+        results = []
+        for item_value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
+            inner = State([*state.scopes, {}], dict(state.decided))
+            self.steps.spend(1 + len(state.decided))
+            if isinstance(loop.target, ast.Name):
+                inner.scopes[-1][loop.target.id] = item_value
+            results.append(self.value(node.elt, inner))
+        return Items(tuple(results), is_open)
+
+    _value_generatorexp = _value_setcomp = _value_listcomp
+
+    def _value_call(self, node: ast.Call, state: State) -> Value:
+        calls = self.arguments(node, state)
+        line = node.func.end_lineno or node.lineno
+        if isinstance(node.func, ast.Attribute):
+            self.spark.receiver = name_of(node.func.value)
+            receivers = alternatives(self.value(node.func.value, state))
+            results = [
+                self.method(value, node.func.attr, given, line, state) for value, given in product(receivers, calls)
+            ]
+        else:
+            name, callees = getattr(node.func, "id", ""), alternatives(self.value(node.func, state))
+            method = node.args[0] if node.args else None
+            if isinstance(method, ast.Attribute) and Library(PARTIAL) in callees:
+                return Partial(self.value(method.value, state), method.attr, without_first(calls[0]))
+            results = [self.call(value, given, line, state, name) for value, given in product(callees, calls)]
+        return one_of(results[:MAX_ALTERNATIVES])
+
+    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+        """Return the result of calling a method of `value`."""
+        if isinstance(value, Instance | Class | Library):
+            return self.call(self.attribute(value, name, line), given, line, state, name)
+        if isinstance(value, Const | Text) and name in STRING_METHODS:
+            return Text("\0")
+        if isinstance(value, Table):
+            return table_method(value, name, given)
+        if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
+            rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
+            return self.call(given.positional[0], rest, line, state)
+        if isinstance(value, Reader | Writer) and value not in self.spark.unnamed:
+            self.steps.spend(size_of_state(state))
+        return self.spark.method(value, name, given, line, state)
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.expr):
+            yield part
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the name of a variable or an attribute, or an empty string for any other expression."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
+    if not isinstance(value, Table):
+        return {}, True
+    return {name: (each, value.lines.get(name, line)) for name, each in value.items.items()}, value.is_open

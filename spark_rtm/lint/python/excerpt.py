@@ -1,0 +1,109 @@
+"""
+Parse Python code, or the parsable parts of an excerpt.
+
+Documentation often shows a method chain without its first object or the enclosing parentheses.
+The parser adds the missing parts without changing line numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import warnings
+
+from spark_rtm.lint.rules.unchecked import UncheckedError
+from spark_rtm.lint.spark.scope import FRAGMENT
+
+MAX_TOKENS = 600_000
+"""The syntax tree of this many tokens takes up to 450 MB."""
+MAX_SALVAGED = 200_000
+"""An incomplete excerpt is parsed about six times, so it may have fewer characters than a file."""
+TOKEN = re.compile(r"\w+|[^\w ]")
+ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
+
+
+def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
+    """Return the syntax tree (None if parsing fails) and the code without prompts and notebook magics."""
+    if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
+        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} words and signs", "split the file")
+    tree = _tree(code)
+    if tree is not None:
+        return tree, code
+    if is_excerpt and len(code) > MAX_SALVAGED:
+        raise UncheckedError("the code is incomplete and too long to complete it", "correct the syntax of the code")
+    python = _without_prompts(code)
+    tree = _tree(python)
+    if tree is None and is_excerpt:
+        tree = _tree(textwrap.dedent(python)) or _tree(_salvaged(python))
+    return tree, python
+
+
+def _tree(code: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _salvaged(code: str) -> str:
+    """Complete each incomplete paragraph of the code, and empty each paragraph that still cannot be parsed."""
+    lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
+    if _tree("\n".join(lines)):
+        return "\n".join(lines)
+    start = 0
+    while start < len(lines):
+        end = next((number for number in range(start, len(lines)) if not lines[number].strip()), len(lines))
+        lines[start:end] = _salvaged_block(lines[start:end])
+        start = end + 1
+    return "\n".join(lines)
+
+
+def _salvaged_block(block: list[str]) -> list[str]:
+    plain = textwrap.dedent("\n".join(line.rstrip().removesuffix("\\") for line in block)).splitlines()
+    first_dot = next((number for number, line in enumerate(plain) if line.strip().startswith(".")), len(plain))
+    before, chain = plain[:first_dot], _in_brackets(plain[first_dot:], FRAGMENT)
+    together, apart = _in_brackets(plain, ""), [*before, *chain]
+    belongs_together = any("Stream" in line for line in before)
+    candidates = [
+        textwrap.dedent("\n".join(block)).splitlines(),
+        *([together, apart] if belongs_together else [apart, together]),
+        [*[""] * first_dot, *chain],
+    ]
+    return next((lines for lines in candidates if _tree("\n".join(lines))), [""] * len(block))
+
+
+def _in_brackets(block: list[str], name: str) -> list[str]:
+    """Return a method chain in parentheses; if the chain has no first object, insert `name` as its first object."""
+    codes = [number for number, line in enumerate(block) if line.strip() and not line.strip().startswith("#")]
+    if not codes:
+        return block
+    lines = list(block)
+    target, value = ASSIGNMENT.match(lines[codes[0]]).groups()  # type: ignore[union-attr]  # the pattern matches any line
+    if not name and value.startswith("."):
+        name = FRAGMENT
+    name = "_stream" if name and any("writeStream" in line for line in block) else name
+    lines[codes[0]] = f"{target or ''}({name}{value}"
+    body, sign, comment = lines[codes[-1]].partition("  #")
+    missing = max(0, "\n".join(lines).count("(") - "\n".join(lines).count(")") - 1)
+    lines[codes[-1]] = f"{body}){')' * min(missing, 2)}{sign}{comment}"
+    return lines
+
+
+def _without_prompts(code: str) -> str:
+    """Replace notebook magics and shell commands with empty lines, and remove interactive prompts."""
+    lines = code.splitlines()
+    first = next((line.lstrip() for line in lines if line.strip()), "")
+    is_session = first.startswith(">>> ")
+    plain = []
+    for line in lines:
+        bare = line.lstrip()
+        if bare.startswith(("%", "!")) and not bare.startswith("%="):
+            plain.append("")
+        elif is_session:
+            plain.append(bare[4:] if bare.startswith((">>> ", "... ")) else "")
+        else:
+            plain.append(line)
+    return "\n".join(plain)

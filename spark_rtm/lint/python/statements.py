@@ -1,0 +1,261 @@
+"""
+Apply the effect of each kind of statement to an execution path.
+
+Where the code branches, the path splits. A trigger set in one branch therefore stays with the query in that branch.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable
+
+from spark_rtm.lint.python.calls import Calls
+from spark_rtm.lint.python.evaluate import name_of
+from spark_rtm.lint.spark.columns import udf_kind
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
+from spark_rtm.lint.spark.values import (
+    Class,
+    Const,
+    Function,
+    Instance,
+    Items,
+    Library,
+    Session,
+    Table,
+    Udf,
+    Unknown,
+    Value,
+    one_of,
+    plain,
+)
+
+MAX_LOOP_ITEMS = 8
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Statements(Calls):
+    """Follows single statements, with one `_follow_*` method per kind of syntax node."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.imports: list[tuple[str, int]] = []
+        self.definitions: list[tuple[Function, State]] = []
+        self.visited: set[ast.AST] = set()
+
+    @abstractmethod
+    def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
+        """Follow a block of statements on each path and return the resulting paths."""
+
+    @abstractmethod
+    def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
+        """Return a copy of the path that assumes the given outcome of a condition."""
+
+    def copied(self, state: State) -> State:
+        """Return a copy of a path, and count its steps."""
+        self.steps.spend(size_of_state(state))
+        return state.copy()
+
+    def follow(self, statement: ast.stmt, state: State) -> list[State]:
+        """Follow one statement and return the resulting paths."""
+        method: Callable[[ast.stmt, State], list[State] | None] | None
+        method = getattr(self, f"_follow_{type(statement).__name__.lower()}", None)
+        if method is None:
+            for part in ast.iter_child_nodes(statement):
+                if isinstance(part, ast.expr):
+                    self.value(part, state)
+            return [state]
+        after = method(statement, state)
+        return [state] if after is None else after
+
+    def _follow_expr(self, statement: ast.Expr, state: State) -> None:
+        self.value(statement.value, state)
+
+    def _follow_return(self, statement: ast.Return, state: State) -> None:
+        state.returned = [self.value(statement.value, state)]
+        state.has_ended = True
+
+    def _follow_raise(self, _statement: ast.Raise, _state: State) -> list[State]:
+        return []
+
+    def _follow_assign(self, statement: ast.Assign, state: State) -> None:
+        value = self.value(statement.value, state)
+        for target in statement.targets:
+            self._bind(target, value, state)
+
+    def _follow_annassign(self, statement: ast.AnnAssign, state: State) -> None:
+        if statement.value is not None:
+            self._bind(statement.target, self.value(statement.value, state), state)
+
+    def _follow_augassign(self, statement: ast.AugAssign, state: State) -> None:
+        combined = ast.BinOp(statement.target, statement.op, statement.value)
+        ast.copy_location(combined, statement)
+        self._bind(statement.target, self.value(combined, state), state)
+
+    def _bind(self, target: ast.expr, value: Value, state: State) -> None:
+        if isinstance(target, ast.Name):
+            state.bind(target.id, value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            known = value.values if isinstance(value, Items) and len(value.values) == len(target.elts) else ()
+            for number, part in enumerate(target.elts):
+                self._bind(part, known[number] if known else Unknown(), state)
+        elif isinstance(target, ast.Attribute):
+            owner = self.value(target.value, state)
+            if isinstance(owner, Instance):
+                before = owner.attributes.get(target.attr)
+                owner.attributes[target.attr] = value if before is None else one_of([before, value])
+        elif isinstance(target, ast.Subscript):
+            self._bind_item(target, value, state)
+
+    def _bind_item(self, target: ast.Subscript, value: Value, state: State) -> None:
+        owner, key = (
+            self.value(target.value, state),
+            self.value(target.slice, state),
+        )
+        if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
+            self.steps.spend(len(owner.items))
+            name = plain(key.value)
+            lines = {**owner.lines, name: target.lineno}
+            state.bind(target.value.id, Table({**owner.items, name: value}, owner.is_open, lines))
+
+    def _follow_if(self, statement: ast.If, state: State) -> list[State]:
+        known = self.decision(statement.test, state)
+        if known is not None:
+            return self.block(statement.body if known else statement.orelse, [state])
+        yes, no = (
+            self.decide(statement.test, state, True),
+            self.decide(statement.test, state, False),
+        )
+        return self.block(statement.body, [yes]) + self.block(statement.orelse, [no])
+
+    def _follow_match(self, statement: ast.Match, state: State) -> list[State]:
+        subject, after = statement.subject, []
+        for case in statement.cases:
+            path = self.copied(state)
+            if isinstance(case.pattern, ast.MatchValue) and isinstance(subject, ast.Name):
+                path.bind(subject.id, self.value(case.pattern.value, path))
+            after += self.block(case.body, [path])
+        return [*after, state]
+
+    def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> list[State]:
+        items = self.value(statement.iter, state)
+        is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_LOOP_ITEMS
+        states = [state]
+        for value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
+            for each in states:
+                if not each.has_ended:
+                    self._bind(statement.target, value, each)
+            states = _after_loop(self.block(statement.body, states))
+        return self.block(statement.orelse, states)
+
+    _follow_asyncfor = _follow_for
+
+    def _follow_while(self, statement: ast.While, state: State) -> list[State]:
+        self.value(statement.test, state)
+        return _after_loop(self.block(statement.body, [state]))
+
+    def _follow_continue(self, _statement: ast.Continue | ast.Break, state: State) -> None:
+        state.has_ended = state.leaves_loop = True
+
+    _follow_break = _follow_continue
+
+    def _follow_with(self, statement: ast.With | ast.AsyncWith, state: State) -> list[State]:
+        for item in statement.items:
+            value = self.value(item.context_expr, state)
+            if item.optional_vars is not None:
+                self._bind(item.optional_vars, value, state)
+        return self.block(statement.body, [state])
+
+    _follow_asyncwith = _follow_with
+
+    def _follow_try(self, statement: ast.Try, state: State) -> list[State]:
+        for handler in statement.handlers:
+            self.block(handler.body, [self.copied(state)])
+        count = len(self.imports)
+        after = self.block([*statement.body, *statement.orelse], [state])
+        if any(_catches_imports(handler) for handler in statement.handlers):
+            del self.imports[count:]  # the code expects that these imports may fail
+        return self.block(statement.finalbody, after or [state.copy()])
+
+    _follow_trystar = _follow_try
+
+    def _follow_import(self, statement: ast.Import, state: State) -> None:
+        for alias in statement.names:
+            self.imports.append((alias.name, statement.lineno))
+            state.bind(
+                alias.asname or alias.name.partition(".")[0],
+                Library(alias.name if alias.asname else alias.name.partition(".")[0]),
+            )
+
+    def _follow_importfrom(self, statement: ast.ImportFrom, state: State) -> None:
+        module = "." * statement.level + (statement.module or "")
+        for alias in statement.names:
+            self.imports.append((f"{module}.{alias.name}", alias.lineno))
+            if alias.name != "*":
+                value = Session() if alias.name in SESSION_NAMES else Library(f"{module}.{alias.name}")
+                state.bind(alias.asname or alias.name, value)
+
+    def _follow_functiondef(self, statement: Definition, state: State) -> None:
+        function = Function(statement, tuple(state.scopes[1:]))
+        self.steps.spend(sum(map(len, state.scopes[1:])) + len(state.decided))
+        path = State([*state.scopes[:1], *map(dict, state.scopes[1:])], dict(state.decided))
+        self.definitions.append((function, path))
+        value: Value = function
+        for decorator in statement.decorator_list:
+            made = self.value(decorator, state)
+            kind = udf_kind(made)
+            if kind:
+                value = Udf(kind)
+                self.visited.add(statement)
+        state.bind(statement.name, value)
+        self._record_flow(statement, function, state)
+
+    _follow_asyncfunctiondef = _follow_functiondef
+
+    def _record_flow(self, statement: Definition, function: Function, state: State) -> None:
+        """Record a function as a pipeline flow if one of its decorators sets the real-time trigger."""
+        for decorator in statement.decorator_list:
+            if isinstance(decorator, ast.Call):
+                for given in self.arguments(decorator, state):
+                    if self.spark.is_real_time_flow(given):
+                        if name_of(decorator.func) != "update_flow":
+                            self.spark.flows.append((f"@{ast.unparse(decorator.func)}", decorator.lineno))
+                        self.spark.flow(self.inline(function, None, state.copy()), given, decorator.lineno)
+
+    def _follow_classdef(self, statement: ast.ClassDef, state: State) -> None:
+        made = Class(statement)
+        inner = State([*state.scopes, {}], dict(state.decided))
+        count = len(self.definitions)
+        self.block(statement.body, [inner])
+        made.attributes.update(inner.scopes[-1])
+        instance = Instance(made)
+        body = set(statement.body)
+        for number in range(count, len(self.definitions)):
+            function, path = self.definitions[number]
+            if function.node in body and not _is_static(function.node):
+                self.definitions[number] = (
+                    Function(function.node, tuple(state.scopes[1:]), instance),
+                    path,
+                )
+        for name, value in made.attributes.items():
+            if isinstance(value, Function):
+                made.attributes[name] = Function(value.node, tuple(state.scopes[1:]))
+        state.bind(statement.name, made)
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in caught}
+    return handler.type is None or bool(names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+
+def _after_loop(states: list[State]) -> list[State]:
+    for state in states:
+        if state.leaves_loop:
+            state.has_ended = state.leaves_loop = False
+    return states
+
+
+def _is_static(node: ast.AST) -> bool:
+    names = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
+    return "staticmethod" in names

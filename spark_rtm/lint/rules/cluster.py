@@ -1,0 +1,227 @@
+"""Rules for Databricks clusters, pipelines and jobs that run real-time mode."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
+from spark_rtm.lint.rules.setting import FLAG
+from spark_rtm.lint.spark.values import quoted
+
+CLUSTER_RULES = Rules()
+VERSION = re.compile(r"^(\d{1,4})\.(\d{1,4}|x)")
+WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
+"""AWS machine types without an instance store; those with one have a `d` after the number."""
+MIN_RUNTIME = (16, 4)
+
+
+@dataclass
+class Cluster:
+    """One cluster in a definition file; `lines` maps each dotted key to its line number."""
+
+    keys: dict[str, object] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    line: int = 1
+    kind: str = "cluster"
+    """A `cluster`, a `pipeline`, or a `serverless task` of a job."""
+    has_flag: bool = False
+    is_open: bool = False
+    """Whether the cluster may have unknown Spark settings, such as those of a variable."""
+    is_real_time: bool = False
+    """Whether the flag or a name, such as the cluster's or the job's name, indicates real-time mode."""
+
+
+@CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
+def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for autoscaling on clusters for real-time mode.
+
+    Why: A query holds its task slots for the whole batch, so workers cannot be added or removed during a batch.
+
+    Reported at: `autoscale`.
+
+    Example:
+        {"autoscale": {"min_workers": 1, "max_workers": 8},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"num_workers": 4, "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [setup]
+    """
+    if cluster.is_real_time and cluster.keys.get("autoscale"):
+        message = "the cluster uses autoscaling, but a real-time query holds its task slots for the whole batch"
+        yield Problem(cluster.lines.get("autoscale", cluster.line), message, "replace autoscale with num_workers")
+
+
+@CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
+def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for clusters for real-time mode that turn Photon on.
+
+    Why: The Databricks documentation instructs you to turn Photon off.
+
+    Reported at: the key that turns Photon on. A missing `runtime_engine` is not reported.
+
+    Example:
+        {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [setup]
+    """
+    if not cluster.is_real_time or cluster.kind == "pipeline":  # serverless pipelines run real-time mode, too
+        return
+    is_engine = str(cluster.keys.get("runtime_engine", "")).upper() == "PHOTON"
+    for key, is_on in (
+        ("runtime_engine", is_engine),
+        ("spark_version", "photon" in str(cluster.keys.get("spark_version", "")).lower()),
+        ("photon", cluster.keys.get("photon") is True),
+    ):
+        if is_on:
+            message = "Photon is on, but real-time mode does not run with Photon"
+            yield Problem(cluster.lines.get(key, cluster.line), message, 'write "runtime_engine": "STANDARD"')
+
+
+@CLUSTER_RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
+def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for spot instances on clusters for real-time mode.
+
+    Why: When the cloud provider reclaims a worker, the query fails and then replays the rows of the current batch.
+
+    Reported at: `availability`.
+
+    Example:
+        {"aws_attributes": {"availability": "SPOT_WITH_FALLBACK"},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"aws_attributes": {"availability": "ON_DEMAND"},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [setup]
+    """
+    if not cluster.is_real_time:
+        return
+    for cloud in ("aws_attributes", "azure_attributes", "gcp_attributes"):
+        attributes = cluster.keys.get(cloud)
+        value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
+        if value.upper().startswith(("SPOT", "PREEMPTIBLE")):
+            message = f"the workers have availability {quoted(value)}, so the query fails when the cloud reclaims one"
+            line = cluster.lines.get(f"{cloud}.availability", cluster.line)
+            yield Problem(
+                line, message, "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"
+            )
+
+
+@CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
+def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for Databricks Runtime versions below 16.4 LTS on clusters for real-time mode.
+
+    Why: Older runtimes do not support real-time mode.
+
+    Reported at: `spark_version`.
+
+    Example:
+        {"spark_version": "15.4.x-scala2.12", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"spark_version": "17.3.x-scala2.13", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [setup]
+    """
+    match = VERSION.match(str(cluster.keys.get("spark_version", "")))
+    if cluster.is_real_time and match and match[2] != "x" and (int(match[1]), int(match[2])) < MIN_RUNTIME:
+        message = f"Databricks Runtime {match[0]} does not support real-time mode"
+        line = cluster.lines.get("spark_version", cluster.line)
+        yield Problem(line, message, "use 16.4 LTS or later, preferably 18 LTS")
+
+
+@CLUSTER_RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
+def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for clusters whose name refers to real-time mode, but whose settings lack the real-time mode flag.
+
+    Why: Unless the flag is set when the cluster boots, queries fail with CLUSTER_CONFIGURATION_NOT_SUPPORTED.
+
+    Reported at: the flag if its value is not `true`; otherwise `spark_conf`; without it, the name that refers to
+    real-time mode. Such a name contains `rtm` as a word, or `real-time mode`; `realtime` alone is not enough.
+
+    Example:
+        {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
+    Use instead:
+        {"cluster_name": "real-time mode", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [error list]
+    """
+    if cluster.kind == "cluster" and cluster.is_real_time and not cluster.has_flag and not cluster.is_open:
+        places = ("flag", "spark_conf", "its name")
+        line = next((cluster.lines[place] for place in places if place in cluster.lines), cluster.line)
+        message = "the cluster does not set the real-time mode flag, so its real-time queries fail"
+        yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')
+
+
+@CLUSTER_RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
+def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for clusters for real-time mode with an AWS machine type without local disks and without EBS volumes.
+
+    Why: The creation of such a cluster fails, because state and shuffle files have no disk.
+
+    Reported at: `node_type_id`.
+
+    Example:
+        {"node_type_id": "m5.xlarge", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"node_type_id": "m5.xlarge", "aws_attributes": {"ebs_volume_count": 1, "ebs_volume_size": 100},
+        "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [instances]
+    """
+    name = str(cluster.keys.get("node_type_id", ""))
+    attributes = cluster.keys.get("aws_attributes")
+    has_volumes = isinstance(attributes, dict) and str(attributes.get("ebs_volume_count", "0")) != "0"
+    is_known = not isinstance(attributes, str) and not cluster.is_open
+    has_disk = has_volumes or cluster.keys.get("enable_elastic_disk") not in {None, False}
+    if cluster.is_real_time and is_known and not has_disk and WITHOUT_DISK.match(name):
+        message = (
+            f"the machine type {quoted(name)} has no local disk and the cluster no EBS volumes, so creating it fails"
+        )
+        line = cluster.lines.get("node_type_id", cluster.line)
+        yield Problem(line, message, "set aws_attributes.ebs_volume_count, or use a type with disks such as i3 or m5d")
+
+
+@CLUSTER_RULES.add("pipeline-continuous", DATABRICKS_ONLY, subject="cluster")
+def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for declarative pipelines with the real-time mode flag that are not continuous.
+
+    Why: Real-time mode in a pipeline requires the continuous pipeline mode, because its flows never end.
+
+    Reported at: `continuous`; without it, the flag.
+
+    Example:
+        {"continuous": false, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead:
+        {"continuous": true, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Source: [pipelines]
+    """
+    value = cluster.keys.get("continuous", False)
+    if cluster.kind == "pipeline" and cluster.has_flag and str(value).lower() == "false" and "<<" not in cluster.keys:
+        flags = [line for key, line in cluster.lines.items() if key.endswith(FLAG)]
+        message = "the pipeline is not continuous, so its flows cannot run in real-time mode"
+        yield Problem(cluster.lines.get("continuous", (flags or [cluster.line])[0]), message, "set continuous to true")
+
+
+@CLUSTER_RULES.add("job-serverless", DATABRICKS_ONLY, subject="cluster")
+def job_serverless(cluster: Cluster) -> Iterator[Problem]:
+    """
+    Checks for serverless tasks in jobs whose name refers to real-time mode.
+
+    Why: Serverless jobs refuse triggers without an end, such as the real-time trigger.
+
+    Reported at: `environment_key`.
+
+    Example:
+        {"name": "real-time mode", "tasks": [{"task_key": "run", "environment_key": "default"}]}
+    Use instead:
+        {"name": "real-time mode", "tasks": [{"task_key": "run", "existing_cluster_id": "0923-164208-abcdefgh"}]}
+    Source: [setup]
+    """
+    if cluster.kind == "serverless task" and cluster.is_real_time:
+        message = "the task runs on serverless compute, which refuses the real-time trigger"
+        line = cluster.lines.get("environment_key", cluster.line)
+        yield Problem(line, message, "run the task on classic compute with the real-time mode flag")

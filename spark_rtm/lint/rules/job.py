@@ -1,0 +1,173 @@
+"""Rules about complete jobs: settings and paths that work in a trial and harm in operation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.rules.writer import CHECKPOINT_CONF
+from spark_rtm.lint.spark.intervals import interval_ms
+from spark_rtm.lint.spark.steps import is_stateful, stateful_steps
+from spark_rtm.lint.spark.streams import Query, Source, Step
+from spark_rtm.lint.spark.values import Const, Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
+
+JOB_RULES = Rules()
+SHUFFLE_CONF = "spark.sql.shuffle.partitions"
+NO_SHUFFLE_CONF = f'set "{SHUFFLE_CONF}" to the number of task slots that you want to spend on state'
+MAX_PARTITIONS = 127
+"""More partitions than the task slots of most clusters for real-time mode; the default is 200."""
+MAX_FOREACH_MS = 10_000
+TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
+ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
+RESHAPING = {"aggregate", "transformWithState", "transformWithStateInPandas", "applyInPandasWithState", "applyInPandas",
+             "mapInPandas", "mapInArrow", "toDF", "to", "unpivot", "map", "flatMap", "mapGroupsWithState",
+             "flatMapGroupsWithState"}  # fmt: skip
+
+
+@JOB_RULES.add("shuffle-partitions", severity="warning")
+def shuffle_partitions(module: Module) -> Iterator[Problem]:
+    """
+    Checks for stateful real-time queries in jobs that set no number of shuffle partitions, or a high one.
+
+    Why: Every stateful operator needs one task slot per shuffle partition for the whole batch, and the default is 200.
+    A query without enough slots does not start.
+
+    Reported at: the number, if it is high: 128 or more, or not below the N of `local[N]`. If no number is set: the
+    first operator that keeps state.
+
+    Example:
+        spark.conf.set("spark.sql.shuffle.partitions", "200")
+        events.groupBy("key").count()
+    Use instead:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        events.groupBy("key").count()
+    Source: [test], [setup]
+    """
+    queries = [query for query in module.real_time if is_stateful(query.writer.frame)]
+    if not (queries or module.is_for_real_time):
+        return
+    limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
+    values = module.setting(SHUFFLE_CONF)
+    for text, line in values:
+        if text and text.isdecimal() and int(text[:9]) > limit:
+            message = f"{SHUFFLE_CONF} is {text[:9]}, and each of them holds a task slot for the whole batch"
+            yield Problem(line, message, "set it to a number that fits the task slots, such as 8")
+    if not values and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
+        for query in queries:
+            if query.start_line:
+                message = "the stateful query has 200 shuffle partitions by default, and each of them needs a task slot"
+                line = stateful_steps(query.writer.frame)[0].line
+                yield Problem(line, message, NO_SHUFFLE_CONF, lines=query.writer.lines)
+
+
+@JOB_RULES.add("checkpoint-path", severity="warning")
+def checkpoint_path(module: Module) -> Iterator[Problem]:
+    """
+    Checks for jobs whose real-time queries keep their checkpoint in a temporary folder or at a relative path.
+
+    Why: If the folder is deleted, or the job starts in another folder, the query starts again without its state.
+    In a notebook, which often is a trial, the finding is only information.
+
+    Reported at: the path, also if a dictionary holds it.
+
+    Example:
+        writer.option("checkpointLocation", "checkpoints/example").trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
+    Source: [restarts](restarts.md#keep-queries-running)
+    """
+    if not module.is_job or module.is_test:
+        return
+    severity = "information" if module.is_notebook else ""
+    places = [entry for query in module.real_time if (entry := query.writer.options.get("checkpointlocation"))]
+    if module.real_time:
+        places += [(value, line) for key, value, line, _ in module.settings if key == CHECKPOINT_CONF]
+    for value, line in places:
+        for problem in {_path_problem(each) for each in alternatives(value)} - {""}:
+            fix = "use an absolute path on storage that outlives the job, and take it from the settings of the job"
+            yield Problem(line, f"the checkpoint {problem}, so the query can lose its state", fix, severity=severity)
+
+
+def _path_problem(value: Value) -> str:
+    if isinstance(value, Unknown):
+        return "is in a temporary folder" if value.origin.startswith("tempfile.") else ""
+    path = value.template if isinstance(value, Text) else text_of(value)
+    if not path:
+        return ""
+    shown = quoted(path.replace("\0", "..."))
+    if TEMPORARY.match(path) and not path.startswith(("tmp:", "temp:")):
+        return f"{shown} is in a temporary folder"
+    return "" if ABSOLUTE.match(path) else f"{shown} is at a relative path"
+
+
+@JOB_RULES.add("kafka-columns", severity="warning")
+def kafka_columns(module: Module) -> Iterator[Problem]:
+    """
+    Checks for jobs that write the rows of a Kafka source to Kafka without selecting columns.
+
+    Why: The sink obeys the columns `partition` and `topic` that the source added. Each record goes to the partition
+    number of its origin, which may not exist in the target topic; without the option `topic`, it goes back to its own
+    topic.
+
+    Reported at: `writeStream`.
+
+    Example:
+        rows.writeStream
+    Use instead:
+        rows.select("key", "value").writeStream
+    Source: [columns](kafka_patterns.md#keys-headers-and-formats)
+    """
+    for query in module.real_time if module.is_job else ():
+        writer = query.writer
+        is_kafka_sink = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
+        sources = writer.frame.sources
+        is_kafka_source = sources and all(isinstance(s, Source) and text_of(s.format) == "kafka" for s in sources)
+        if query.start_line and is_kafka_sink and is_kafka_source and _keeps_kafka_columns(query):
+            back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
+            message = f"the rows keep the column `partition`{back} of the Kafka source, which the Kafka sink obeys"
+            fix = 'write .select("key", "value") first'
+            yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
+
+
+def _keeps_kafka_columns(query: Query) -> bool:
+    return not any(_changes_columns(step) for step in query.writer.frame.steps)
+
+
+def _changes_columns(step: Step) -> bool:
+    values = [*step.arguments.positional, *[value for value, _ in step.arguments.keywords.values()]]
+    texts = [text for value in values for text in texts_of(value)]
+    if step.name in {"select", "selectExpr"}:
+        return not any(text.strip() == "*" for text in texts)
+    if step.name in {"drop", "withColumn", "withColumnRenamed"}:
+        return "partition" in texts or not all(isinstance(each, Const) for each in values[:1])
+    return step.name in RESHAPING | {"withColumns", "withColumnsRenamed", "join", "crossJoin"}
+
+
+@JOB_RULES.add("foreach-interval", OSS_ONLY, "warning")
+def foreach_interval(module: Module) -> Iterator[Problem]:
+    """
+    Checks for Python `foreach` in real-time queries with an interval of more than 10 seconds.
+
+    Why: Spark passes rows to Python in growing batches, and the last ones only when the batch ends, so rows can be as
+    late as the interval is long. Databricks documents no such delay.
+
+    Reported at: the call of `foreach`. Scala and Java have no such delay, so the rule is for Python alone.
+
+    Example:
+        writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
+    Source: [sinks](sources_sinks_operators.md#sinks-and-output-modes)
+    """
+    for query in module.real_time:
+        trigger = query.writer.trigger
+        for name, line in query.writer.sinks if trigger and query.start_line else ():
+            for text in texts_of(trigger.value("realTime")) if trigger and name == "foreach" else ():
+                length = interval_ms(text)
+                if isinstance(length, float) and length > MAX_FOREACH_MS:
+                    message = (
+                        f"Python receives the last rows of a batch when it ends, so they can be {plain(text)} late"
+                    )
+                    fix = 'write to Kafka, or use a short interval such as "5 seconds"'
+                    yield Problem(line, message, fix, lines=query.writer.lines)

@@ -1,0 +1,182 @@
+"""Rules about asynchronous progress tracking, continuous mode, imports and clocks."""
+
+from collections.abc import Iterator
+
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
+from spark_rtm.lint.spark.steps import JOINS, is_stateful, steps
+from spark_rtm.lint.spark.streams import Query
+from spark_rtm.lint.spark.values import alternatives, known, quoted
+
+MODE_RULES = Rules()
+ENABLED = "asyncprogresstrackingenabled"
+INTERVAL = "asyncprogresstrackingcheckpointintervalms"
+
+
+@MODE_RULES.add("async-trigger")
+def async_trigger(module: Module) -> Iterator[Problem]:
+    """
+    Checks for asynchronous progress tracking together with `availableNow` or `once`.
+
+    Why: A query with either trigger must commit before it ends, so start() refuses asynchronous progress tracking.
+
+    Reported at: the option that turns the tracking on, also if a dictionary holds it.
+
+    Example:
+        writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
+    Use instead:
+        writer.option("asyncProgressTrackingEnabled", "false").trigger(availableNow=True).start()
+    Source: [test], [async]
+    """
+    for query, line in _async_queries(module):
+        kinds = set(query.writer.trigger.kinds) & {"availableNow", "once"} if query.writer.trigger else set()
+        for kind in kinds:
+            message = f"asynchronous progress tracking does not work with {kind}, so start() fails"
+            yield Problem(line, message, "remove the option", lines=query.writer.lines)
+
+
+@MODE_RULES.add("async-state")
+def async_state(module: Module) -> Iterator[Problem]:
+    """
+    Checks for asynchronous progress tracking in stateful queries.
+
+    Why: Asynchronous progress tracking supports only stateless queries. A stateful query fails after it starts.
+
+    Reported at: the option that turns the tracking on, also if a dictionary holds it.
+
+    Example:
+        events.groupBy("key").count().selectExpr("key AS value")
+        .writeStream.option("asyncProgressTrackingEnabled", "true")
+    Use instead:
+        events.select("value").writeStream.option("asyncProgressTrackingEnabled", "true")
+    Source: [test], [async]
+    """
+    for query, line in _async_queries(module):
+        if is_stateful(query.writer.frame):
+            message = "asynchronous progress tracking does not support state, so the query fails after it starts"
+            yield Problem(line, message, "remove the option", lines=query.writer.lines)
+
+
+@MODE_RULES.add("async-interval")
+def async_interval(module: Module) -> Iterator[Problem]:
+    """
+    Checks for real-time queries that set `asyncProgressTrackingCheckpointIntervalMs` to a value other than 0.
+
+    Why: The trigger sets this interval. Other values fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
+
+    Reported at: the option, also if a dictionary holds it.
+
+    Example:
+        writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
+    Source: [test], [error list]
+    """
+    for query in module.real_time:
+        options = query.writer.options
+        value, line = options.get(INTERVAL, (None, 0))
+        text = as_text(value)
+        is_ignored = is_stateful(query.writer.frame) and ENABLED not in options
+        if text is not None and text.strip() != "0" and not is_ignored:
+            message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, which real-time mode refuses"
+            yield Problem(line, message, "remove the option or set it to 0", lines=query.writer.lines)
+
+
+@MODE_RULES.add("continuous-operator", OSS_ONLY)
+def continuous_operator(module: Module) -> Iterator[Problem]:
+    """
+    Checks for aggregation, deduplication, `repartition`, joins and current-time functions in continuous mode.
+
+    Why: Continuous mode supports only map and filter operations, so start() fails.
+
+    Reported at: the operator; for an aggregation, the method that aggregates.
+
+    Example:
+        events.groupBy("key").count().selectExpr("key AS value").writeStream.trigger(continuous="1 second")
+    Use instead:
+        events.select("value").writeStream.trigger(continuous="1 second")
+    Source: [test]
+    """
+    for query in module.queries:
+        if not query.writer.trigger or query.writer.trigger.kinds != ("continuous",):
+            continue
+        refused = [
+            (step.name, step.line) for step in steps(query, "aggregate", "repartition", "dropDuplicates", *JOINS)
+        ]
+        for step in query.writer.frame.steps:
+            refused += [("the current time", mark.line) for mark in step.marks if mark.kind == "clock"]
+        for name, line in refused:
+            message = f"continuous mode does not support {name}, so start() fails"
+            fix = 'use real-time mode with trigger(realTime="5 minutes"), or use micro-batch mode'
+            yield Problem(line, message, fix, lines=query.writer.lines)
+
+
+@MODE_RULES.add("foreach-writer-import")
+def foreach_writer_import(module: Module) -> Iterator[Problem]:
+    """
+    Checks for imports of `ForeachWriter`, which exists only in Scala and Java.
+
+    Why: The import fails. In Python, `foreach` takes an object with `process`; `open` and `close` are optional.
+
+    Reported at: the import.
+
+    Example:
+        from pyspark.sql.streaming import ForeachWriter
+    Use instead:
+        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
+    Source: [test]
+    """
+    for name, line in module.imports:
+        if name.startswith("pyspark.") and name.endswith(".ForeachWriter"):
+            message = "PySpark has no ForeachWriter, so the import fails"
+            yield Problem(line, message, "write a class with open, process and close, without a base class")
+
+
+@MODE_RULES.add("frozen-clock", severity="warning")
+def frozen_clock(module: Module) -> Iterator[Problem]:
+    """
+    Checks for `current_timestamp()` in latency calculations of real-time queries.
+
+    Why: `current_timestamp()` is constant during a batch, so with the default interval it can be five minutes old.
+
+    Reported at: the line where the clock is used.
+
+    Example:
+        events.withColumn("latency", F.unix_millis(F.current_timestamp()))
+    Use instead:
+        events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
+    Source: [functions](sources_sinks_operators.md#functions)
+    """
+    message = "current_timestamp() is constant during a batch, so the difference does not measure latency"
+    fix = "use the Kafka append time, or reflect('java.lang.System', 'currentTimeMillis')"
+    for query, mark in module.marks("clock-difference"):
+        yield Problem(mark.line, message, fix, lines=query.writer.lines)
+
+
+@MODE_RULES.add("pipeline-flow", DATABRICKS_ONLY)
+def pipeline_flow(module: Module) -> Iterator[Problem]:
+    """
+    Checks for pipeline tables, views and append flows with the real-time trigger.
+
+    Why: In declarative pipelines, only an update flow into a sink runs in real-time mode; SQL has no such flow.
+
+    Reported at: the decorator or the property that sets the trigger.
+
+    Example:
+        @dp.table(spark_conf={"pipelines.trigger": "RealTime"})
+        def alerts(): return events
+    Use instead:
+        @dp.update_flow(target="alerts", spark_conf={"pipelines.trigger": "RealTime"})
+        def alerts(): return events
+    Source: [pipelines]
+    """
+    for name, line in module.flows:
+        message = f"{name} sets the trigger RealTime, but in pipelines only update flows run in real-time mode"
+        fix = "define the output with dp.create_sink, and write to it with @dp.update_flow(target=..., spark_conf=...)"
+        yield Problem(line, message, fix)
+
+
+def _async_queries(module: Module) -> Iterator[tuple[Query, int]]:
+    for query in module.queries:
+        value, line = query.writer.options.get(ENABLED, (None, 0))
+        if known(value) and as_text(value) == "true" and len(alternatives(value)) == 1:
+            yield query, line

@@ -1,0 +1,164 @@
+"""Rules about joins, unions, sorting and limits."""
+
+from collections.abc import Iterator
+
+from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams, steps
+from spark_rtm.lint.spark.streams import Step
+from spark_rtm.lint.spark.values import quoted, texts_of
+
+OPERATOR_RULES = Rules()
+INNER_JOINS = {"inner", "cross"}
+SORT_HINTS = {"merge", "shuffle_merge", "mergejoin", "shuffle_hash", "shuffle_replicate_nl"}
+SWAP_FIX = "put the stream on the left, and wrap the other side in F.broadcast(...)"
+BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
+
+
+@OPERATOR_RULES.add("stream-join")
+def stream_join(module: Module) -> Iterator[Problem]:
+    """
+    Checks for joins of two streams.
+
+    Why: OSS refuses all stream-stream joins. Databricks supports inner joins from 18 LTS, with five settings.
+
+    Both engines: outer, semi and anti joins.
+    OSS: inner joins, which fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+
+    Reported at: the join.
+
+    Example:
+        events.join(events_2, "key", "left")
+    Use instead:
+        events.union(events_2).groupBy("key").count()
+    Source: [test], [setup]
+    """
+    for query in module.real_time:
+        for step in steps(query, "join", "crossJoin"):
+            how = [text.lower().replace("_", "") for text in texts_of(step.arguments.get("how", 2))]
+            is_inner = step.name == "join" and all(kind in INNER_JOINS for kind in how)
+            if joins_streams(step):
+                message = f"real-time mode refuses {'a' if is_inner else 'this'} join of two streams"
+                fix = "union both streams and aggregate by key, or join them in a micro-batch query"
+                yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH, lines=query.writer.lines)
+
+
+@OPERATOR_RULES.add("static-join")
+def static_join(module: Module) -> Iterator[Problem]:
+    """
+    Checks for joins of a stream with a static table that is not wrapped in `broadcast`, or that has another join hint.
+
+    Why: Spark may plan a sort-merge join. On OSS, that join fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+
+    Reported at: the join. A small table that OSS broadcasts by itself runs, until it grows.
+
+    Example:
+        events.join(users, "key")
+    Use instead:
+        events.join(F.broadcast(users), "key")
+    Source: [test], [reference]
+    """
+    for query in module.real_time:
+        for step in steps(query, *JOINS):
+            left, right = step.left, step.other
+            if hint := _sort_hint(step):
+                message = f"the join hint {quoted(hint)} makes Spark plan another join than a broadcast, which fails"
+                yield Problem(step.line, message, "use the hint broadcast on the static side", lines=query.writer.lines)
+                continue
+            if right is None or left.is_streaming is False is right.is_streaming:
+                continue
+            static = right if right.is_streaming is False else left if left.is_streaming is False else None
+            if static and not static.is_broadcast and not static.is_small:
+                message = (
+                    "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
+                )
+                fix = (
+                    BROADCAST_FIX
+                    if static is right
+                    else "put the stream on the left, and wrap the other side in F.broadcast(...)"
+                )
+                yield Problem(step.line, message, fix, lines=query.writer.lines)
+
+
+def _sort_hint(step: Step) -> str:
+    """Return a join hint other than broadcast on one side of a join, unless both sides are streams."""
+    if joins_streams(step) or step.other is None or step.other.is_broadcast:
+        return ""
+    hints = [each for side in (step.left, step.other) for each in side.steps[-1:] if each.name == "hint"]
+    names = [text for each in hints for text in texts_of(each.arguments.get("name", 0))]
+    return next((name for name in names if name.lower() in SORT_HINTS), "")
+
+
+@OPERATOR_RULES.add("union-self")
+def union_self(module: Module) -> Iterator[Problem]:
+    """
+    Checks for unions of streams that read the same source DataFrame.
+
+    Why: A query that reads the same source twice fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED.
+
+    Reported at: the union.
+
+    Example:
+        events.union(events)
+    Use instead:
+        events.union(events_2)
+    Source: [test], [limitations]
+    """
+    for query in module.real_time:
+        for step in steps(query, *UNIONS):
+            if step.other and step.left.sources & step.other.sources:
+                message = (
+                    "the union reads the same source twice, so it fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
+                )
+                fix = "load the source a second time, or replace the union with explode or when"
+                yield Problem(step.line, message, fix, lines=query.writer.lines)
+
+
+@OPERATOR_RULES.add("union-after-state")
+def union_after_state(module: Module) -> Iterator[Problem]:
+    """
+    Checks for stateful operators before a union.
+
+    Why: Real-time mode refuses such a union. On OSS, the condition is STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
+
+    Reported at: the union, not the operator that keeps state.
+
+    Example:
+        events.dropDuplicates(["key"]).union(events_2)
+    Use instead:
+        events.union(events_2).dropDuplicates(["key"])
+    Source: [test], [guide], [limitations]
+    """
+    for query in module.real_time:
+        for step in steps(query, *UNIONS):
+            if is_stateful(step.left) or (step.other and is_stateful(step.other)):
+                message = "real-time mode refuses a union after a stateful operator"
+                fix = "union first, then aggregate or drop duplicates"
+                yield Problem(step.line, message, fix, lines=query.writer.lines)
+
+
+@OPERATOR_RULES.add("sort-or-coalesce")
+def sort_or_coalesce(module: Module) -> Iterator[Problem]:
+    """
+    Checks for sorts, limits, `coalesce` and `repartitionByRange` in real-time queries.
+
+    Why: Sorts and limits require finite input, so no streaming query in update mode can use them.
+
+    Both engines: `orderBy`, `sort`, `limit`.
+    OSS: `coalesce` and `repartitionByRange`, which are not on the allowlist of OSS; use `repartition`. We found no
+    source that says whether Databricks accepts them.
+
+    Reported at: the operator.
+
+    Example:
+        events.orderBy("key")
+    Use instead:
+        events.repartition(1)
+    Source: [test], [guide]
+    """
+    need_an_end = {"orderBy", "sort", "sortWithinPartitions", "limit", "sample"}
+    for query in module.real_time:
+        for step in steps(query, "coalesce", "repartitionByRange", *(need_an_end - {"sortWithinPartitions", "sample"})):
+            engines = BOTH if step.name in need_an_end else OSS_ONLY
+            message = f"real-time mode refuses {step.name}, so the query fails"
+            fix = "sort or limit the results where they are read" if step.name in need_an_end else "use repartition(n)"
+            yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

@@ -1,0 +1,218 @@
+"""Define lint rules, the problems that rules report, and the modules that rules check."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from textwrap import indent
+
+from spark_rtm.lint.rules.citations import CITATIONS
+from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
+from spark_rtm.lint.spark.streams import Query, Trigger
+from spark_rtm.lint.spark.values import Mark, Value, known, plain, text_of
+from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
+
+BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
+ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
+CODE_PARTS = {"Example", "Use instead"}
+LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
+"""The parts of a docstring that state what a rule reports on both engines, and what it reports only on one of them."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One violation of a rule; `engine` and `severity` override those of the rule."""
+
+    line: int
+    message: str
+    fix: str
+    engine: tuple[str, ...] = ()
+    severity: str = ""
+    lines: frozenset[int] = frozenset()
+    """The query's line numbers; a comment that marks one of these lines as a counterexample suppresses the problem."""
+
+    def at(self, line: int) -> Problem:
+        """Return a copy of the problem with another line number, and without the query's line numbers."""
+        return replace(self, line=line, lines=frozenset())
+
+
+@dataclass
+class Module:
+    """The Spark calls and imports found in a piece of code."""
+
+    queries: list[Query] = field(default_factory=list)
+    triggers: list[tuple[Trigger, Value]] = field(default_factory=list)
+    settings: list[tuple[str, Value, int, bool]] = field(default_factory=list)
+    imports: list[tuple[str, int]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    is_spark: bool = True
+    min_batch_ms: float = MIN_BATCH_MS
+    flows: list[tuple[str, int]] = field(default_factory=list)
+    """What sets the real-time trigger of a pipeline other than an update flow, with its line."""
+    is_for_real_time: bool = False
+    """Whether the code sets the session of real-time queries that are elsewhere."""
+    is_job: bool = False
+    """Whether the code is a complete program or a notebook, and not an excerpt or a module of a library."""
+    is_notebook: bool = False
+    is_test: bool = False
+    local_slots: int | None = None
+    """The number N of the master `local[N]`."""
+
+    @cached_property
+    def real_time(self) -> list[Query]:
+        """Return the real-time queries."""
+        return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
+
+    def marks(self, kind: str) -> Iterator[tuple[Query, Mark]]:
+        """Yield each mark of the given kind in real-time queries, together with its query."""
+        for query in self.real_time:
+            for step in query.writer.frame.steps:
+                yield from ((query, mark) for mark in step.marks if mark.kind == kind)
+
+    def setting(self, key: str) -> list[tuple[str | None, int]]:
+        """Return each value that the module assigns to a setting, with its line number."""
+        return [(as_text(value), line) for name, value, line, _ in self.settings if name == key]
+
+
+def as_text(value: Value | None) -> str | None:
+    """Return a constant option value as the text that Spark reads, or None if the value is not known."""
+    constants = known(value)
+    if len(constants) != 1:
+        return None
+    content = getattr(constants[0], "value", None)
+    return plain(content).lower() if isinstance(content, bool | int | float) else text_of(constants[0])
+
+
+Check = Callable[..., Iterator[Problem]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One lint rule; the docstring of `check` becomes the section of the rule in `references/lint_rules_*.md`."""
+
+    id: str
+    subject: str
+    """The kind of object that the check receives: a `module`, a `page` or a `cluster`."""
+    engines: tuple[str, ...]
+    severity: str
+    check: Check
+
+    @property
+    def what(self) -> str:
+        """Return the sentence that states what the rule checks for."""
+        return self._parts()["What"]
+
+    @property
+    def why(self) -> str:
+        """Return the reason for the rule."""
+        return self._parts()["Why"]
+
+    @property
+    def reported_at(self) -> str:
+        """Return the line that a finding names; rules about text need no such statement."""
+        return self._parts().get("Reported at", "")
+
+    @property
+    def example(self) -> str:
+        """Return code or text that violates the rule."""
+        return self._parts()["Example"]
+
+    @property
+    def use_instead(self) -> str:
+        """Return the corrected code or text."""
+        return self._parts()["Use instead"]
+
+    @property
+    def source(self) -> str:
+        """Return the labels of the rule's sources in `CITATIONS`, such as `[setup]`."""
+        return self._parts()["Source"]
+
+    @property
+    def definitions(self) -> list[str]:
+        """Return a Markdown link definition for each label; an inline link has no label."""
+        return [f"[{label}]: {CITATIONS[label]}" for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
+
+    @property
+    def cases(self) -> dict[str, str]:
+        """Return what the rule reports on both engines and on only one of them, by the label in `LABELS`."""
+        parts = self._parts()
+        return {label: parts[label] for label in LABELS.values() if label in parts} or {LABELS[self.engines]: ""}
+
+    @property
+    def help_uri(self) -> str:
+        """Return the address of the first public source of the rule, or of the guide if the evidence is a test."""
+        sources = [CITATIONS[label] for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
+        public = [source for source in sources if source.startswith("https://")]
+        return (public or [CITATIONS["guide"]])[0].partition(" ")[0]
+
+    @property
+    def engine_text(self) -> str:
+        """Return the severity, and what the rule reports on both engines and on only one of them."""
+        cases = [f"{label}: {text}" for label, text in self.cases.items() if text]
+        if cases:
+            return f"{self.severity.capitalize()}. {' '.join(cases)}"
+        return f"{self.severity.capitalize()} on {next(iter(self.cases)).replace('Both', 'both')}."
+
+    def section(self) -> str:
+        """Return the rule's section in a page `references/lint_rules_*.md`: the heading and a list."""
+        entries = {
+            "What it does": self.what,
+            "Why it is bad": self.why,
+            **({"Reported at": self.reported_at} if self.reported_at else {}),
+            "Wrong example": _code(self.example.removesuffix(".")),
+            "Use instead": _code(self.use_instead.removesuffix(".")),
+            "Engines": self.engine_text,
+            "Source": self.source,
+        }
+        return "\n".join([f"## {self.id}", "", *[f"- {name}: {text}" for name, text in entries.items()], ""])
+
+    def explanation(self) -> str:
+        """Return the rule's section as plain text, with the addresses of its sources."""
+        labels = re.findall(r"\[([^\]]+)\](?!\()", self.source)
+        sources = "\n".join(f"  {label}: {CITATIONS[label]}" for label in labels)
+        return "\n".join(
+            [
+                f"{self.id}",
+                f"\nWhat it does\n  {self.what}",
+                f"\nWhy is this bad?\n  {self.why}",
+                *([f"\nReported at\n  {self.reported_at}"] if self.reported_at else []),
+                f"\nExample\n{indent(self.example, '  ')}",
+                f"\nUse instead\n{indent(self.use_instead, '  ')}",
+                f"\nEngines\n  {self.engine_text}",
+                f"\nSource\n{sources}" if sources else f"\nSource\n  {self.source}",
+            ]
+        )
+
+    def _parts(self) -> dict[str, str]:
+        pieces = PART.split(inspect.getdoc(self.check) or "")
+        return {
+            name: inspect.cleandoc(text).strip() if name in CODE_PARTS else " ".join(text.split())
+            for name, text in zip(["What", *pieces[1::2]], pieces[::2], strict=True)
+        }
+
+
+RuleProblem = tuple[Rule, Problem]
+
+
+def _code(text: str) -> str:
+    joined = " ".join(line.strip() for line in text.splitlines()).replace(" .", ".")
+    return f"`` {joined} ``" if "`" in joined else f"`{joined}`"
+
+
+class Rules(list[Rule]):
+    """A group of rules in definition order."""
+
+    def add(
+        self, rule_id: str, engines: tuple[str, ...] = BOTH, severity: str = "error", subject: str = "module"
+    ) -> Callable[[Check], Check]:
+        """Return a decorator that registers a function as a rule's check."""
+
+        def register(check: Check) -> Check:
+            self.append(Rule(rule_id, subject, engines, severity, check))
+            return check
+
+        return register

@@ -1,0 +1,138 @@
+"""Rules about Kafka options and session settings."""
+
+from collections.abc import Callable, Iterator
+
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
+from spark_rtm.lint.spark.streams import Query, Source
+from spark_rtm.lint.spark.values import quoted
+
+SETTING_RULES = Rules()
+ROCKSDB = "RocksDBStateStoreProvider"
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+SOURCE_OPTIONS = {
+    "maxoffsetspertrigger": ("does not apply because real-time mode reads without a limit; OSS refuses it", ()),
+    "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", OSS_ONLY),
+    "maxtriggerdelay": ("is refused because real-time mode reads without a limit", OSS_ONLY),
+    "minpartitions": ("is refused because each topic partition has exactly one task", OSS_ONLY),
+    "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
+    "maxpartitions": ("has no effect, because only Databricks has it", OSS_ONLY),
+    "endingoffsets": ("is refused because a stream has no end", ()),
+    "endingtimestamp": ("is refused because a stream has no end", ()),
+    "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
+    "kafka.enable.auto.commit": ("is refused because Spark manages the offsets itself", ()),
+    "kafka.auto.offset.reset": ("is refused because Spark uses startingOffsets for this purpose", ()),
+}
+SINK_OPTIONS = {
+    "kafka.transactional.id": ("makes the first row fail because the Kafka sink has no transactions", OSS_ONLY),
+    "kafka.key.serializer": ("is refused because the sink writes keys as bytes", ()),
+    "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
+}
+IGNORED_OPTIONS = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
+
+
+@SETTING_RULES.add("option")
+def option(module: Module) -> Iterator[Problem]:
+    """
+    Checks for Kafka options that real-time mode refuses or ignores.
+
+    Why: A refused option makes the query fail. An ignored option suggests a limit that does not exist.
+
+    Both engines: `maxOffsetsPerTrigger`, `endingOffsets`, `kafka.enable.auto.commit`, `kafka.auto.offset.reset`,
+    key and value serializers.
+    OSS: `minPartitions`, `minOffsetsPerTrigger`, `maxTriggerDelay`, `kafka.transactional.id`; a warning for
+    `maxPartitions`, `maxRecordsPerPartition` and `failOnDataLoss=false`, which have no effect on OSS.
+
+    Reported at: the option, also if a dictionary holds it.
+
+    Example:
+        spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
+    Use instead:
+        spark.readStream.format("kafka").option("startingOffsets", "earliest")
+    Source: [test], [options](sources_sinks_operators.md#options-and-settings)
+    """
+    for query in module.real_time:
+        for each in query.writer.frame.sources:
+            options = each.options if isinstance(each, Source) else {}
+            for key, (value, line) in options.items():
+                reason, engines = SOURCE_OPTIONS.get(key, ("", ()))
+                if key == "failondataloss" and as_text(value) == "false":
+                    reason, engines = (
+                        "has no effect, so the query fails with OffsetOutOfRange after data loss",
+                        OSS_ONLY,
+                    )
+                if reason:
+                    yield _option(key, reason, line, engines, query)
+        for key, (_, line) in query.writer.options.items():
+            if key in SINK_OPTIONS:
+                yield _option(key, *SINK_OPTIONS[key][:1], line, SINK_OPTIONS[key][1], query)
+
+
+@SETTING_RULES.add("setting", OSS_ONLY)
+def setting(module: Module) -> Iterator[Problem]:
+    """
+    Checks for session settings that prevent a real-time query from starting.
+
+    Why: The settings contradict those that real-time mode requires.
+
+    OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`; the condition is
+    SQL_CONFIGURATION_NOT_SUPPORTED.
+    Databricks: Photon.
+
+    Reported at: the call that sets the key, or its entry in a dictionary.
+
+    Example:
+        spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
+    Use instead:
+        spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
+    Source: [test], [setup]
+    """
+    if not (module.real_time or module.is_for_real_time):
+        return
+    prefix = "spark.sql.streaming.stateStore."
+    refused: dict[str, tuple[Callable[[str], bool], str]] = {
+        f"{prefix}checkpointFormatVersion": (lambda value: value in {"0", "1"}, "2"),
+        f"{prefix}providerClass": (
+            lambda value: ROCKSDB not in value and "databricks" not in value,
+            f"the class {ROCKSDB}",
+        ),
+        "spark.sql.execution.sortBeforeRepartition": (lambda value: value == "true", "false"),
+    }
+    for value, line in module.setting("spark.databricks.photon.enabled"):
+        if value == "true":
+            message = "Photon is on, but real-time mode does not run with Photon"
+            yield Problem(line, message, "turn Photon off", DATABRICKS_ONLY)
+    for key, (is_refused, right) in refused.items():
+        values = module.setting(key)
+        bad = [(value, line) for value, line in values if value and is_refused(value)]
+        # A module that also sets an accepted value switches between modes intentionally.
+        for value, line in bad if len(bad) == len(values) else []:
+            message = f"{key} is {quoted(value)}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
+            yield Problem(line, message, f"leave the key unset or use {right}")
+
+
+@SETTING_RULES.add("flag-in-session", DATABRICKS_ONLY)
+def flag_in_session(module: Module) -> Iterator[Problem]:
+    """
+    Checks for sessions that set the Databricks real-time mode flag, which must be set on the cluster.
+
+    Why: The cluster reads the flag when it boots, so a flag set in a session is too late.
+
+    Reported at: the call that sets the flag, or its entry in a dictionary.
+
+    Example:
+        spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
+    Use instead:
+        spark.conf.get("spark.databricks.streaming.realTimeMode.enabled", "false")
+    Source: [setup]
+    """
+    for value, line in module.setting(FLAG):
+        if value != "false":
+            message = (
+                "the cluster reads the real-time mode flag when it boots, so setting the flag in a session is too late"
+            )
+            yield Problem(line, message, f"add `{FLAG} true` to the cluster's Spark config")
+
+
+def _option(key: str, reason: str, line: int, engines: tuple[str, ...], query: Query) -> Problem:
+    severity = "warning" if key in IGNORED_OPTIONS else "error"
+    return Problem(line, f"the option {key!r} {reason}", "remove the option", engines, severity, query.writer.lines)

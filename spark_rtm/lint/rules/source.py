@@ -1,0 +1,111 @@
+"""Rules about the source and the sink of a query."""
+
+from collections.abc import Iterator
+
+from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.spark.streams import Source
+from spark_rtm.lint.spark.values import text_of
+
+SOURCE_RULES = Rules()
+FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
+REFUSED_SOURCES = {
+    **dict.fromkeys(FILE_FORMATS, BOTH),
+    **dict.fromkeys(["cloudfiles", "delta", "deltasharing", "rate-micro-batch", "socket", "table"], BOTH),
+    **dict.fromkeys(["eventhubs", "pubsub", "pulsar"], BOTH),  # Databricks reads Event Hubs by the Kafka connector
+    **dict.fromkeys(["kinesis", "rate"], OSS_ONLY),
+}
+REFUSED_SINKS = {
+    **dict.fromkeys([*FILE_FORMATS, "cloudfiles", "delta", "jdbc", "memory", "rate", "socket"], BOTH),
+    **dict.fromkeys(["eventhubs", "kinesis", "pubsub", "pulsar"], BOTH),
+    **dict.fromkeys(["noop", "postgresql", "table"], OSS_ONLY),
+}
+
+
+@SOURCE_RULES.add("source")
+def source(module: Module) -> Iterator[Problem]:
+    """
+    Checks for sources that real-time mode refuses.
+
+    Why: Only sources that can be read row by row are allowed.
+
+    Both engines: files, tables, Delta, Auto Loader, sockets, `rate-micro-batch`, `pubsub`, `pulsar`, and `eventhubs`,
+    whose Kafka endpoint you read instead. OSS reports INPUT_STREAM_NOT_SUPPORTED, or DATA_SOURCE_NOT_FOUND for a source
+    that it does not have.
+    OSS: `rate` and `kinesis`.
+
+    Reported at: the call of `format`, or of the method that names the format.
+
+    Example:
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
+    Use instead:
+        spark.readStream.format("kafka")
+    Source: [test], [reference]
+    """
+    for query in module.real_time:
+        for each in query.writer.frame.sources:
+            name = (text_of(each.format) or "").lower() if isinstance(each, Source) else ""
+            if name in REFUSED_SOURCES and isinstance(each, Source) and query.writer.frame.is_streaming:
+                message = f"real-time mode refuses the source {name!r}"
+                fix = "read from Kafka, or run this query in micro-batch mode"
+                yield Problem(each.line, message, fix, REFUSED_SOURCES[name], lines=query.writer.lines)
+
+
+@SOURCE_RULES.add("sink")
+def sink(module: Module) -> Iterator[Problem]:
+    """
+    Checks for sinks that real-time mode refuses.
+
+    Why: Only sinks that accept rows one by one are allowed.
+
+    Both engines: files, Delta, `jdbc`, `memory`, `eventhubs`, `kinesis`, `pubsub`, `pulsar`. For `memory`, OSS reports
+    OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    OSS: `noop`, `toTable`, and `postgresql`, the Lakebase sink of Databricks.
+
+    Reported at: the call of `format`, or of the method that names the sink.
+
+    Example:
+        events.writeStream.format("memory").queryName("rows").outputMode("update").trigger(realTime="5 minutes").start()
+    Use instead:
+        events.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()
+    Source: [test], [reference]
+    """
+    for query in module.real_time:
+        writer = query.writer
+        if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
+            continue
+        if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
+            message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
+            yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)', lines=writer.lines)
+        elif writer.format is not None:
+            name = (text_of(writer.format[0]) or "").lower()
+            engines = REFUSED_SINKS.get(name)
+            if engines:
+                message = f"real-time mode refuses the sink {name!r}"
+                fix = "write to Kafka or use foreach, and write tables or files in a separate query"
+                yield Problem(writer.format[1], message, fix, engines, lines=writer.lines)
+
+
+@SOURCE_RULES.add("foreach-batch")
+def foreach_batch(module: Module) -> Iterator[Problem]:
+    """
+    Checks for `foreachBatch` in real-time queries.
+
+    Why: Real-time mode does not deliver rows in batches. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. On Databricks,
+    a third party saw SINK_NOT_SUPPORTED.
+
+    Reported at: the call of `foreachBatch`.
+
+    Example:
+        writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
+    Source: [test], [reference], [third
+    party](https://medium.com/@cralle/sub-second-latency-in-spark-real-time-mode-is-generally-available-d679f1d577fc)
+    read 2026-11-20
+    """
+    for query in module.real_time:
+        for name, line in query.writer.sinks:
+            if name == "foreachBatch":
+                message = "real-time mode refuses foreachBatch"
+                fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
+                yield Problem(line, message, fix, lines=query.writer.lines)

@@ -1,0 +1,181 @@
+"""Rules about stateful operators and Python functions."""
+
+from collections.abc import Iterator
+
+from spark_rtm.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.spark.steps import steps
+from spark_rtm.lint.spark.values import texts_of
+
+STATE_RULES = Rules()
+
+
+@STATE_RULES.add("session-window")
+def session_window(module: Module) -> Iterator[Problem]:
+    """
+    Checks for session windows in real-time queries.
+
+    Why: Session windows do not work in update mode, the only output mode of real-time mode.
+
+    Reported at: the call of `session_window`.
+
+    Example:
+        events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
+    Use instead:
+        events.groupBy(F.window(F.current_timestamp(), "5 minutes")).count()
+    Source: [test], [reference]
+    """
+    message = "real-time mode does not support session windows, so the query does not start"
+    fix = "use window(...), or transformWithState with a timer"
+    for query, mark in module.marks("session_window"):
+        yield Problem(mark.line, message, fix, lines=query.writer.lines)
+
+
+@STATE_RULES.add("dedup-within-watermark")
+def dedup_within_watermark(module: Module) -> Iterator[Problem]:
+    """
+    Checks for `dropDuplicatesWithinWatermark` in real-time queries.
+
+    Why: Not every engine and version supports this method.
+
+    OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Databricks: a warning, because the editions of the documentation disagree.
+
+    Reported at: the operator.
+
+    Example:
+        events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
+        .dropDuplicatesWithinWatermark(["key"])
+    Use instead:
+        events.withColumn("at", F.current_timestamp()).withWatermark("at", "1 minute")
+        .dropDuplicates(["key", "at"])
+    Source: [test], [reference]
+    """
+    fix = "call withWatermark and then dropDuplicates, with the event-time column among its columns"
+    for query in module.real_time:
+        for step in steps(query, "dropDuplicatesWithinWatermark"):
+            refused = f"dropDuplicatesWithinWatermark fails in real-time mode with {ALLOWLIST_CONDITION}"
+            yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
+            uncertain = "not every Databricks Runtime accepts dropDuplicatesWithinWatermark in real-time mode"
+            yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
+
+
+@STATE_RULES.add("legacy-state")
+def legacy_state(module: Module) -> Iterator[Problem]:
+    """
+    Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
+
+    Why: These operators sort their input, but a stream never ends. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Databricks reports ARBITRARY_STATEFUL_OPERATIONS_NOT_SUPPORTED.
+
+    Reported at: the operator.
+
+    Example:
+        events.groupBy("key")
+        .applyInPandasWithState(lambda key, rows, state: rows, "key binary", "n int", "update", "NoTimeout")
+    Use instead:
+        events.groupBy("key").count()
+    Source: [test], [reference], [error list]
+    """
+    for query in module.real_time:
+        for step in steps(query, "applyInPandasWithState", "mapGroupsWithState", "flatMapGroupsWithState"):
+            message = f"real-time mode refuses {step.name}"
+            fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
+            yield Problem(step.line, message, fix, lines=query.writer.lines)
+
+
+@STATE_RULES.add("event-time-timer", DATABRICKS_ONLY)
+def event_time_timer(module: Module) -> Iterator[Problem]:
+    """
+    Checks for `transformWithState` with `timeMode="EventTime"` in real-time queries on Databricks.
+
+    Why: Databricks has no event-time timers in real-time mode. Open-source Spark has these timers only in Scala.
+
+    Reported at: the operator.
+
+    Example:
+        events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
+    Use instead:
+        events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
+    Source: [reference]
+    """
+    for query in module.real_time:
+        for step in steps(query, "transformWithState"):
+            modes = [text.lower() for text in texts_of(step.arguments.get("timeMode", 3))]
+            if modes and all(mode == "eventtime" for mode in modes):
+                message = "real-time mode does not support event-time timers, so the query fails"
+                fix = 'write timeMode="ProcessingTime", and compare event times in the processor'
+                yield Problem(step.line, message, fix, lines=query.writer.lines)
+
+
+@STATE_RULES.add("python-udf", OSS_ONLY)
+def python_udf(module: Module) -> Iterator[Problem]:
+    """
+    Checks for Python and pandas UDFs in real-time queries.
+
+    Why: The operator that runs Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks supports Python UDFs.
+
+    Reported at: the call of the function, not its `@udf`.
+
+    Example:
+        events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
+    Use instead:
+        events.select(F.upper("value").alias("value"))
+    Source: [test], [reference]
+    """
+    message = f"Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
+    fix = "use pyspark.sql.functions or SQL expressions"
+    for query, mark in module.marks("udf"):
+        yield Problem(mark.line, message, fix, lines=query.writer.lines)
+
+
+@STATE_RULES.add("map-in-pandas")
+def map_in_pandas(module: Module) -> Iterator[Problem]:
+    """
+    Checks for `mapInPandas` and `mapInArrow` in real-time queries.
+
+    Why: These methods process a whole partition at a time.
+
+    OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
+    Databricks: a warning, because the editions of the documentation disagree.
+
+    Reported at: the operator.
+
+    Example:
+        events.mapInPandas(lambda frames: frames, "key binary, value binary")
+    Use instead:
+        events.select("key", F.upper("value").alias("value"))
+    Source: [test], [limitations]
+    """
+    fix = "use pyspark.sql.functions or SQL expressions"
+    for query in module.real_time:
+        for step in steps(query, "mapInPandas", "mapInArrow"):
+            refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
+            yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
+            uncertain = f"the newest limitations page excludes {step.name} from real-time mode"
+            yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
+
+
+@STATE_RULES.add("python-state")
+def python_state(module: Module) -> Iterator[Problem]:
+    """
+    Checks for Python processors in real-time queries.
+
+    Why: OSS fails with STDS_FAILED_TO_READ_OPERATOR_METADATA. Databricks supports only `transformWithState` with rows.
+
+    Both engines: `transformWithStateInPandas`.
+    OSS: `transformWithState`, which Databricks supports from 17.3 LTS.
+
+    Reported at: the operator.
+
+    Example:
+        events.groupBy("key").transformWithStateInPandas(..., "key binary", "update", "ProcessingTime")
+    Use instead:
+        events.groupBy("key").count()
+    Source: [test], [limitations]
+    """
+    for query in module.real_time:
+        for step in steps(query, "transformWithState", "transformWithStateInPandas"):
+            engines = OSS_ONLY if step.name == "transformWithState" else BOTH
+            message = f"Python's {step.name} does not run in real-time mode, so the query fails"
+            fix = "use aggregation, micro-batch mode, or on Databricks transformWithState with Row"
+            yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

@@ -1,0 +1,65 @@
+"""Rules about the output mode and a missing checkpoint of a query; the path of a checkpoint is checked by `job.py`."""
+
+from collections.abc import Iterator
+
+from spark_rtm.lint.rules.rule import Module, Problem, Rules
+from spark_rtm.lint.spark.values import known, quoted, text_of
+
+WRITER_RULES = Rules()
+ADD_UPDATE = 'add .outputMode("update")'
+CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
+
+
+@WRITER_RULES.add("output-mode")
+def output_mode(module: Module) -> Iterator[Problem]:
+    """
+    Checks for real-time queries whose output mode is missing or not `update`.
+
+    Why: `append` (the default) and `complete` fail with STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED.
+
+    Reported at: the call of `outputMode`; if there is none, the call of `start`.
+
+    Example:
+        writer.outputMode("append").trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.outputMode("update").trigger(realTime="5 minutes").start()
+    Source: [test], [guide]
+    """
+    consequence = "so the query fails with OUTPUT_MODE_NOT_SUPPORTED"
+    for query in module.real_time:
+        writer = query.writer
+        if writer.mode is None:
+            if query.start_line and not writer.is_open:
+                message = f"no output mode is set and the default is append, {consequence}"
+                yield Problem(query.start_line, message, ADD_UPDATE, lines=writer.lines)
+            continue
+        modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
+        if modes and all(mode.lower() != "update" for mode in modes):
+            message = f"the output mode is {quoted(modes[0])}, {consequence}"
+            yield Problem(writer.mode[1], message, 'write .outputMode("update")', lines=writer.lines)
+
+
+@WRITER_RULES.add("checkpoint")
+def checkpoint(module: Module) -> Iterator[Problem]:
+    """
+    Checks for real-time queries that write to Kafka without a `checkpointLocation`.
+
+    Why: The Kafka sink does not start without a checkpoint, and a restarted query could not resume where it stopped.
+
+    Reported at: the call of `start`.
+
+    Example:
+        events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
+    Source: [test]
+    """
+    if module.setting(CHECKPOINT_CONF):
+        return
+    for query in module.real_time:
+        writer = query.writer
+        is_kafka = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
+        if query.start_line and is_kafka and not writer.is_open and "checkpointlocation" not in writer.options:
+            message = "a query that writes to Kafka has no checkpointLocation, so the query does not start"
+            fix = 'add .option("checkpointLocation", ...) with a folder for this query alone that outlives the job'
+            yield Problem(query.start_line, message, fix, lines=writer.lines)

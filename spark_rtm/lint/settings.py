@@ -1,0 +1,147 @@
+"""Read the settings of the linter from the command line and from `[tool.rtm-lint]` in `pyproject.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from os.path import commonpath
+from pathlib import Path
+from typing import Any
+
+from spark_rtm.lint.rules.unchecked import UNCHECKED
+from spark_rtm.text.finding import ENGINES
+
+TABLE = "rtm-lint"
+ALL = "ALL"
+
+
+class SettingsError(ValueError):
+    """Raised if a setting cannot be used."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to check and what to report. Patterns are relative to `root`."""
+
+    select: tuple[str, ...] = ()
+    """Rules and groups of rules to report; empty means all."""
+    ignore: tuple[str, ...] = ()
+    """Rules and groups of rules not to report."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files and folders that are not read."""
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Rules not to report, by the pattern of the files."""
+    engine: str | None = None
+    """The only engine whose findings are reported; None means both."""
+    strict: bool = False
+    """Whether warnings lead to exit status 1, as errors do."""
+    root: Path = field(default_factory=Path)
+
+    def reports(self, rule: str, path: str) -> bool:
+        """Return whether a finding of this rule in this file is reported; `unchecked` needs no selection."""
+        is_selected = not self.select or rule == UNCHECKED.id or _names(self.select, rule)
+        return is_selected and not _names(self.ignore, rule) and not _names(self._ignored_in(path), rule)
+
+    def excludes(self, path: Path) -> bool:
+        """Return whether a pattern excludes a file, or one of the folders in which it is."""
+        return bool(self.exclude) and any(_matches(self._relative(path), pattern) for pattern in self.exclude)
+
+    def _ignored_in(self, path: str) -> list[str]:
+        if not self.per_file_ignores:
+            return []
+        relative = self._relative(Path(path))
+        return [
+            rule for pattern, rules in self.per_file_ignores.items() if _matches(relative, pattern) for rule in rules
+        ]
+
+    def _relative(self, path: Path) -> str:
+        try:
+            return path.absolute().relative_to(self.root.absolute()).as_posix()
+        except ValueError:
+            return path.absolute().as_posix()
+
+
+def settings_for(paths: Iterable[Path], rules: Iterable[str], given: Mapping[str, Any]) -> Settings:
+    """
+    Return the settings of the nearest `pyproject.toml` above all paths, replaced by those that are given.
+
+    A setting that is given as None comes from the file.
+    """
+    file = _project_file([path.absolute() for path in paths])
+    settings = _read(file, set(rules)) if file else Settings()
+    changes = {name: value for name, value in given.items() if value is not None}
+    _check_rules(changes, set(rules), "the command line")
+    return replace(settings, **changes)
+
+
+def _project_file(paths: list[Path]) -> Path | None:
+    folder = Path(commonpath(paths)) if paths else Path.cwd()
+    for each in (folder, *folder.parents):
+        file = each / "pyproject.toml"
+        if file.is_file() and f"tool.{TABLE}" in file.read_text(encoding="utf-8", errors="replace"):
+            return file
+    return None
+
+
+def _read(file: Path, rules: set[str]) -> Settings:
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get(TABLE, {})
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} cannot be read ({error}), so nothing was checked; correct it") from error
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in CHECKS:
+            allowed = ", ".join(sorted(each.replace("_", "-") for each in CHECKS))
+            raise SettingsError(f"{file}: unknown setting {key!r} in [tool.{TABLE}]; use one of {allowed}")
+        is_right, form = CHECKS[name]
+        if not is_right(value):
+            raise SettingsError(f"{file}: {key} is {value!r}; write {form}")
+        values[name] = tuple(value) if isinstance(value, list) else value
+    _check_rules(values, rules, str(file))
+    return Settings(**values, root=file.parent)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "select": (_are_texts, "a list of rules"),
+    "ignore": (_are_texts, "a list of rules"),
+    "exclude": (_are_texts, "a list of patterns"),
+    "per_file_ignores": (
+        lambda value: isinstance(value, dict) and all(map(_are_texts, value.values())),
+        "a table with a list of rules for each pattern",
+    ),
+    "engine": (lambda value: value in ENGINES, " or ".join(map(repr, ENGINES))),
+    "strict": (lambda value: isinstance(value, bool), "true or false"),
+}
+"""The settings that a project may contain, with a check and the form of each."""
+
+
+def _check_rules(values: Mapping[str, Any], rules: set[str], place: str) -> None:
+    named = [*values.get("select", ()), *values.get("ignore", ())]
+    named += [rule for ignored in values.get("per_file_ignores", {}).values() for rule in ignored]
+    known = {*rules, UNCHECKED.id}
+    for name in named:
+        if name != ALL and not any(_names([name], rule) for rule in known):
+            near = get_close_matches(name, known, 3, 0.5)
+            remedy = f"did you mean {' or '.join(near)}?" if near else "`--explain ALL` lists the rules"
+            raise SettingsError(f"{place} names the rule {name!r}, which does not exist; {remedy}")
+
+
+def _names(names: Iterable[str], rule: str) -> bool:
+    """Return whether a rule, its group (such as `cluster` for `cluster-flag`) or `ALL` is among the names."""
+    return any(name in {rule, ALL} or rule.startswith(f"{name}-") for name in names)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Return whether a pattern matches a path, one of its folders, or the name of one of them."""
+    pattern = pattern.removeprefix("./").rstrip("/")
+    parts = path.split("/")
+    below = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return any(fnmatchcase(each, pattern) for each in (*parts, *below))

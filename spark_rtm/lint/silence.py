@@ -1,0 +1,28 @@
+"""Find the comments that silence rules for a line or for a whole file."""
+
+from __future__ import annotations
+
+import re
+
+from spark_rtm.lint.prose.marks import silenced_rules
+
+FILE_IGNORE = re.compile(
+    r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
+)
+SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
+
+
+def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
+    """Map each line number to the ids of the rules that a comment silences there; `*` means all rules."""
+    if "rtm:" not in text.lower():
+        return {}
+    if suffix == ".sql":
+        text = SQL_COMMENT.sub("//", text)
+    return silenced_rules(text.splitlines())
+
+
+def silenced_in_file(text: str) -> set[str]:
+    """Return the ids of the rules that a comment `rtm: file-ignore[rule]` silences in the whole file."""
+    if "file-ignore" not in text.lower():
+        return set()
+    return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}

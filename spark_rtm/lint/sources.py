@@ -1,0 +1,187 @@
+"""
+Find and read the files to lint.
+
+A file that may be about real-time mode but cannot be read becomes a finding `unchecked`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from spark_rtm.lint.rules.job import SHUFFLE_CONF
+from spark_rtm.lint.rules.rule import RuleProblem
+from spark_rtm.lint.rules.unchecked import UncheckedError, unchecked
+from spark_rtm.lint.spark.intervals import min_batch_ms_in
+
+SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
+CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
+          ".hypothesis", ".tox"}  # fmt: skip
+"""Folders that are skipped everywhere, like every folder with a `pyvenv.cfg`."""
+OUTPUTS = {"build", "dist", "site", "spark-warehouse"}
+"""Folders that are skipped only directly below a given folder; deeper down, the names also occur in source code."""
+MAX_BYTES = 2_000_000
+MAX_SEARCHED_BYTES = 100_000_000
+"""A longer file counts as relevant without a search."""
+RELEVANT = re.compile(
+    r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
+)
+RTM = re.compile(r"\brtm\b")
+NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
+"""One of these is in each relevant text in small letters. This search is ten times as fast as that for `RELEVANT`."""
+CODE = {".py", ".scala", ".java"}
+SPARK_NEEDLES = ("spark", "readstream", "writestream", "datastreamwriter", ".outputmode(", "databricks", "display(")
+CODE_NEEDLES = (
+    "trigger",
+    "realtime",
+    "real-time mode",
+    "real time mode",
+    "real-time quer",
+    "asyncprogress",
+    "foreachwriter",
+)
+OVERLAP = 50
+
+Unchecked = list[tuple[Path, RuleProblem]]
+
+
+@dataclass
+class Sources:
+    """The relevant files, what cannot be checked, and the settings of one file that apply to all."""
+
+    paths: list[Path] = field(default_factory=list)
+    unchecked: Unchecked = field(default_factory=list)
+    min_batch_ms: float | None = None
+    sets_shuffle_partitions: bool = False
+
+
+def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources:
+    """Read the given files and those in the given folders; excluded files and folders are not read."""
+    sources = Sources()
+    minima: list[float | None] = []
+    for path in _files(roots, sources.unchecked, excludes):
+        try:
+            text = read_text(path)
+            if path.suffix == ".py":
+                sources.sets_shuffle_partitions |= SHUFFLE_CONF in text
+            if is_relevant(text, path.suffix.lower()):
+                sources.paths.append(path)
+                minima.append(min_batch_ms_in(text) if path.suffix == ".py" else None)
+        except UncheckedError as error:
+            sources.unchecked.append((path, error.problem))
+    sources.min_batch_ms = min((value for value in minima if value), default=None)
+    return sources
+
+
+def is_relevant(text: str, suffix: str) -> bool:
+    """Return whether a text may concern real-time mode; code also has to name Spark, and what rules check."""
+    low = text.lower()
+    if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
+        return False
+    if suffix not in CODE:
+        return True
+    is_spark = "realTime" in text or any(needle in low for needle in SPARK_NEEDLES)
+    return is_spark and (any(needle in low for needle in CODE_NEEDLES) or bool(RTM.search(low)))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a regular file; a file that need not be checked is empty."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")
+        with path.open("rb") as file:
+            return _text(file)
+    except OSError as error:
+        reason = f"the file cannot be read ({error.strerror}), so it was not checked"
+        raise UncheckedError(reason, "change its access rights, or pass other paths") from error
+
+
+def _text(file: BinaryIO) -> str:
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        if not _is_relevant(data, file):
+            return ""
+        raise UncheckedError(f"the file has more than {MAX_BYTES:,} bytes, so it was not checked", "split the file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if not _is_relevant(data, file):
+            return ""
+        reason = "the file is not encoded in UTF-8, so it was not checked"
+        raise UncheckedError(reason, "convert the file to UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_relevant(data: bytes, file: BinaryIO) -> bool:
+    """Return whether a file that is too long or has another encoding may be about real-time mode."""
+    while data and file.tell() < MAX_SEARCHED_BYTES:
+        text = data.replace(b"\0", b"").decode("ascii", "replace")  # each letter in UTF-16 has a zero byte
+        if RELEVANT.search(text):
+            return True
+        following = file.read(MAX_BYTES)
+        if not following:
+            return False
+        data = data[-OVERLAP:] + following
+    return bool(data)
+
+
+def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
+    real_roots = [os.path.realpath(root) for root in roots]
+    for root in roots:
+        if not _is_folder(root):
+            yield from [root] if os.path.lexists(root) and not excludes(root) else []
+            continue
+        for path in _files_below(root, problems, excludes):
+            if _is_link(path) and not _is_below(os.path.realpath(path), real_roots):
+                if not _may_be_relevant(path):
+                    continue
+                reason = "this link leads to a file outside of the given folders, so the file was not checked"
+                problems.append((path, unchecked(reason, "pass the file itself")))
+            else:
+                yield path
+
+
+def _may_be_relevant(path: Path) -> bool:
+    try:
+        return is_relevant(read_text(path), path.suffix.lower())
+    except UncheckedError:
+        return True
+
+
+def _is_below(path: str, roots: list[str]) -> bool:
+    return any(os.path.commonpath([path, root]) == root for root in roots)
+
+
+def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
+    def report(error: OSError) -> None:
+        reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
+        problems.append((Path(error.filename), unchecked(reason, "change its access rights, or pass other paths")))
+
+    for folder, folders, names in os.walk(root, onerror=report):
+        skipped = CACHES | OUTPUTS if Path(folder) == root else CACHES
+        folders[:] = [name for name in sorted(folders) if name not in skipped and not _is_environment(folder, name)]
+        folders[:] = [name for name in folders if not excludes(Path(folder, name))]
+        paths = [Path(folder, name) for name in sorted(names) if os.path.splitext(name)[1].lower() in SUFFIXES]  # noqa: PTH122
+        yield from (path for path in paths if not excludes(path) and not _is_broken_link(path))
+
+
+# The functions of `os.path` return False for a path below a folder without access rights. Methods of `Path` raise.
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def _is_environment(folder: str, name: str) -> bool:
+    return os.path.isfile(f"{folder}/{name}/pyvenv.cfg")  # noqa: PTH113
+
+
+def _is_link(path: Path) -> bool:
+    return os.path.islink(path)  # noqa: PTH114
+
+
+def _is_broken_link(path: Path) -> bool:
+    return _is_link(path) and not os.path.exists(path)  # noqa: PTH110

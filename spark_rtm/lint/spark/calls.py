@@ -1,0 +1,268 @@
+"""Evaluate PySpark method calls, and collect the queries, triggers and settings that the calls define."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
+from spark_rtm.lint.spark.scope import State
+from spark_rtm.lint.spark.steps import AGGREGATES, OPERATORS
+from spark_rtm.lint.spark.streams import (
+    TRIGGER_KEYWORDS,
+    Arguments,
+    Frame,
+    Query,
+    Reader,
+    Source,
+    Step,
+    Trigger,
+    Writer,
+)
+from spark_rtm.lint.spark.values import (
+    Column,
+    Const,
+    Mark,
+    Session,
+    Table,
+    Udf,
+    Unknown,
+    Value,
+    alternatives,
+    marks_of,
+    text_of,
+    texts_of,
+)
+from spark_rtm.lint.spark.writers import changed_writer, options_of
+
+FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
+BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
+WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",
+                  "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
+CERTAIN_WRITER_METHODS = {"writeStream", "outputMode", "queryName", "start", "toTable", "foreachBatch"}
+WRITER_NAME = re.compile(
+    r"writ|stream|quer|sink|frame|dsw|output|event|base|config|builder|_fragment|^(?:w|q|s|df|ds|out|rows|result)\d*$|_df$",
+    re.IGNORECASE,
+)
+SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
+SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
+CALLED = re.compile(r"\b(\w++)\s*+\(")
+KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
+STATIC_READS = {"createDataFrame", "range", "table"}
+
+
+class SparkCalls:
+    """Evaluates PySpark method calls and collects queries, triggers and settings."""
+
+    def __init__(self) -> None:
+        self.queries: list[Query] = []
+        self.triggers: list[tuple[Trigger, Value]] = []
+        self.settings: list[tuple[str, Value, int, bool]] = []
+        self.statement: ast.stmt | None = None
+        self.registered: set[str] = set()
+        self.views: dict[str, Frame] = {}
+        self.writers: dict[Writer, bool] = {}
+        self.flows: list[tuple[str, int]] = []
+        self.sinks: dict[str, tuple[Value, int]] = {}
+        """The format of each pipeline sink, by its name."""
+        self.receiver = ""
+        """The name of the variable or attribute whose method is called, if there is one."""
+        self.unnamed: set[Value] = set()
+        """Readers and writers of the current statement to which no name refers."""
+
+    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+        """Return the result of a method call."""
+        self._record_settings(name, given, line)
+        if isinstance(value, Reader | Writer):
+            follow = self._reader_method if isinstance(value, Reader) else self._writer_method
+            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
+        if isinstance(value, Session):
+            return self._session_method(name, given)
+        if isinstance(value, Column):
+            return self._column_method(value, name, given, line)
+        if isinstance(value, Frame) or (isinstance(value, Unknown) and name in OPERATORS and not value.origin):
+            return self._frame_method(frame_of(value), name, given, line)
+        if isinstance(value, Unknown) and name in WRITER_METHODS:
+            return self._unknown_writer_method(value, name, given, line, state)
+        marks = marks_of(*given.positional)
+        return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
+
+    def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
+        if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
+            fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}), is_guess=True)
+            return self._writer_method(fragment, name, given, line, state, value)
+        return value  # probably a fluent interface, whose methods return the object
+
+    def _is_writer(self) -> bool:
+        """Return whether the receiver of `trigger` may be a writer: by its name, or by other calls in the statement."""
+        if not self.receiver or self.statement is None or WRITER_NAME.search(self.receiver):
+            return True
+        attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
+        return not attributes.isdisjoint(CERTAIN_WRITER_METHODS)
+
+    def finish(self) -> None:
+        """Add a query for each writer that the module never starts."""
+        for writer, is_used in self.writers.items():
+            if not is_used:
+                self.queries.append(Query(writer))
+
+    def _record_settings(self, name: str, given: Arguments, line: int) -> None:
+        key = text_of(given.get("key", 0))
+        if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
+            self.settings.append((key, given.get("value", 1) or Unknown(), line, name == "set"))
+        if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
+            self.settings.append((match[1], Const(match[2].strip(";")), line, True))
+        if name in {"config", "setAll"}:
+            for table in (given.get("map", 0), given.get("map")):
+                if isinstance(table, Table):
+                    self.settings += [
+                        (text, value, table.lines.get(text, line), False) for text, value in table.items.items()
+                    ]
+
+    def _session_method(self, name: str, given: Arguments) -> Value:
+        view = self.views.get(text_of(given.get("tableName", 0)) or "")
+        if name == "table" and view:
+            return view
+        if name in STATIC_READS:
+            return Frame(frozenset({Unknown()}), is_streaming=False, is_small=name == "range")
+        if name == "register" and given.positional:
+            self.registered.update(texts_of(given.positional[0]))
+            return Udf("udf")
+        if name == "sql":
+            return Unknown()
+        return Session()
+
+    def _column_method(self, value: Column, name: str, given: Arguments, line: int) -> Column:
+        marks = value.marks | marks_of(*given.positional)
+        is_clock = any(mark.kind == "clock" for mark in marks)
+        if name in {"alias", "name"} and is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("alias", 0)))):
+            marks |= {Mark("clock-difference", line)}
+        return Column(marks)
+
+    def _reader_method(self, reader: Reader, name: str, given: Arguments, line: int, state: State) -> Value:
+        if name == "format":
+            changed = replace(reader, format=given.get("source", 0) or Unknown(), format_line=line)
+        elif name in {"option", "options"}:
+            changed = replace(reader, options={**reader.options, **options_of(name, given, line)})
+        elif name == "load" or name in FORMATS:
+            return self._loaded(reader, name, given, line)
+        else:
+            changed = reader if name == "schema" else replace(reader)
+        if changed is not reader:
+            self._replace(reader, changed, state)
+        return changed
+
+    @staticmethod
+    def _loaded(reader: Reader, name: str, given: Arguments, line: int) -> Frame:
+        form = given.get("format") or reader.format
+        if name != "load":
+            form = Const(name)
+        at = reader.format_line if name == "load" and reader.format is not None else line
+        source = Source(form, reader.options | options_of("options", given, line), at)
+        return Frame(frozenset({source}), is_streaming=reader.is_streaming)
+
+    def _frame_method(self, frame: Frame, name: str, given: Arguments, line: int) -> Value:
+        if name == "agg" or (frame.is_grouped and name in AGGREGATES):
+            name = "aggregate"
+        elif name not in OPERATORS:
+            if name.endswith("TempView"):
+                self.views.update(dict.fromkeys(texts_of(given.get("name", 0)), frame))
+            return Unknown()
+        if name == "hint" and any(text.lower() in BROADCAST_HINTS for text in texts_of(given.get("name", 0))):
+            return replace(frame, is_broadcast=True)
+        other = next((frame_of(v) for v in given.positional[:1] if isinstance(v, Frame | Unknown)), None)
+        other = other if name in {"join", "crossJoin", "union", "unionAll", "unionByName"} else None
+        step = Step(name, line, frame, given, self._step_marks(name, given, line), other)
+        combined = _combined(frame, other, step)
+        is_grouped = name in {"groupBy", "groupby", "cube", "rollup"}
+        return replace(combined, is_grouped=is_grouped, is_broadcast=frame.is_broadcast and other is None)
+
+    def _step_marks(self, name: str, given: Arguments, line: int) -> frozenset[Mark]:
+        values = [*given.positional, *[value for value, _ in given.keywords.values()]]
+        marks = marks_of(*values)
+        if name in {"selectExpr", "where", "filter"}:
+            marks |= text_marks(values, line)
+        texts = [text for value in values for text in texts_of(value)]
+        if self.registered and not self.registered.isdisjoint(n for text in texts for n in CALLED.findall(text)):
+            marks |= {Mark("udf", line)}
+        is_clock = name == "withColumn" and any(mark.kind == "clock" for mark in marks)
+        if is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("colName", 0)))):
+            marks |= {Mark("clock-difference", line)}
+        return marks
+
+    def _writer_method(
+        self, writer: Writer, name: str, given: Arguments, line: int, state: State, receiver: Value | None = None
+    ) -> Value:
+        lines = writer.lines | {self.statement.lineno if self.statement else line, line}
+        changed = changed_writer(writer, name, given, line, lines)
+        self.writers[writer] = True
+        if name == "trigger":
+            self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))
+        if name in {"start", "toTable"}:
+            self.writers[changed] = True
+            self.queries.append(Query(changed, line))
+            return Unknown("a query")
+        self.writers[changed] = False
+        self._replace(writer, changed, state)
+        return changed
+
+    def _replace(self, old: Reader | Writer, new: Reader | Writer, state: State) -> None:
+        if old in self.unnamed:
+            self.unnamed.add(new)
+        else:
+            state.replace_everywhere(old, new)
+
+    def display(self, given: Arguments, line: int) -> None:
+        """Record a notebook's `display` call with a real-time trigger as a query."""
+        trigger = Trigger(given, line)
+        if trigger.is_real_time and given.positional:
+            self.triggers.append((trigger, given.positional[0]))
+            mode = given.keywords.get("outputMode")
+            writer = Writer(frame_of(given.positional[0]), mode=mode, trigger=trigger, is_open=True,
+                            format=(Const("display"), line), lines=frozenset({line}))  # fmt: skip
+            self.queries.append(Query(writer, line))
+
+    @staticmethod
+    def is_real_time_flow(given: Arguments) -> bool:
+        """Return whether a pipeline flow's decorator sets the real-time trigger."""
+        confs = given.get("spark_conf")
+        return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
+
+    def add_sink(self, given: Arguments, line: int) -> None:
+        """Record a pipeline sink, into which a flow may write."""
+        for name in texts_of(given.get("name", 0)):
+            self.sinks[name] = (given.get("format", 1) or Unknown(), line)
+
+    def flow(self, result: Value, given: Arguments, line: int) -> None:
+        """Record a pipeline flow as a query."""
+        confs = given.get("spark_conf")
+        items = confs.items if isinstance(confs, Table) else {}
+        interval = items.get("pipelines.trigger.interval", Const("5 minutes"))
+        trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
+        form = self.sinks.get(text_of(given.get("target", 0)) or "", (Const("flow"), line))
+        for each in alternatives(result):
+            writer = Writer(frame_of(each), mode=(Const("update"), line), trigger=trigger, is_open=True,
+                            format=form, lines=frozenset({line}))  # fmt: skip
+            self.triggers.append((trigger, writer))
+            self.queries.append(Query(writer, line))
+
+
+def _asks_for_real_time(given: Arguments, origin: str) -> bool:
+    if origin and not SPARK_ORIGIN.search(origin):
+        return False  # another library's trigger
+    names = {name.replace("_", "").lower() for name in given.keywords}
+    return "realtime" in names and names <= KEYWORDS
+
+
+def _combined(frame: Frame, other: Frame | None, step: Step) -> Frame:
+    if other is None:
+        return replace(frame, steps=(*frame.steps, step), is_small=False)
+    if step.name in {"join", "crossJoin"} and frame.is_streaming is False and other.is_streaming:
+        return replace(other, steps=(*other.steps, step))
+    if step.name in {"join", "crossJoin"} and not other.is_streaming:
+        return replace(frame, steps=(*frame.steps, step))
+    known = set(frame.steps)
+    steps = (*frame.steps, *[each for each in other.steps if each not in known], step)
+    is_streaming = True if frame.is_streaming or other.is_streaming else frame.is_streaming
+    return Frame(frame.sources | other.sources, steps, is_streaming)

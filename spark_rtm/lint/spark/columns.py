@@ -1,0 +1,107 @@
+"""
+Evaluate PySpark attributes, functions and columns.
+
+A mark on a column records a property that rules check: the use of a Python function, a clock or a session window.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES
+from spark_rtm.lint.spark.streams import Arguments, Frame, Reader, Writer
+from spark_rtm.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
+
+UDF_MAKERS = {"udf": "udf", "pandas_udf": "udf", "arrow_udf": "udf", "udtf": "udf", "arrow_udtf": "udf"}
+CLOCKS = {"current_timestamp", "now", "localtimestamp"}
+CLOCK_TEXT = re.compile(r"\b(?:current_timestamp|now|localtimestamp)\s*\(", re.IGNORECASE)
+CLOCK_DIFFERENCE = re.compile(
+    r"(?:\b(?:current_timestamp|now)\s*\(\s*\)\s*\)*\s*-|-\s*(?:\w+\s*\(\s*)*(?:current_timestamp|now)\s*\()"
+    r"|\b(?:timestampdiff|datediff)\s*\([^)]{0,200}(?:current_timestamp|now)\s*\(",
+    re.IGNORECASE,
+)
+LATENCY_NAME = re.compile(r"(?:^|_)(?:latency|lag|delay|elapsed|e2e)(?:_|$)", re.IGNORECASE)
+MAKES_SESSION = re.compile(
+    r"(?:get|build|create|make|new|init)_?(?:or_create_)?(?:local_)?spark(?:_?session)?", re.IGNORECASE
+)
+DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
+
+
+def udf_kind(value: Value) -> str:
+    """Return the kind of Python UDF that a decorator creates, or an empty string if the decorator creates no UDF."""
+    if isinstance(value, Udf):
+        return value.kind
+    if isinstance(value, Library) and value.name.startswith(FUNCTIONS):
+        return UDF_MAKERS.get(value.name.rpartition(".")[2], "")
+    return ""
+
+
+def attribute(value: Value, name: str, line: int) -> Value:
+    """Return the value of an object's attribute."""
+    if isinstance(value, Library):
+        value_name = f"{value.name}.{name}"
+        return Session() if value_name.endswith("SparkSession.builder") else Library(value_name)
+    if name == "readStream" or (name == "read" and isinstance(value, Session)):
+        return Reader(is_streaming=name == "readStream")
+    if name == "writeStream":
+        return Writer(frame_of(value), lines=frozenset({line}), line=line)
+    if name in SESSION_NAMES and isinstance(value, Unknown):
+        return Session()
+    if isinstance(value, Session | Frame):
+        return value if isinstance(value, Session) else Column()
+    return Unknown(value.origin if isinstance(value, Unknown) else "")
+
+
+def frame_of(value: Value) -> Frame:
+    """Return `value` as a DataFrame; an unknown value becomes the DataFrame's source."""
+    if isinstance(value, Frame):
+        return value
+    return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))
+
+
+def library_call(callee: Library, given: Arguments, line: int) -> Value:
+    """Return the result of calling a library function."""
+    name = callee.name.rpartition(".")[2]
+    if not callee.name.startswith("pyspark."):
+        return Session() if MAKES_SESSION.fullmatch(name) else Unknown(callee.name)
+    if name == "SparkSession" or ".SparkSession." in callee.name:
+        return Session()
+    if not callee.name.startswith(FUNCTIONS):
+        return Unknown(callee.name if "rigger" in callee.name else "")
+    if name in UDF_MAKERS:
+        return Udf(UDF_MAKERS[name])
+    if name == "broadcast" and given.positional:
+        return _broadcast(given.positional[0])
+    return Column(_function_marks(name, given, line))
+
+
+def _broadcast(value: Value) -> Value:
+    return replace(frame_of(value), is_broadcast=True) if isinstance(value, Frame | Unknown) else value
+
+
+def _function_marks(name: str, given: Arguments, line: int) -> frozenset[Mark]:
+    marks = marks_of(*given.positional, *[value for value, _ in given.keywords.values()])
+    if name in CLOCKS:
+        marks |= {Mark("clock", line)}
+    if name in DIFFERENCES and any(mark.kind == "clock" for mark in marks):
+        marks |= {Mark("clock-difference", line)}
+    if name == "session_window":
+        marks |= {Mark("session_window", line)}
+    if name in {"expr", "call_function", "call_udf"}:
+        marks |= text_marks(given.positional[:1], line)
+    return marks
+
+
+def text_marks(values: Iterable[Value], line: int) -> frozenset[Mark]:
+    """Return the marks of the SQL expressions among `values`."""
+    marks: set[Mark] = set()
+    for text in [text for value in values for text in texts_of(value)]:
+        if CLOCK_TEXT.search(text):
+            marks.add(Mark("clock", line))
+        if CLOCK_DIFFERENCE.search(text):
+            marks.add(Mark("clock-difference", line))
+        if re.search(r"\bsession_window\s*\(", text, re.IGNORECASE):
+            marks.add(Mark("session_window", line))
+    return frozenset(marks)

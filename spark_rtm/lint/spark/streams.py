@@ -1,0 +1,157 @@
+"""Represent PySpark readers, DataFrames, writers and queries as values, with the line number of each setting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from spark_rtm.lint.spark.values import Column, Const, Items, Mark, Table, Unknown, Value
+
+NONE = Const(None)
+PARTIAL = "functools.partial"
+TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One call that loads a stream or a table."""
+
+    format: Value | None
+    options: dict[str, tuple[Value, int]]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reader(Value):
+    """`spark.readStream` or `spark.read` with its settings."""
+
+    is_streaming: bool
+    format: Value | None = None
+    format_line: int = 0
+    options: dict[str, tuple[Value, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One operator of a stream; `other` is the right side of a join or union."""
+
+    name: str
+    line: int
+    left: Frame
+    arguments: Arguments
+    marks: frozenset[Mark] = frozenset()
+    other: Frame | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Frame(Value):
+    """A DataFrame: its sources, its operators in order, and whether it is a stream (None if unknown)."""
+
+    sources: frozenset[Source | Unknown] = frozenset()
+    steps: tuple[Step, ...] = ()
+    is_streaming: bool | None = None
+    is_broadcast: bool = False
+    is_grouped: bool = False
+    is_small: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """The arguments of one call; if `is_open`, the call may have additional, unknown arguments."""
+
+    positional: tuple[Value, ...] = ()
+    keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    is_open: bool = False
+
+    def get(self, name: str, position: int | None = None) -> Value | None:
+        """Return the argument with this name or at this position, or None if there is no such argument."""
+        if name in self.keywords:
+            return self.keywords[name][0]
+        if position is not None and position < len(self.positional):
+            return self.positional[position]
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Partial(Value):
+    """A function, or a method of an object, with its first arguments."""
+
+    callee: Value
+    method: str
+    given: Arguments
+
+
+def without_first(given: Arguments) -> Arguments:
+    """Return the arguments after the first one."""
+    return Arguments(given.positional[1:], given.keywords, given.is_open)
+
+
+@dataclass(frozen=True, eq=False)
+class Trigger:
+    """One call of `trigger`."""
+
+    arguments: Arguments
+    line: int
+
+    @cached_property
+    def is_real_time(self) -> bool:
+        """Whether the call sets `realTime` and no other trigger keyword."""
+        others = [name for name in self.kinds if name != "realTime"]
+        return self.value("realTime") is not None and not others
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The trigger keywords in the call whose value is not None."""
+        return tuple(
+            name for name in self.arguments.keywords if name in TRIGGER_KEYWORDS and self.value(name) is not None
+        )
+
+    def value(self, name: str) -> Value | None:
+        """Return the value of a keyword, or None if the keyword is absent or its value is the constant None."""
+        value = self.arguments.get(name)
+        return None if value == NONE else value
+
+    def line_of(self, name: str) -> int:
+        """Return the line number of a keyword, or of the call if the keyword is absent."""
+        return self.arguments.keywords[name][1] if name in self.arguments.keywords else self.line
+
+
+@dataclass(frozen=True, eq=False)
+class Writer(Value):
+    """`stream.writeStream` with its settings; if `is_open`, the writer may have additional, unknown settings."""
+
+    frame: Frame
+    format: tuple[Value, int] | None = None
+    mode: tuple[Value, int] | None = None
+    options: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    is_open: bool = False
+    trigger: Trigger | None = None
+    sinks: tuple[tuple[str, int], ...] = ()
+    lines: frozenset[int] = frozenset()
+    line: int | None = None
+    """The line number of `writeStream`."""
+    is_guess: bool = False
+    """Whether only the names of the called methods suggest that this is a writer of Spark."""
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A query defined by its writer; `start_line` is None if the module does not start the query."""
+
+    writer: Writer
+    start_line: int | None = None
+
+
+def size_of(value: Value) -> int:
+    """Return how many entries a changed copy of the value has."""
+    if isinstance(value, Writer):
+        return len(value.options) + len(value.lines)
+    if isinstance(value, Frame):
+        return len(value.steps) + len(value.sources)
+    if isinstance(value, Reader):
+        return len(value.options)
+    if isinstance(value, Items):
+        return len(value.values)
+    if isinstance(value, Table):
+        return len(value.items)
+    return len(value.marks) if isinstance(value, Column) else 0

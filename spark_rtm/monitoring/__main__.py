@@ -1,0 +1,69 @@
+"""Watch the topics of one real-time query, send canaries, and serve the metrics to Prometheus until Ctrl-C."""
+
+import argparse
+import json
+import os
+import sys
+import threading
+from collections.abc import Sequence
+
+from prometheus_client import start_http_server
+
+from spark_rtm.monitoring.canary import Canary
+from spark_rtm.monitoring.topic_watcher import TopicWatcher
+from spark_rtm.realtime.queries import stop_on_interrupt
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until Ctrl-C and return 0."""
+    options = _parser().parse_args(arguments)
+    servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
+    if not servers:
+        print(
+            "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no broker to watch; set it to HOST:PORT", file=sys.stderr
+        )
+        return 2
+    stop = threading.Event()
+    stop_on_interrupt(stop)
+    server, _ = start_http_server(options.port, addr="127.0.0.1")
+    watcher = TopicWatcher(servers, options.source, options.target, options.rejects)
+    canary = Canary(
+        servers, options.source, options.partitions, lambda key: options.canary.replace("KEY", key).encode()
+    )
+    print(f"serving metrics at port {options.port}; press Ctrl-C to stop", file=sys.stderr)
+    try:
+        while not stop.is_set():
+            canary.send_if_due()
+            canary.receive(watcher.poll())
+    finally:
+        canary.close()
+        watcher.close()
+        server.shutdown()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m spark_rtm.monitoring",
+        description="Watch the topics of the query at KAFKA_BOOTSTRAP_SERVERS, and serve metrics on this machine.",
+        epilog="""example: python -m spark_rtm.monitoring payments payments-checked payments-rejected
+        --canary '{"card":"KEY","amount_cents":0}'""",
+    )
+    parser.add_argument("source", help="topic that the query reads")
+    parser.add_argument("target", help="topic that the query writes")
+    parser.add_argument("rejects", help="reject topic of the query")
+    parser.add_argument(
+        "--canary", required=True, type=_json, metavar="JSON", help="value of a canary; KEY is replaced by its key"
+    )
+    parser.add_argument("--partitions", type=int, default=1, help="partitions of the source topic (default: 1)")
+    parser.add_argument("--port", type=int, default=9109, help="port of the metrics (default: 9109)")
+    return parser
+
+
+def _json(text: str) -> str:
+    json.loads(text)
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

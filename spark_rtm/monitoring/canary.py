@@ -1,0 +1,72 @@
+"""
+Send a record into each partition of the source topic at a fixed interval, and measure how long its result is missing.
+
+A canary finds what no metric of the engine shows during a batch: a starved partition, a stuck task, an ended query.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Message, Producer
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge
+
+from spark_rtm.kafka.consumer import CLIENT
+
+FLUSH_SECONDS = 2
+PREFIX = "canary-"
+"""Keys of canaries begin with this text. Leave such keys out of counts and bills."""
+
+
+@dataclass
+class Canary:
+    """Canaries of one source topic. Only one thread at a time may call its methods."""
+
+    bootstrap_servers: str
+    topic: str
+    partitions: int
+    value: Callable[[str], bytes]
+    """Returns a record that the query accepts, for a key."""
+    interval_seconds: float = 1
+    registry: CollectorRegistry = REGISTRY
+    client: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Further options of the client, such as a login."""
+
+    def __post_init__(self) -> None:
+        """Register the metric and open the client."""
+        self._missing = Gauge(
+            "realtime_canary_missing_seconds",
+            "Age of the oldest canary whose result has not arrived",
+            ["partition"],
+            registry=self.registry,
+        )
+        options = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, **self.client}
+        self._producer = Producer({**CLIENT, **options})
+        self._run = uuid.uuid4().hex[:8]
+        self._sent: dict[str, tuple[int, float]] = {}
+        self._due = 0.0
+
+    def send_if_due(self) -> None:
+        """Send one canary to each partition if the interval has passed since the last ones."""
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + self.interval_seconds
+            for partition in range(self.partitions):
+                key = f"{PREFIX}{self._run}-{partition}-{len(self._sent)}-{now:.3f}"
+                self._producer.produce(self.topic, self.value(key), key, partition=partition)
+                self._sent[key] = (partition, now)
+        self._producer.poll(0)
+
+    def receive(self, messages: Iterable[Message]) -> None:
+        """Remove the canaries whose results are among the messages, and update the metric."""
+        for message in messages:
+            self._sent.pop((message.key() or b"").decode(errors="replace"), None)
+        now = time.monotonic()
+        for partition in range(self.partitions):
+            ages = [now - sent for number, sent in self._sent.values() if number == partition]
+            self._missing.labels(str(partition)).set(max(ages, default=0))
+
+    def close(self) -> None:
+        """Send what is still in the buffer of the client, if a broker answers."""
+        self._producer.flush(FLUSH_SECONDS)

@@ -1,0 +1,121 @@
+"""
+Watch the topics of a real-time query from outside, and export lag, latency and rejects as Prometheus metrics.
+
+Each record of the target and reject topics needs two headers: `src`, the position of its source record as
+`topic:partition:offset`, and `appended_ms`, the append time of its source record. All topics must store append times.
+"""
+
+import re
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaException, Message, TopicPartition
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
+
+from spark_rtm.kafka.consumer import CONSUMER, end_offsets, is_record
+from spark_rtm.kafka.continuity import is_temporary
+from spark_rtm.measure.percentiles import percentiles
+
+MAX_MESSAGES = 1_000
+POLL_SECONDS = 0.1
+# While no broker answers, the metrics of the canaries are this old.
+TIMEOUT_SECONDS = 3
+POSITION = re.compile(rb"(?P<topic>[\w.-]+):(?P<partition>\d+):(?P<offset>\d+)")
+QUANTILES = {"0.5": 0.5, "0.99": 0.99, "1": 1.0}
+
+
+@dataclass
+class TopicWatcher:
+    """Reads the target and reject topics from their current end. Only one thread at a time may call its methods."""
+
+    bootstrap_servers: str
+    source: str
+    target: str
+    rejects: str
+    window_seconds: float = 60
+    """Latencies and the reject share describe the records of this time."""
+    registry: CollectorRegistry = REGISTRY
+    client: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Further options of the client, such as a login."""
+
+    def __post_init__(self) -> None:
+        """Register the metrics and assign the partitions."""
+        registry = self.registry
+        self._records = Counter("realtime_records", "Results and rejected records", ["outcome"], registry=registry)
+        self._share = Gauge("realtime_reject_share", "Share of rejected records in the window", registry=registry)
+        self._lag = Gauge("realtime_partition_lag", "Source records without a result", ["partition"], registry=registry)
+        self._latency = Gauge(
+            "realtime_latency_seconds", "From append to append, in the window", ["quantile"], registry=registry
+        )
+        for outcome in ("result", "rejected"):
+            self._records.labels(outcome).inc(0)
+        self._seen: deque[tuple[float, float, bool]] = deque()
+        self._next: dict[int, int] = {}
+        self._consumer = Consumer({**CONSUMER, "bootstrap.servers": self.bootstrap_servers, **self.client})
+        ends = end_offsets(self._consumer, [*self._partitions(self.target), *self._partitions(self.rejects)])
+        self._consumer.assign([TopicPartition(topic, number, end) for (topic, number), end in ends.items()])
+        for number, end in self._source_ends().items():
+            self._next[number] = end
+
+    def poll(self) -> list[Message]:
+        """Read new records, update the metrics, and return the records."""
+        messages = [m for m in self._consumer.consume(MAX_MESSAGES, POLL_SECONDS) if is_record(m)]
+        for message in messages:
+            self._observe(message)
+        self._update()
+        return messages
+
+    def close(self) -> None:
+        """Close the client."""
+        self._consumer.close()
+
+    def _observe(self, message: Message) -> None:
+        found: Any = message.headers() or []
+        headers: dict[str, bytes] = {name: value or b"" for name, value in found}
+        is_rejected = message.topic() == self.rejects
+        self._records.labels("rejected" if is_rejected else "result").inc()
+        clock, appended_ms = message.timestamp()
+        started_ms = _number(headers.get("appended_ms", b""))
+        if clock != TIMESTAMP_LOG_APPEND_TIME or started_ms is None:
+            raise ValueError(
+                f"a record of topic {message.topic()!r} has no append time or no header appended_ms, so its latency is "
+                "unknown; set message.timestamp.type=LogAppendTime on the topic and write the header in the query"
+            )
+        self._seen.append((time.monotonic(), (appended_ms - started_ms) / 1000, is_rejected))
+        position = POSITION.fullmatch(headers.get("src", b""))
+        if position and position["topic"].decode() == self.source:
+            partition = int(position["partition"])
+            self._next[partition] = max(self._next.get(partition, 0), int(position["offset"]) + 1)
+
+    def _update(self) -> None:
+        oldest = time.monotonic() - self.window_seconds
+        while self._seen and self._seen[0][0] < oldest:
+            self._seen.popleft()
+        rejected = sum(is_rejected for _, _, is_rejected in self._seen)
+        self._share.set(rejected / len(self._seen) if self._seen else 0)
+        waits = [wait for _, wait, _ in self._seen] or [0.0]
+        for name, value in zip(QUANTILES, percentiles(waits, QUANTILES.values()), strict=True):
+            self._latency.labels(name).set(value)
+        try:
+            ends = self._source_ends()
+        except KafkaException as error:
+            if not is_temporary(error):
+                raise
+            # Without a broker, the lag keeps its last value. The canaries show the outage.
+            return
+        for number, end in ends.items():
+            self._lag.labels(str(number)).set(max(0, end - self._next.get(number, 0)))
+
+    def _source_ends(self) -> dict[int, int]:
+        return {number: end for (_, number), end in end_offsets(self._consumer, self._partitions(self.source)).items()}
+
+    def _partitions(self, topic: str) -> list[TopicPartition]:
+        found = self._consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
+        return [TopicPartition(topic, number) for number in found]
+
+
+def _number(text: bytes) -> int | None:
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,177 @@
+"""Kill the process of a query inside a batch, start the query again, and count what is lost and repeated."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from spark_rtm.prove.subjects.other_process import Order, OtherProcess
+from spark_rtm.prove.subjects.samples import compared_texts, fields_of, is_time
+from spark_rtm.prove.subjects.subject import Subject, has_null_topic
+from spark_rtm.prove.verdicts.failure import failure_of
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.testing.records import Received, Sent
+
+PAGE = "references/restarts.md#what-ends-a-query"
+CHECKPOINT = "restart"
+INTERVAL_MS = 5_000
+AGAIN_INTERVAL_MS = 1_000
+ATTEMPTS = 3
+DEADLINE_SECONDS = 30.0
+QUIET_POLLS = 5
+# All records go to one partition, because the order of records from different partitions changes with each start.
+PARTITION = 0
+
+
+def order_of(subject: Subject, slots: int) -> Order:
+    """Return what the process that the check kills must run."""
+    trial = subject.trial
+    folder = str(trial.folder)
+    return Order(subject.origin, subject.bench.kafka, trial.target, folder, CHECKPOINT, INTERVAL_MS, slots)
+
+
+def restart(subject: Subject, process: OtherProcess) -> Verdict:
+    """Kill the process after it has written results that are not committed, start the query again, and compare."""
+    try:
+        before, expected = _killed(subject, process)
+        again = _started_again(subject) if before else []
+    except QueryFailedError as error:
+        failure = failure_of(error, subject.path, subject.line)
+        evidence = f"the query does not start again: {failure.condition}: {failure.message}"
+        return Verdict("restart", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
+    except (RuntimeError, TimeoutError) as error:
+        return _unchecked(subject, str(error).splitlines()[0])
+    if not before:
+        return _unchecked(subject, "no sample gave a result inside a batch")
+    verdict = compared(before, again, expected)
+    return verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
+
+
+def compared(before: list[Received], again: list[Received], expected: int) -> Verdict:
+    """Compare what was written before the kill with what was written again; `expected` is 0 if it is unknown."""
+    first, second = Counter(before), Counter(again)
+    different = len(before) - sum((first & second).values())
+    lost = max(0, (expected or len(before)) - len(again))
+    counts = (
+        f"killed inside a batch and started again on the same checkpoint: {lost} lost, "
+        f"{len(before)} that were not committed are written again"
+    )
+    if lost:
+        return Verdict("restart", WRONG, counts, "make the function deterministic", PAGE)
+    if different:
+        evidence = f"{counts}, {different} of them with other bytes, so a reader cannot recognize repeats"
+        fix = "derive every output only from the source record: no clock, no random value, no unique id of the engine"
+        return Verdict("restart", WRONG, evidence, fix, PAGE)
+    # Each record was sent twice, so a result that occurs more often belongs to several records.
+    is_unique = max(first.values()) <= 2
+    how = "comparing whole records" if is_unique else "an id in the value; different records give equal results"
+    return Verdict("restart", GOOD, f"{counts}, byte by byte the same; a reader can drop them by {how}", page=PAGE)
+
+
+def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], int]:
+    """Return the results that were written and not committed when the process was killed, and how many are due."""
+    trial = subject.trial
+    samples = _useful(subject, subject.samples)
+    names = set(compared_texts(trial.rows).values())
+    trial.forget()
+    process.run()
+    trial.send(samples, partition=PARTITION)
+    for attempt in range(ATTEMPTS):
+        # State may drop a repeated sample, so each attempt also sends records that are new.
+        records = samples + _useful(subject, [_renamed(sample, attempt, names) for sample in samples])
+        expected = 0 if subject.is_stateful else _count(subject, records)
+        batch = _next_batch(subject, process)
+        trial.received()
+        trial.send(records, partition=PARTITION)
+        before = _written(subject, process, expected)
+        # The query may be processing these records when it is killed.
+        trial.send(records, partition=PARTITION)
+        if _position(subject).batch_id == batch:
+            process.kill()
+            before += trial.received()
+            return (before if _position(subject).batch_id == batch else []), 2 * expected
+    return [], 0
+
+
+def _started_again(subject: Subject) -> list[Received]:
+    """Start the query on the checkpoint of the killed process, and return what it writes for the same records."""
+    query = subject.trial.start(CHECKPOINT, AGAIN_INTERVAL_MS)
+    try:
+        subject.trial.wait_for_commit(query)
+    finally:
+        subject.trial.stop(query)
+    return subject.trial.received()
+
+
+def _next_batch(subject: Subject, process: OtherProcess) -> int:
+    """Wait until all records are committed, so a new batch has begun, and return the number of the committed batch."""
+
+    def is_committed() -> bool:
+        process.raise_if_ended()
+        position = _position(subject)
+        offsets = {topic: numbers for source in position.sources for topic, numbers in source.items()}
+        return position.batch_id != NO_BATCH and subject.trial.is_committed(offsets)
+
+    wait_until(is_committed, DEADLINE_SECONDS, "the query in its own process to commit a batch")
+    return _position(subject).batch_id
+
+
+def _position(subject: Subject) -> Position:
+    try:
+        return committed_position(subject.trial.folder / CHECKPOINT)
+    except (OSError, ValueError):  # The checkpoint is new, or a file is being written.
+        return Position(NO_BATCH, ())
+
+
+def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Received]:
+    """Return the results that arrive: as many as expected, or all until no more arrive if the number is unknown."""
+    written, quiet = list[Received](), 0
+
+    def is_written() -> bool:
+        nonlocal quiet
+        process.raise_if_ended()
+        found = subject.trial.received()
+        written.extend(found)
+        quiet = 0 if found or not written else quiet + 1
+        return len(written) >= expected if expected else quiet >= QUIET_POLLS
+
+    wait_until(is_written, DEADLINE_SECONDS, "results inside a batch")
+    return written
+
+
+def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
+    """Return the records that do not end the query and, if it keeps no state, give a result."""
+    return [
+        record
+        for record, found in zip(records, subject.evaluate_all(records), strict=True)
+        if isinstance(found, list) and (found or subject.is_stateful) and not has_null_topic(found)
+    ]
+
+
+def _count(subject: Subject, records: list[Sent]) -> int:
+    return sum(len(found) for found in subject.evaluate_all(records) if isinstance(found, list))
+
+
+def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
+    """Return a record with other texts and numbers; times and the texts that the query compares stay."""
+    fields = fields_of(sample)
+    if not fields:
+        return sample
+    changed = {name: _other(name, value, attempt, kept) for name, value in fields.items()}
+    key = None if sample.key is None else sample.key + str(attempt).encode()
+    return Sent(json.dumps(changed).encode(), key, sample.headers)
+
+
+def _other(name: str, value: Any, attempt: int, kept: set[str]) -> Any:
+    if is_time(name) or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value if value in kept else f"{value}{attempt}"
+    return value + attempt + 1 if isinstance(value, int) else value
+
+
+def _unchecked(subject: Subject, evidence: str) -> Verdict:
+    fix = f"pass records that give results with --samples {subject.stream}=FILE.jsonl"
+    return Verdict("restart", UNCHECKED, evidence, fix, PAGE)

@@ -1,0 +1,126 @@
+"""Check that state does not grow under a constant set of keys, and that it ends with the watermark."""
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm.prove.subjects.samples import fields_of, is_time
+from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.verdicts.place import STATEFUL_CALLS, line_of_call
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.testing.records import Sent
+
+PAGE = "references/state.md#watermark"
+WRITTEN_BYTES = "rocksdbTotalBytesWritten"
+ROUNDS = 2
+FORWARD_DAYS = (30, 60, 90)
+DAY_SECONDS = 86_400
+# Epoch times between 2001 and 2100, in seconds and in milliseconds.
+SECONDS_RANGE = (10**9, 4 * 10**9)
+
+
+def state(subject: Subject, query: StreamingQuery) -> Verdict:
+    """Send the same records in several batches, then records with later times, and watch the rows of state."""
+    if not subject.is_stateful:
+        return Verdict("state", GOOD, "the query keeps no state")
+    subject.trial.use_producer_times()
+    sizes = [_after(subject, query, subject.samples) for _ in range(ROUNDS + 1)]
+    rows, written = [size.rows for size in sizes], [size.written for size in sizes]
+    if _grows(rows):
+        evidence = f"the same {len(subject.samples)} records let the state grow in each batch: {rows} rows"
+        return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
+    growth = (
+        f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
+    )
+    if _watermark(query):
+        return _after_later_times(subject, query, rows[-1], growth)
+    evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
+    fix = "add withWatermark, and group by the event time or a window"
+    if growth:
+        return _wrong(
+            subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list by an aggregate of fixed size"
+        )
+    return _wrong(subject, evidence, fix)
+
+
+def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
+    """Send records whose times are up to 90 days later, and return the verdict on what the watermark removes."""
+    before = _watermark(query)
+    removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
+    if removed:
+        evidence = f"{rows} rows under the same keys; the watermark removed {removed} rows"
+        return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
+    if _watermark(query) == before:
+        fix = f"pass records with the event time in --samples {subject.stream}=FILE.jsonl"
+        return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
+    evidence = f"{rows} rows of state never end: the event time advanced by 90 days and the watermark removed none"
+    return _wrong(subject, evidence, "group by the event time or a window; deduplicate with the event time")
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The state after some records: its rows, and the rows removed and bytes written for these records."""
+
+    rows: int
+    removed: int
+    written: int
+
+
+def _after(subject: Subject, query: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
+    """Send records whose times are `days` later, and return the size of the state after their commit."""
+    last = query.lastProgress.batchId if query.lastProgress else -1
+    time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
+    subject.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)
+    subject.trial.wait_for_commit(query)
+    subject.trial.received()
+    batches = [progress.stateOperators for progress in query.recentProgress if progress.batchId > last]
+    operators = [operator for batch in batches for operator in batch]
+    return _Size(
+        sum(operator.numRowsTotal for operator in batches[-1]),
+        sum(operator.numRowsRemoved for operator in operators),
+        sum(int(operator.customMetrics.get(WRITTEN_BYTES, 0)) for operator in operators),
+    )
+
+
+def _grows(numbers: list[int]) -> bool:
+    return all(later > earlier for earlier, later in pairwise(numbers))
+
+
+def _watermark(query: StreamingQuery) -> str:
+    return str(query.lastProgress.eventTime.get("watermark", "")) if query.lastProgress else ""
+
+
+def _moved(sample: Sent, days: int) -> Sent:
+    """Return a record with all its times moved forward."""
+    fields = fields_of(sample)
+    if not fields:
+        return sample
+    moved = {name: _later(name, value, days) for name, value in fields.items()}
+    return sample if moved == fields else Sent(json.dumps(moved).encode(), sample.key, sample.headers)
+
+
+def _later(name: str, value: Any, days: int) -> Any:
+    if isinstance(value, dict):
+        return {part: _later(part, inner, days) for part, inner in value.items()}
+    if isinstance(value, str):
+        try:
+            return (datetime.fromisoformat(value) + timedelta(days=days)).isoformat()
+        except ValueError:
+            return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        low, high = SECONDS_RANGE
+        if low <= value <= high and is_time(name):
+            return value + days * DAY_SECONDS
+        if low * 1000 <= value <= high * 1000:
+            return value + days * DAY_SECONDS * 1000
+    return value
+
+
+def _wrong(subject: Subject, evidence: str, fix: str) -> Verdict:
+    line = line_of_call(subject.path, STATEFUL_CALLS, subject.line)
+    return Verdict("state", WRONG, evidence, fix, PAGE, str(subject.path), line)

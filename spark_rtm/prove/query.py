@@ -1,0 +1,139 @@
+"""Run all checks on one query, in the order in which a running query can serve them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm.lint.engine import lint_paths
+from spark_rtm.prove.checks.flow import expected_output, flow
+from spark_rtm.prove.checks.input import hostile_input
+from spark_rtm.prove.checks.restart import order_of, restart
+from spark_rtm.prove.checks.secrets import secrets
+from spark_rtm.prove.checks.state import state
+from spark_rtm.prove.checks.topics import topics
+from spark_rtm.prove.subjects.other_process import other_process
+from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.verdicts.failure import failure_of
+from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from spark_rtm.realtime.queries import QueryFailedError
+from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
+from spark_rtm.testing.records import Sent
+from spark_rtm.text import finding
+
+CHECKPOINT = "query"
+SLOTS_PAGE = "references/cluster_and_slots.md"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `prove`."""
+
+    samples: Mapping[str, list[Sent]] = field(default_factory=dict)
+    expect: Path | None = None
+    partitions: int = 2
+    slots: int = 0
+    duration: float = 10.0
+    rate: float = 50.0
+    topics: tuple[str, ...] = ()
+    """Topics that exist in production; empty if unknown."""
+    checks: frozenset[str] = frozenset(CHECKS)
+    """The checks to run; the query is always started."""
+    interval_ms: int = 5_000
+    side_effects: bool = False
+    """Whether the batch writes of a job run, each time that its code runs."""
+
+
+def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
+    """Yield the verdicts on one query."""
+    yield from _started(examined, options, say)
+    if examined.topics or examined.reads:
+        yield topics(examined, options.topics)
+    if "secrets" in options.checks:
+        say("looking for passwords")
+        yield from secrets(examined)
+
+
+def _started(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
+    slots = _slots(examined, options)
+    yield slots
+    if slots.status == WRONG:
+        return
+    say("starting the query in real-time mode")
+    try:
+        query = examined.trial.start(CHECKPOINT, options.interval_ms)
+    except (PySparkException, Py4JJavaError, QueryFailedError, NotEnoughSlotsError) as error:
+        yield refused(error, examined.path, _line_of_findings(examined))
+        return
+    yield Verdict("mode", GOOD, "real-time mode: the plan contains RealTimeStreamScan")
+    yield from _running(examined, query, options, say)
+
+
+def _running(
+    examined: Subject, query: StreamingQuery, options: Options, say: Callable[[str], None]
+) -> Iterator[Verdict]:
+    try:
+        if options.expect:
+            say("comparing with the expected output")
+            yield from expected_output(examined, query, options.expect)
+        if "flow" in options.checks:
+            say(f"sending {options.rate:g} records/s for {options.duration:g} s")
+            yield from flow(examined, query, options.duration, options.rate)
+        if "restart" in options.checks:
+            # The other process needs a few seconds to start Spark; before this point, it would disturb the latencies.
+            with other_process(examined.bench, order_of(examined, options.slots)) as process:
+                yield from _not_restarted(examined, query, options, say)
+                examined.trial.stop(query)
+                say("killing the query inside a batch and starting it again")
+                yield restart(examined, process)
+        else:
+            yield from _not_restarted(examined, query, options, say)
+    except QueryFailedError as error:
+        failure = failure_of(error, examined.path, examined.line)
+        evidence = f"the samples end the query: {failure.condition}: {failure.message}"
+        yield Verdict("flow", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
+    finally:
+        examined.trial.stop(query)
+
+
+def _not_restarted(
+    examined: Subject, query: StreamingQuery, options: Options, say: Callable[[str], None]
+) -> Iterator[Verdict]:
+    if "state" in options.checks:
+        say("watching the state")
+        yield state(examined, query)
+    if "input" in options.checks:
+        say("sending hostile records")
+        yield from hostile_input(examined, query)
+
+
+def _slots(examined: Subject, options: Options) -> Verdict:
+    partitions = sum(examined.trial.partitions.values())
+    needed = slots_needed(examined.trial.rows, partitions)
+    free = options.slots or slots_total(examined.bench.spark)
+    parts = f"{partitions} for the source" + (f", {needed - partitions} for shuffles" if needed > partitions else "")
+    evidence = f"{needed} task slots needed ({parts}), {free} available"
+    if needed <= free:
+        return Verdict("slots", GOOD, evidence, page=SLOTS_PAGE)
+    effect = (
+        "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
+        if needed > partitions
+        else ("some partitions stay unread forever, without an error")
+    )
+    fix = f"use {needed} slots, fewer source partitions or a smaller spark.sql.shuffle.partitions"
+    return Verdict("slots", WRONG, f"{evidence}, so {effect}", fix, SLOTS_PAGE, str(examined.path), examined.line)
+
+
+def refused(error: Exception, path: Path, line: int) -> Verdict:
+    """Return the verdict on a query that cannot be built or started."""
+    failure = failure_of(error, path, line)
+    evidence = f"the query does not run: {failure.condition}: {failure.message}"
+    return Verdict("mode", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
+
+
+def _line_of_findings(examined: Subject) -> int:
+    lines = [found.line for found in lint_paths([examined.path], finding.OSS)]
+    return lines[0] if lines else examined.line

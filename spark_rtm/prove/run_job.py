@@ -1,0 +1,119 @@
+"""Run the checks on each query of an unmodified job."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm.prove.checks.login import login
+from spark_rtm.prove.query import Options, checked, refused
+from spark_rtm.prove.subjects import job
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.recorders import Caught, Recording
+from spark_rtm.prove.subjects.subject import subject_of_job
+from spark_rtm.prove.subjects.target import Job
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError
+from spark_rtm.testing.records import as_sent
+from spark_rtm.testing.trial import new_checkpoints
+
+PAGE = "references/prove.md#a-job-that-starts-its-queries"
+SOURCES_PAGE = "references/sources_sinks_operators.md"
+
+
+def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
+    """Run the job, catch its queries, and yield the verdicts on each of them."""
+    recording = Recording(bench.spark.newSession(), bench.kafka, target.path, options.partitions)
+    recording.side_effects = options.side_effects
+    say("running the job to catch its queries; the checks `input` and `restart` run its code again, up to 40 times")
+    try:
+        job.record(recording)
+    except Exception as error:  # noqa: BLE001 - the job may raise anything
+        yield _broken(error, recording)
+        return
+    for written, line in recording.skipped:
+        say(f"line {line}: the batch write to {written} was skipped; --side-effects lets it run")
+    yield from _sources(bench, recording)
+    if not recording.caught:
+        yield _of_job(UNCHECKED, "the job starts no query", "name the file that calls start()", recording, 0)
+    for number, caught in enumerate(recording.caught):
+        for verdict in _of_query(bench, recording, number, options, say):
+            several = len(recording.caught) > 1
+            prefix = f"query {number + 1} (line {caught.line}): " if several else ""
+            yield replace(verdict, evidence=prefix + verdict.evidence)
+
+
+def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
+    for kind, line in recording.other_sources:
+        evidence = f"the job reads the stream {kind!r}, which prove cannot feed"
+        yield _of_job(
+            WRONG, evidence, "read the stream from Kafka; on OSS, real-time mode has no other source", recording, line
+        )
+    if recording.topics:
+        topic, path = recording.topics[0], str(recording.path)
+        if found := login(bench, recording.source_options, topic, path, recording.source_line):
+            yield found
+
+
+def _of_query(
+    bench: Bench, recording: Recording, number: int, options: Options, say: Callable[[str], None]
+) -> Iterator[Verdict]:
+    caught = recording.caught[number]
+    if "realtime" not in caught.trigger.lower():
+        own = caught.trigger or "the default"
+        evidence = f"the trigger of the job is {own}, so it runs in micro-batches; the following verdicts use realTime"
+        yield _of_job(WRONG, evidence, 'write .trigger(realTime="5 minutes")', recording, caught.line)
+    if caught.output_mode.lower() != "update":
+        evidence = f"real-time mode refuses the output mode {caught.output_mode!r}; the following verdicts use update"
+        yield _of_job(WRONG, evidence, 'write .outputMode("update")', recording, caught.line)
+    try:
+        if caught.sink.lower() != "kafka":
+            yield _of_sink(bench, recording, caught)
+        if recording.other_sources or not recording.topics:
+            return
+        with subject_of_job(bench, recording, number, options.samples) as examined:
+            for table in recording.tables:
+                examined.trial.fill(table, map(as_sent, options.samples.get(table, [])))
+            yield from checked(examined, options, say)
+    except (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError) as error:
+        yield refused(error, recording.path, caught.line)
+
+
+def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
+    """Start a query whose sink is not Kafka, and return what the engine says."""
+    if caught.writer is None:
+        raise AssertionError("internal error: a caught stream has no writer")
+    query: StreamingQuery | None = None
+    try:
+        query = caught.writer.really_start(str(new_checkpoints(bench.folder)))
+        assert_real_time(query, 30)
+    except (PySparkException, Py4JJavaError, QueryFailedError) as error:
+        return refused(error, recording.path, caught.line)
+    except (NotRealTimeError, TimeoutError) as error:
+        return _of_job(UNCHECKED, f"the sink {caught.sink!r} does not run: {error}", "", recording, caught.line)
+    finally:
+        if query is not None:
+            query.stop()
+    evidence = (
+        f"real-time mode accepts the sink {caught.sink!r}; the following verdicts write its rows to Kafka as JSON"
+    )
+    return Verdict("mode", GOOD, evidence, page=SOURCES_PAGE)
+
+
+def _broken(error: Exception, recording: Recording) -> Verdict:
+    if isinstance(error, PySparkException | Py4JJavaError):
+        return refused(error, recording.path, 0)
+    frame, line = error.__traceback__, 0
+    while frame:
+        line = frame.tb_lineno if Path(frame.tb_frame.f_code.co_filename) == recording.path else line
+        frame = frame.tb_next
+    fix = "correct it, or prove the function that builds the query: path/job.py:FUNCTION"
+    return _of_job(WRONG, f"the job fails with {type(error).__name__}: {error}", fix, recording, line)
+
+
+def _of_job(status: str, evidence: str, fix: str, recording: Recording, line: int) -> Verdict:
+    return Verdict("mode", status, evidence, fix, PAGE, str(recording.path), line)

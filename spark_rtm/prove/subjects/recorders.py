@@ -1,0 +1,260 @@
+"""Readers and writers of PySpark that note what a job asks for, and that read Kafka from the broker of `prove`."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.prove.subjects.placeholders import Anything
+
+BROKER_OPTION = "kafka.bootstrap.servers"
+# The security options of the job stay, but a plaintext connection does not use them.
+PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
+# A query with a new checkpoint must see every record that `prove` sends.
+FROM_START = {"startingOffsets": "earliest"}
+
+
+class JobEndedError(BaseException):
+    """Raised inside the job when it would wait for its queries; `except Exception` of the job must not catch it."""
+
+
+@dataclass(frozen=True)
+class Caught:
+    """A query that the job would start."""
+
+    frame: DataFrame
+    sink: str
+    """Format of the sink, for example `kafka`, `delta` or `foreachBatch`."""
+    options: dict[str, str]
+    trigger: str
+    """The trigger, or an empty text for the default."""
+    output_mode: str
+    line: int
+    writer: "StreamWriter | None"
+
+
+@dataclass
+class Recording:
+    """What a run of the job has read and started."""
+
+    spark: SparkSession
+    kafka: str
+    path: Path
+    partitions: int
+    static: DataFrame | None = None
+    """Static source rows that replace each stream of the job."""
+    topics: list[str] = field(default_factory=list)
+    """Topics that the job reads as streams."""
+    tables: list[str] = field(default_factory=list)
+    """Topics that the job reads as static DataFrames."""
+    other_sources: list[tuple[str, int]] = field(default_factory=list)
+    """Formats of streams that are not Kafka, with the lines of the job."""
+    caught: list[Caught] = field(default_factory=list)
+    source_options: dict[str, str] = field(default_factory=dict)
+    """Options of the Kafka streams, as the job wrote them."""
+    source_line: int = 0
+    side_effects: bool = False
+    """Whether the batch writes of the job run; those to Kafka use the broker of `prove` in any case."""
+    skipped: dict[tuple[str, int], None] = field(default_factory=dict)
+    """Targets of batch writes that did not run, with the lines of the job, in their order."""
+
+    def line(self) -> int:
+        """Return the line of the job that is running now."""
+        frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack()` would read every source file
+        while frame and frame.f_code.co_filename != str(self.path):
+            frame = frame.f_back
+        return frame.f_lineno if frame else 0
+
+    def redirect(self, options: dict[str, str], *, is_stream: bool) -> dict[str, str]:
+        """Create the topics that a Kafka source names, and return the options that replace those of the job."""
+        names = [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name]
+        ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
+        if is_stream:
+            self.source_options.update(options)
+            self.source_line = self.line()
+        found = self.topics if is_stream else self.tables
+        found += [name for name in names if name not in found]
+        return {BROKER_OPTION: self.kafka, **PLAINTEXT, **(FROM_START if is_stream else {})}
+
+    def redirect_write(self, options: dict[str, str]) -> dict[str, str]:
+        """Create the topic that a batch write names, and return the options that replace those of the job."""
+        names = [options["topic"]] if "topic" in options else []
+        ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
+        return {BROKER_OPTION: self.kafka, **PLAINTEXT}
+
+    def may_write(self, target: str) -> bool:
+        """Return whether a batch write of the job may run; if not, note it."""
+        if not self.side_effects:
+            self.note_write(target)
+        return self.side_effects
+
+    def note_write(self, target: str) -> None:
+        """Note a batch write that does not run."""
+        self.skipped[target, self.line()] = None
+
+
+def end_job(*_: object, **__: object) -> NoReturn:
+    """End the job where it would wait for its queries, or stop its session."""
+    raise JobEndedError
+
+
+class Started:
+    """What `start()` returns to the job."""
+
+    name = id = "prove"
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer what a job asks about its query while the query is starting."""
+        if name in {"awaitTermination", "processAllAvailable", "stop"}:
+            return end_job
+        return {"runId": self.id, "isActive": True, "recentProgress": (), "exception": lambda: None}.get(name)
+
+
+class Options:
+    """Note the options of a reader or writer by their names."""
+
+    recording: Recording
+    is_static = False
+    noted: dict[str, str]
+
+    def __init__(self, owner: Any) -> None:
+        self.noted = {}
+        super().__init__(owner)  # type: ignore[call-arg]
+
+    def format(self, source: str) -> Any:
+        """Note the format."""
+        self.noted["format"] = source
+        return self if self.is_static else super().format(source)  # type: ignore[misc]
+
+    def option(self, key: str, value: Any) -> Any:
+        """Note the option."""
+        self.noted[key] = str(value)
+        return self if self.is_static else super().option(key, value)  # type: ignore[misc]
+
+    def options(self, **options: Any) -> Any:
+        """Note the options."""
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def redirect(self, options: dict[str, Any], *, is_stream: bool) -> None:
+        """Read from the broker of `prove` in place of the broker of the job."""
+        self.options(**options)
+        for key, value in self.recording.redirect(self.noted, is_stream=is_stream).items():
+            self.option(key, value)
+
+
+class StreamReader(Options, DataStreamReader):
+    """Replaces `spark.readStream`."""
+
+    def load(self, path: str | None = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
+        """Return a stream of a local topic, or the static rows of the recording."""
+        kind = (format or self.noted.get("format", "parquet")).lower()
+        if kind != "kafka":
+            self.recording.other_sources.append((kind, self.recording.line()))
+            return super().load(path, format, schema, **options)
+        self.redirect(options, is_stream=True)
+        return super().load(format="kafka") if self.recording.static is None else self.recording.static
+
+    def table(self, tableName: str) -> DataFrame:
+        """Note the table."""
+        self.recording.other_sources.append((f"table {tableName}", self.recording.line()))
+        return super().table(tableName)
+
+
+class TableReader(Options, DataFrameReader):
+    """Replaces `spark.read`."""
+
+    def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
+        """Return the rows of a local topic, or what the job names."""
+        if (format or self.noted.get("format", "")).lower() != "kafka":
+            return super().load(path, format, schema, **options)
+        self.redirect(options, is_stream=False)
+        return super().load(format="kafka")
+
+
+class StreamWriter(Options, DataStreamWriter):
+    """Replaces `DataFrame.writeStream`; a static DataFrame has one too, which only notes."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        """Create a writer for a stream or for a static DataFrame."""
+        self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
+        self.is_static = not frame.isStreaming
+        if self.is_static:
+            # Jobs for Spark 4.1 set the trigger on the writer of the JVM.
+            self._spark, self._jwrite = frame.sparkSession, Anything()
+        else:
+            DataStreamWriter.__init__(self, frame)
+
+    def trigger(self, **chosen: Any) -> Any:
+        """Note the trigger."""
+        self.chosen = chosen
+        return self if self.is_static else super().trigger(**chosen)
+
+    def outputMode(self, outputMode: str) -> Any:
+        """Note the output mode."""
+        self.noted["outputMode"] = outputMode
+        return self if self.is_static else super().outputMode(outputMode)
+
+    def queryName(self, queryName: str) -> Any:
+        """Accept any name; the checks start several queries one after the other."""
+        return self if self.is_static else super().queryName(queryName)
+
+    def partitionBy(self, *columns: Any) -> Any:
+        """Accept the columns."""
+        return self if self.is_static else super().partitionBy(*columns)
+
+    def foreachBatch(self, func: Any) -> Any:
+        """Note the sink."""
+        self.noted["format"] = "foreachBatch"
+        return self if self.is_static else super().foreachBatch(func)
+
+    def foreach(self, f: Any) -> Any:
+        """Note the sink."""
+        self.noted["format"] = "foreach"
+        return self if self.is_static else super().foreach(f)
+
+    def start(  # type: ignore[override]
+        self, path: str | None = None, format: str | None = None, outputMode: str | None = None, **options: Any
+    ) -> Any:
+        """Catch the query in place of starting it."""
+        self.options(**({"path": path} if path else {}), **options)
+        mode = outputMode or self.noted.get("outputMode", "append")
+        sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
+        trigger = self._trigger()
+        writer = None if self.is_static else self
+        self.recording.caught.append(Caught(self.frame, sink, self.noted, trigger, mode, line, writer))
+        return Started()
+
+    def toTable(self, tableName: str, **_options: Any) -> Any:  # type: ignore[override]
+        """Catch the query in place of starting it."""
+        self.noted["format"] = f"table {tableName}"
+        return self.start()
+
+    def _trigger(self) -> str:
+        """Return the trigger as the job wrote it, or that of the JVM if the job did not use PySpark's method."""
+        if self.chosen or self.is_static:
+            return ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
+        field = self._jwrite.getClass().getDeclaredField("trigger")
+        field.setAccessible(True)
+        return str(field.get(self._jwrite).toString()).removeprefix("ProcessingTimeTrigger(0)")
+
+    def really_start(self, checkpoint: str) -> StreamingQuery:
+        """Start the query of the job in real-time mode."""
+        DataStreamWriter.option(self, "checkpointLocation", checkpoint)
+        DataStreamWriter.outputMode(self, "update")
+        DataStreamWriter.trigger(self, realTime="5 seconds")  # type: ignore[call-overload]
+        sink = self.noted.get("format", "")
+        return DataStreamWriter.toTable(self, sink[6:]) if sink.startswith("table ") else DataStreamWriter.start(self)
+
+
+def recorder(kind: type[Options], recording: Recording) -> property:
+    """Return the property of PySpark that creates a reader or writer of this kind for a recording."""
+    return property(type(kind.__name__, (kind,), {"recording": recording}))

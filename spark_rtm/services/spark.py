@@ -1,0 +1,190 @@
+"""
+Start a Spark session with the settings that real-time mode needs, and with the Kafka connector.
+
+A local session accepts connections only from its own processes, and keeps its temporary files in the folder of the run.
+"""
+
+import atexit
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from spark_rtm.services.cache import cache_root, cached_folder
+from spark_rtm.services.files import class_archive
+from spark_rtm.services.files.run_folder import jvm_folder, new_folder
+from spark_rtm.services.java import java_home
+from spark_rtm.services.packages import connector
+from spark_rtm.services.scala import compiled
+
+STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+# By default, the JVM only interprets methods with more than 8,000 bytes of bytecode and never compiles them. The
+# methods that Spark generates for the decoder are larger.
+COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
+# This file system creates files without a `chmod` process. By default, each new checkpoint file starts such a process,
+# which lengthens the pause between batches.
+LOCAL_FILES = Path(__file__).with_name("local_files.scala")
+SPARK_HOME = Path(pyspark.__file__).resolve().parent
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+CONFS = {
+    # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, a row
+    # of a stateful query waits up to 50 ms at each shuffle. Spark reads the value when the context starts.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
+    # This setting halves the pause between batches on a local disk. On HDFS or an object store, omit it and measure the
+    # pause.
+    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILE_MANAGER,
+    # Real-time mode requires the first two of the following three settings, and the third is recommended. Micro-batch
+    # queries use the same three settings, because real-time mode cannot continue from a checkpoint that was written
+    # with the defaults.
+    "spark.sql.streaming.stateStore.providerClass": STATE_STORE_PROVIDER,
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Event times must not depend on the time zone of the machine.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": f"{COMPILE_LARGE_METHODS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
+    "spark.executor.extraJavaOptions": COMPILE_LARGE_METHODS,
+}
+"""Settings of every session, each with its reason."""
+FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+FAST_COMPILER_CONFS = {
+    # At 150 records/s, the JVM's optimizing compiler uses a third of Spark's CPU time in the demonstration. A run of a
+    # few minutes ends before the faster code repays this cost. Without the optimizing compiler, the default code cache
+    # is 48 MB, which five queries fill.
+    name: f"{CONFS[name]} {FAST_COMPILER}"
+    for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+}
+"""JVM options for short runs at low rates on this machine; other jobs should keep the optimizing compiler."""
+
+FALLBACK_NOTICE = (
+    "Spark {spark} uses the tested Kafka connector {connector}, because connector {spark} could not be downloaded and "
+    "verified; the download is tried again after a day"
+)
+DEFAULT_SLOTS = 8
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+EXECUTOR_JAVA_OPTIONS = "spark.executor.extraJavaOptions"
+JVM_END_SECONDS = 60.0
+QUERY_SECONDS = 60
+# A JVM that records its classes writes them when it ends, which took over a minute on a busy machine.
+RECORDING_SECONDS = 600.0
+
+
+def build_session(
+    app_name: str,
+    *,
+    master: str = "",
+    slots: int = DEFAULT_SLOTS,
+    shuffle_partitions: int = 2,
+    confs: Mapping[str, str] | None = None,
+    archive_options: Sequence[str] = (),
+) -> SparkSession:
+    """
+    Start a session with `CONFS` and the Kafka connector.
+
+    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings. On this
+    machine, all JVMs load their classes from the archive that `record_classes` wrote, unless there are
+    `archive_options`.
+    """
+    os.environ["JAVA_HOME"] = str(java_home())
+    url, kafka = master or f"local[{slots}]", connector()
+    # Without these two variables, Spark workers run the first Python on the PATH. Those of a cluster may have another.
+    if url.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    is_here = url.startswith("local") or "//127.0.0.1:" in url
+    if kafka.version != pyspark.__version__:
+        print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
+    builder = SparkSession.builder.master(url).appName(app_name)
+    session_confs = {
+        **CONFS,
+        "spark.jars": ",".join(str(jar) for jar in kafka.jars),
+        # With the default of 200, each shuffle needs 200 task slots.
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        **(_local_files() if is_here else {}),
+        **_private(url),
+        **(confs or {}),
+    }
+    session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
+    if is_here:
+        options = " ".join(archive_options or class_archive.using(archive_folder()))
+        session_confs[JAVA_OPTIONS] += f" {options}"
+        session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
+    for key, value in session_confs.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    atexit.register(_end_jvm, os.getpid())
+    return session
+
+
+def archive_folder() -> Path:
+    """Return the folder of the archive that Spark's JVMs use; `record_classes` creates it."""
+    jars = sorted(SPARK_HOME.glob("jars/*.jar"))
+    return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
+
+
+def class_path() -> str:
+    """Return the class path that Spark gives to a session; a JVM with another class path cannot use the archive."""
+    jars = SPARK_HOME / "jars"
+    (first,) = jars.glob("slf4j-api-*.jar")
+    return os.pathsep.join(map(str, [compiled(LOCAL_FILES), SPARK_HOME / "conf", first, jars / "*"]))
+
+
+def record_classes() -> Path:
+    """Return the folder with the archive of Spark's classes; if there is none, run a query to record it."""
+
+    def record(folder: Path) -> None:
+        if SparkSession.getActiveSession():
+            raise RuntimeError(
+                "this process already has a Spark session, whose JVM would end; record the classes in another process: "
+                "`python -m spark_rtm.services archives`"
+            )
+        session = build_session("record classes", archive_options=class_archive.recording(folder))
+        rows = session.readStream.format("rate").load().groupBy("value").count()
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(new_folder("checkpoint")))
+        writer.outputMode("update").trigger(availableNow=True).start().awaitTermination(QUERY_SECONDS)
+        session.stop()
+        _end_jvm(os.getpid(), RECORDING_SECONDS)
+        class_archive.require(folder)
+
+    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
+
+
+def _private(url: str) -> dict[str, str]:
+    """Return the settings that keep other users of this machine away from a session on this machine."""
+    # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
+    authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
+    if "local" in url or "127.0.0.1" in url:
+        return {**authentication, "spark.driver.host": "127.0.0.1", "spark.local.dir": str(new_folder("spark"))}
+    return authentication
+
+
+def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
+    """Wait for the shutdown hooks of the JVM, which delete Spark's files, before the folder of the run is deleted."""
+    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for its process
+    if gateway and (process := getattr(gateway, "proc", None)) and os.getpid() == owner:
+        # A thread of Py4J tells the JVM which objects Python has deleted. If the JVM ended meanwhile, the thread could
+        # log a stack trace.
+        gateway._gateway_client.is_connected = False  # noqa: SLF001 - Py4J has no public API to end only this thread
+        process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+
+
+def _local_files() -> dict[str, str]:
+    # Spark loads file systems before `spark.jars`, so the class must be on the class path of each JVM.
+    jar = str(compiled(LOCAL_FILES))
+    return {
+        "spark.hadoop.fs.file.impl": "spark_rtm.LocalFiles",
+        "spark.driver.extraClassPath": jar,
+        "spark.executor.extraClassPath": jar,
+    }

@@ -1,0 +1,9 @@
+"""Sinks that Spark lacks: upsert the rows of a streaming query into PostgreSQL (on Databricks: Lakebase)."""
+
+from spark_rtm.requirement import require
+
+require("sinks", "postgres", "psycopg", "pyspark")
+
+from spark_rtm.sinks.postgres import PostgresUpsertSink
+
+__all__ = ["PostgresUpsertSink"]

@@ -1,0 +1,172 @@
+"""
+Write each batch in its own transaction on one connection, and retry a failed batch until a deadline.
+
+A real-time task keeps its connection for a whole epoch. If the server closes the connection, the task opens a new
+connection and writes the batch again.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.numeric import Int8BinaryDumper
+
+from spark_rtm.sinks.column_types import FIND_TRUNCATING_TYPES
+from spark_rtm.sinks.metrics import Metrics
+from spark_rtm.sinks.retry import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient, pause_seconds
+from spark_rtm.sinks.watchdog import Watchdog
+
+Connect = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
+READ_ONLY_SQLSTATE = "25006"
+MAX_LOCK_WAIT_MS = 5_000
+
+
+@dataclass
+class BatchConnection:
+    """The connection of one task. Only one thread at a time may call `write`; any thread may call `abandon`."""
+
+    connect: Connect = field(repr=False)
+    statement: bytes
+    types_to_check: list[str]
+    application_name: str
+    retry_deadline_seconds: float
+    flush_timeout_seconds: float
+    metrics: Metrics
+
+    def __post_init__(self) -> None:
+        """Initialize without connecting, because Spark opens a sink for empty partitions too."""
+        self._connection: psycopg.Connection | None = None
+        # A duplicate of the connection's file descriptor. It stays valid when the client library closes the original.
+        self._socket: socket.socket | None = None
+        self._watchdog = Watchdog(self.flush_timeout_seconds)
+        self._is_abandoned = threading.Event()
+
+    def write(self, parameters: list[list[Any]]) -> int:
+        """
+        Write one batch, wait until the server has acknowledged the commit, and return the number of changed rows.
+
+        An attempt whose reply was lost is also repeated. If the server committed that attempt, the table already
+        contains its rows with the same versions, so the repetition changes nothing.
+        """
+        deadline = time.monotonic() + self.retry_deadline_seconds
+        attempt = 0
+        timeouts = refused_logins = 0
+        while True:
+            try:
+                return self._attempt(parameters)
+            except psycopg.Error as error:
+                timeouts += error.sqlstate == STATEMENT_TIMEOUT_SQLSTATE
+                refused_logins += is_refused_login(error)
+                if not is_transient(error, timeouts=timeouts, refused_logins=refused_logins):
+                    raise
+                if time.monotonic() > deadline or self._is_abandoned.is_set():
+                    raise
+                is_closed = self._connection is None or self._connection.closed
+                if is_closed or error.sqlstate in (None, READ_ONLY_SQLSTATE):
+                    self._disconnect()
+            except BaseException:
+                # After an interrupt, the statement may still be running on the server and block the connection.
+                self._disconnect()
+                raise
+            self.metrics.retries += 1
+            self._is_abandoned.wait(pause_seconds(attempt))
+            attempt += 1
+
+    def abandon(self) -> None:
+        """Shut the connection down and stop the retries, so a running `write` fails soon."""
+        self._is_abandoned.set()
+        self._watchdog.cut()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._watchdog.stop()
+        self._disconnect()
+
+    def _attempt(self, parameters: list[list[Any]]) -> int:
+        connection, connected = self._connected()
+        with self._watchdog.watching(connected):
+            # The watchdog already watches the socket. If `abandon` was called before this check, the check prevents the
+            # statement; if `abandon` is called later, the watchdog ends the statement.
+            if self._is_abandoned.is_set():
+                raise psycopg.OperationalError(f"sink {self.application_name!r} was closed before its flush finished")
+            try:
+                self._check_types(connection)
+                return connection.execute(self.statement, parameters).rowcount
+            finally:
+                self.metrics.watchdog_cuts = self._watchdog.cuts
+
+    def _check_types(self, connection: psycopg.Connection) -> None:
+        if not self.types_to_check:
+            return
+        truncating = [name for (name,) in connection.execute(FIND_TRUNCATING_TYPES, [self.types_to_check])]
+        if truncating:
+            raise psycopg.ProgrammingError(
+                f"columns of sink {self.application_name!r} have the types {truncating}, and a cast to these types "
+                "can truncate values without an error; for a domain, pass the type on which the domain is based"
+            )
+        self.types_to_check = []
+
+    def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
+        if self._connection is None or self._socket is None:
+            self._connection = psycopg.connect(**self._options())
+            # By default, psycopg chooses the type of an integer parameter by its largest value. The server would then
+            # prepare each combination of types separately.
+            self._connection.adapters.register_dumper(int, Int8BinaryDumper)
+            self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+            self.metrics.reconnects += self.metrics.flushes > 0 or self.metrics.retries > 0
+        return self._connection, self._socket
+
+    def _options(self) -> dict[str, Any]:
+        try:
+            # The function is called for each connection, because a token may have expired since the last call.
+            given = self.connect() if callable(self.connect) else self.connect
+        except Exception as error:
+            raise psycopg.OperationalError(
+                f"cannot connect sink {self.application_name!r}: its `connect` function failed"
+            ) from error
+        try:
+            parameters = conninfo_to_dict(given.get("conninfo", "")) | {**given}
+            parameters.pop("conninfo", None)
+        except psycopg.ProgrammingError:
+            # The original message quotes a part of the connection string, which may be the password.
+            raise psycopg.ProgrammingError(
+                f"cannot connect sink {self.application_name!r}: its connection string is malformed"
+            ) from None
+        return {
+            "application_name": self.application_name,
+            "connect_timeout": 5,
+            "client_encoding": "utf8",
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": int(self.flush_timeout_seconds * 1000),
+            **parameters,
+            "options": self._with_time_limits(parameters.get("options")),
+            "autocommit": True,
+        }
+
+    def _with_time_limits(self, options: str | None) -> str:
+        if options == "":
+            # A pooler may accept no options at all. The role must then have the time limits.
+            return options
+        # The statement timeout of the server is shorter than the watchdog's timeout, so the watchdog handles only
+        # replies that the network lost.
+        statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
+        lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
+        # The last value of a setting counts.
+        limits = f"-c lock_timeout={lock_ms} -c statement_timeout={statement_ms}"
+        return f"-c TimeZone=UTC {options or ''} {limits}"
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        if self._socket is not None:
+            self._socket.close()
+        self._connection = self._socket = None

@@ -1,0 +1,128 @@
+"""
+Write due batches in a separate thread, or immediately in the thread that waits for the result.
+
+In real-time mode, minutes can pass before the next row arrives, so the flush of a row must not wait for another row.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from spark_rtm.sinks.buffer import Batch, RowBuffer
+from spark_rtm.sinks.connection import BatchConnection
+from spark_rtm.sinks.failure import has_equal_keys, is_caused_by_a_row, without_values
+from spark_rtm.sinks.metrics import Metrics
+
+LOG = logging.getLogger(__name__)
+
+ABANDON_SECONDS = 5.0
+
+RejectValues = Callable[[Sequence[Any], str], None]
+"""Takes the values of a row in column order, and the reason."""
+
+
+class Flusher:
+    """Writes batches from the buffer to the connection, one at a time, until `stop` is called."""
+
+    def __init__(
+        self,
+        buffer: RowBuffer,
+        connection: BatchConnection,
+        metrics: Metrics,
+        on_rejected: RejectValues | None,
+        is_owned: Callable[[], bool],
+    ) -> None:
+        """Start the thread that writes due batches until `stop` is called or `is_owned` returns False."""
+        self._buffer = buffer
+        self._connection = connection
+        self._metrics = metrics
+        self._on_rejected = on_rejected
+        self._is_owned = is_owned
+        self._flushing = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="postgres-flusher", daemon=True)
+        self._thread.start()
+
+    def drain(self) -> None:
+        """Block until the database has acknowledged every row so far; raise RuntimeError if a row cannot be written."""
+        # The calling thread flushes, because handing the rows to the other thread would cost two thread switches.
+        while self._flush_next():
+            pass
+
+    def stop(self) -> bool:
+        """Drop the remaining rows and close the connection; return False if a blocked flush prevented this."""
+        self._buffer.close(drop=True)
+        if len(self._buffer):
+            self._connection.abandon()
+        self._thread.join(ABANDON_SECONDS)
+        return not self._thread.is_alive()
+
+    def reject(self, values: Sequence[Any], reason: str) -> None:
+        """Pass one row to `on_rejected`, never at the same time as another row."""
+        with self._flushing:
+            self._reject(values, reason)
+
+    def _run(self) -> None:
+        with suppress(RuntimeError):  # the task's thread raises this error
+            while self._buffer.wait_until_due(self._is_owned):
+                self._flush_next()
+        if not self._is_owned():
+            LOG.warning(
+                "%s: the sink was not closed, so %d rows were discarded and the connection is closed; call close()",
+                self._connection.application_name,
+                len(self._buffer),
+            )
+        with self._flushing:
+            self._connection.close()
+
+    def _flush_next(self) -> bool:
+        with self._flushing:
+            batch = self._buffer.take()
+            failure = self._try(batch) if batch else None
+            if failure is None:
+                self._buffer.acknowledge()
+            else:
+                self._buffer.fail(failure)
+        return bool(batch)
+
+    def _try(self, batch: Batch) -> Exception | None:
+        try:
+            self._flush(batch)
+        except Exception as error:  # noqa: BLE001  # `put` and `take` of the buffer raise it
+            return without_values(error)
+        return None
+
+    def _flush(self, batch: Batch) -> None:
+        started_at = time.monotonic()
+        # Rows are sorted, because two tasks that lock the same rows in different orders can deadlock.
+        written, changed = self._write([batch[key][2] for key in sorted(batch)])
+        committed_at = time.monotonic()
+        oldest_since = min(since for since, _, _ in batch.values())
+        self._metrics.flushes += 1
+        self._metrics.flushed += written
+        self._metrics.stale_rows += written - changed
+        self._metrics.flush_ms.append((committed_at - started_at) * 1000)
+        self._metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
+
+    def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
+        """Return the number of acknowledged and of changed rows; if rows prevent each other, write halves."""
+        try:
+            return len(rows), self._connection.write([list(column) for column in zip(*rows, strict=True)])
+        except Exception as error:
+            is_rejected = self._on_rejected is not None and is_caused_by_a_row(error)
+            if not is_rejected and not (has_equal_keys(error) and len(rows) > 1):
+                raise
+            reason = str(without_values(error))
+        if len(rows) == 1:
+            self._reject(rows[0], reason)
+            return 0, 0
+        half = len(rows) // 2
+        (written, changed), (more_written, more_changed) = self._write(rows[:half]), self._write(rows[half:])
+        return written + more_written, changed + more_changed
+
+    def _reject(self, values: Sequence[Any], reason: str) -> None:
+        if self._on_rejected is not None:
+            self._on_rejected(values, reason)
+            self._metrics.rejected_rows += 1

@@ -1,0 +1,83 @@
+"""
+Build the SQL statement that upserts a batch.
+
+Spark repeats rows after a restart, so the statement replaces a row only with a newer version.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from psycopg import sql
+
+from spark_rtm.sinks.column_types import NUMBERS, TIMES, TYPE_NAME, cast_type
+
+UNORDERED_VERSION = (
+    "has the type {!r}, and Python and PostgreSQL may order its values differently; use a number, a date or a timestamp"
+)
+NO_VERSION = (
+    "without a version, a delayed or repeated write can replace a newer row that was already acknowledged; pass "
+    "`version`, or accept this with allow_reverts=True"
+)
+
+
+def check_target(
+    table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None, *, allow_reverts: bool
+) -> None:
+    """Raise ValueError with all reasons why rows cannot be upserted into the table."""
+    unsupported = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
+    version_type = cast_type(columns.get(version or "", "bigint")).lower()
+    problems = [
+        text
+        for text, is_wrong in (
+            (f"table is {table!r}, expected (schema, table)", isinstance(table, str) or len(table) != 2),
+            (f"key is {key!r}, expected a tuple of at least one column", isinstance(key, str) or not key),
+            (
+                f"key columns {', '.join(map(repr, sorted(set(key) - set(columns))))} are not in `columns`",
+                not set(key) <= set(columns),
+            ),
+            (f"version {version!r} is not in `columns`", version not in (None, *columns)),
+            (f"version {version!r} is part of the key, so versions would never be compared", version in tuple(key)),
+            (f"version {version!r} {UNORDERED_VERSION.format(version_type)}", version_type not in NUMBERS | TIMES),
+            (NO_VERSION, version is None and not allow_reverts and not set(columns) <= set(key)),
+            ("a table or column name is empty", "" in (*table, *columns)),
+            (f"unsupported types for columns {unsupported}; store arrays as jsonb", unsupported),
+        )
+        if is_wrong
+    ]
+    if problems:
+        raise ValueError(f"cannot upsert into table {table!r}: {'; '.join(problems)}")
+
+
+def upsert_statement(
+    table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None
+) -> bytes:
+    """
+    Return the upsert statement, which takes one binary array per column.
+
+    The number of parameters does not depend on the number of rows, so the statement never changes and stays prepared.
+    """
+    names = {name: _identifier(name) for name in columns}
+    others = [names[name] for name in columns if name not in key]
+    update = sql.SQL("update set {} ").format(_listed(sql.SQL("{0} = excluded.{0}").format(name) for name in others))
+    guard: sql.Composable = sql.SQL("")
+    if version is not None:
+        guard = sql.SQL("where target.{0} is null or excluded.{0} > target.{0}").format(names[version])
+    statement = sql.SQL(
+        "insert into {table} as target ({names}) select * from unnest({arrays}) on conflict ({key}) do {action}"
+    ).format(
+        table=_identifier(*table),
+        names=_listed(names.values()),
+        # A type name cannot be a parameter or an identifier, so its text is inserted. `check_target` has validated it.
+        arrays=_listed(sql.SQL("%b::" + cast_type(type_name) + "[]") for type_name in columns.values()),
+        key=_listed(names[name] for name in key),
+        action=update + guard if others else sql.SQL("nothing"),
+    )
+    return statement.as_bytes(None)
+
+
+def _identifier(*names: str) -> sql.Identifier:
+    # psycopg looks for placeholders even inside quoted names, so percent signs are doubled.
+    return sql.Identifier(*(name.replace("%", "%%") for name in names))
+
+
+def _listed(parts: Iterable[sql.Composable]) -> sql.Composed:
+    return sql.SQL(", ").join(parts)

@@ -1,0 +1,230 @@
+"""
+Run a streaming DataFrame against topics of its own: start, send, wait for the commit, read what was written.
+
+All output goes to one topic with one partition, so the order of its records is the order in which they were appended.
+"""
+
+import json
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, keep_producer_times
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
+from spark_rtm.realtime.slots import preflight
+from spark_rtm.testing.records import TOPIC_HEADER, Received, Sent, received
+
+SINK = KAFKA_SINK | {
+    # A target topic that does not exist would delay the failure by 60 s.
+    "kafka.max.block.ms": "10000"
+}
+FLUSH_SECONDS = 30.0
+START_SECONDS = 60.0
+MAX_MESSAGES = 1_000
+
+
+def read_stream(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataFrame:
+    """Return the Kafka source rows of a topic as a stream, with headers, from the first record."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
+    source = source.option("includeHeaders", "true").option("startingOffsets", "earliest")
+    return source.option("subscribe", topic).load()
+
+
+def read_table(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataFrame:
+    """Return the Kafka source rows of a topic as a static DataFrame."""
+    source = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
+    return source.option("includeHeaders", "true").option("subscribe", topic).load()
+
+
+def redirected(rows: DataFrame, target: str) -> DataFrame:
+    """Return Kafka sink rows that all go to `target`, with the topic of each row in a header. A null topic stays."""
+    rows = rows.drop("partition")
+    if "topic" not in rows.columns:
+        return rows.withColumn("topic", F.lit(target))
+    name = F.struct(F.lit(TOPIC_HEADER).alias("key"), F.col("topic").cast("binary").alias("value"))
+    headers = F.array(name)
+    if "headers" in rows.columns:
+        headers = F.when(F.col("headers").isNull(), headers).otherwise(F.concat("headers", headers))
+    return rows.withColumn("headers", headers).withColumn("topic", F.when(F.col("topic").isNotNull(), F.lit(target)))
+
+
+@dataclass
+class Trial:
+    """A streaming DataFrame of Kafka sink rows, the topics that it reads, and the topic that receives its output."""
+
+    spark: SparkSession
+    bootstrap_servers: str
+    rows: DataFrame
+    partitions: Mapping[str, int]
+    """The source topics and their numbers of partitions."""
+    folder: Path
+    """Folder for checkpoints."""
+    target: str = field(default_factory=lambda: f"rtm-test-{uuid.uuid4().hex[:12]}")
+
+    def __post_init__(self) -> None:
+        """Create the target topic and the clients."""
+        ensure_topics(self.bootstrap_servers, [self.target], 1, {self.target: REJECT_TOPIC})
+        confs = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, "message.max.bytes": 4_000_000}
+        self._producer = Producer(confs)
+        self._consumer: Consumer = consumer_from_start(self.bootstrap_servers, {self.target: 1})
+        self._ends = dict[tuple[str, int], int]()
+
+    def start(self, checkpoint: str, interval_ms: int) -> StreamingQuery:
+        """Start the query in real-time mode on the checkpoint of this name, and wait until its plan proves the mode."""
+        preflight(self.spark, {"query": (self.rows, sum(self.partitions.values()))})
+        writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**SINK)
+        writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
+        writer = writer.option("checkpointLocation", str(self.folder / checkpoint))
+        # The name contains no run id: an error message quotes it.
+        writer = writer.queryName(f"{checkpoint}").outputMode("update")
+        query: StreamingQuery = writer.trigger(realTime=f"{interval_ms} milliseconds").start()  # type: ignore[call-overload]
+        try:
+            assert_real_time(query)
+            # Real-time mode refuses operators after the first plan exists and before the first job starts.
+            wait_until(lambda: self._has_job(query), START_SECONDS, "the first job of the query", [query])
+        except BaseException:
+            query.stop()
+            raise
+        return query
+
+    def send(
+        self,
+        records: Iterable[Sent],
+        topic: str = "",
+        partition: int | None = None,
+        rate: float = 0,
+        time_ms: int = 0,
+    ) -> list[int]:
+        """
+        Send records, spread over the partitions unless `partition` is given, and return their times in ms.
+
+        With a `rate`, the records are sent one by one at this number per second. The times are append times. After
+        `use_producer_times`, they are `time_ms`, or the current time if it is 0.
+        """
+        name = topic or next(iter(self.partitions))
+        acknowledged, started, pause = list[Message](), time.monotonic(), threading.Event()
+        for number, record in enumerate(records):
+            if rate:
+                pause.wait(max(0.0, started + number / rate - time.monotonic()))
+            place = number % self.partitions[name] if partition is None else partition
+            self._producer.produce(
+                name,
+                record.value,
+                record.key,
+                place,
+                headers=list(record.headers),
+                timestamp=time_ms,
+                on_delivery=lambda error, message: acknowledged.append(message) if error is None else None,
+            )
+            self._producer.poll(0)
+        remaining = self._producer.flush(FLUSH_SECONDS)
+        if remaining:
+            raise RuntimeError(f"the broker did not accept {remaining} records for topic {name!r} within 30 s")
+        for message in acknowledged:
+            end = name, message.partition() or 0
+            self._ends[end] = max(self._ends.get(end, 0), (message.offset() or 0) + 1)
+        return [message.timestamp()[1] for message in acknowledged]
+
+    def fill(self, table: str, records: Iterable[Sent]) -> None:
+        """Send the records of a table, which the query reads as a static DataFrame."""
+        for record in records:
+            self._producer.produce(table, record.value, record.key)
+        self._producer.flush(FLUSH_SECONDS)
+
+    def wait_for_commit(self, query: StreamingQuery, deadline_seconds: float = 60) -> None:
+        """Wait until the query has committed a batch that contains every record sent so far."""
+        wait_until(lambda: self._is_committed(query), deadline_seconds, "the commit of all records", [query])
+
+    def received(self) -> list[Received]:
+        """Return the records that were written since the last call."""
+        messages = list[Message]()
+
+        def is_read() -> bool:
+            messages.extend(m for m in self._consumer.consume(MAX_MESSAGES, 0.05) if is_record(m))
+            return is_at_end(self._consumer)
+
+        wait_until(is_read, 60, f"the end of topic {self.target!r}")
+        return [received(message) for message in messages]
+
+    def use_producer_times(self) -> None:
+        """From now on, let the source topics store the times that the producer sets, also later than now."""
+        keep_producer_times(self.bootstrap_servers, self.partitions)
+
+    def is_committed(self, offsets: Mapping[str, Mapping[str, int]]) -> bool:
+        """Return whether a query that has committed `offsets` has processed every record sent so far."""
+        return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
+
+    def forget(self) -> None:
+        """Delete all records of the source topics, so a query with a new checkpoint reads only later records."""
+        consumer = consumer_from_start(self.bootstrap_servers, self.partitions)
+        try:
+            ends = end_offsets(consumer, consumer.assignment())
+        finally:
+            consumer.close()
+        places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.items() if offset]
+        if places:
+            admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 3})
+            for deleted in admin.delete_records(places).values():
+                deleted.result(30)
+        self._ends.clear()
+
+    def stop(self, *queries: StreamingQuery) -> None:
+        """Stop queries and wait until their last task has ended."""
+        stop_completely(self.spark, *queries)
+
+    def close(self, *topics: str) -> None:
+        """Close the clients, and delete the target topic and `topics`."""
+        self._producer.close()
+        self._consumer.close()
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 3})
+        for deleted in admin.delete_topics([self.target, *topics]).values():
+            deleted.result(30)
+
+    def _has_job(self, query: StreamingQuery) -> bool:
+        return bool(self.spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId)))
+
+    def _is_committed(self, query: StreamingQuery) -> bool:
+        progress = query.lastProgress
+        if progress is None:
+            return not self._ends
+        committed = dict[str, dict[str, int]]()
+        for source in progress.sources:
+            committed |= json.loads(source.endOffset or "{}")
+        return self.is_committed(committed)
+
+
+def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record: Sequence[int] = ()) -> list[int]:
+    """
+    Return the latency of each output: its append time minus the append time of its source record.
+
+    Records are matched by their order of arrival. `per_record` contains the number of outputs of each source record;
+    without it, each record has the same number. Returns an empty list if the numbers do not match.
+    """
+    counts = list(per_record)
+    if not counts and sent_ms and len(outputs) % len(sent_ms) == 0:
+        counts = [len(outputs) // len(sent_ms)] * len(sent_ms)
+    if len(counts) != len(sent_ms) or sum(counts) != len(outputs):
+        return []
+    starts = sorted(at for at, count in zip(sent_ms, counts, strict=True) for _ in range(count))
+    return [max(0, o.appended_ms - at) for at, o in zip(starts, sorted(outputs, key=_appended), strict=True)]
+
+
+def new_checkpoints(parent: Path | None = None) -> Path:
+    """Return a new folder for checkpoints."""
+    return Path(tempfile.mkdtemp(prefix="checkpoints-", dir=parent))
+
+
+def _appended(record: Received) -> int:
+    return record.appended_ms

@@ -1,0 +1,254 @@
+"""What `inspect` says about checkpoints that real queries wrote, with a real broker."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from scripts import skills
+from scripts.pack import files
+from spark_rtm.inspect.broker import Connection
+from spark_rtm.inspect.files.folder import UnreadableError
+from spark_rtm.inspect.inspection import inspect, starting_offsets
+from spark_rtm.inspect.report import Report
+from spark_rtm.services.child import start_child, wait_until_ready
+from spark_rtm.text import markdown
+from tests.helpers import end_offset
+from tests.inspect.files import plan, write_checkpoint
+from tests.inspect.queries import READY, SLOW_PARTITIONS, STARVED_PARTITIONS
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
+
+PAGE = files.ROOT / "references/inspect.md"
+V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The checkpoints of killed queries."""
+
+    kafka: str
+    folder: Path
+    topics: dict[str, list[str]]
+    failures: dict[str, str]
+    """How a restart failed, by damaged log."""
+
+    def report(self, name: str, *, with_broker: bool = False) -> Report:
+        """Inspect one checkpoint."""
+        return inspect(str(self.folder / name), Connection(self.kafka) if with_broker else None)
+
+
+@pytest.fixture(scope="module")
+def written(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    """Run all queries once, kill their process, and return the checkpoints."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    command = [sys.executable, "-m", "tests.inspect.queries", kafka, str(folder)]
+    env = os.environ | {"PYTHONPATH": str(files.ROOT)}
+    child = start_child("queries", command, log_path=folder / "queries.log", env=env)
+    wait_until_ready(child, (folder / READY).exists, 240)
+    child.kill()
+    facts = json.loads((folder / READY).read_text())
+    topics = facts["topics"]
+    yield Written(kafka, folder, topics, facts["failures"])
+    AdminClient({"bootstrap.servers": kafka}).delete_topics([topic for each in topics.values() for topic in each])
+
+
+# mode of the last batches, formats of commit and offset log, state store, real-time mode may continue, micro-batch mode
+EXPECTED: dict[str, tuple[str, int, str | None, bool, bool]] = {
+    "micro-batch": ("micro-batch or async progress tracking", 1, "HDFSBackedStateStoreProvider", False, True),
+    "micro-batch-state": ("micro-batch", 1, "HDFSBackedStateStoreProvider", False, True),
+    "async": ("async progress tracking", 1, "HDFSBackedStateStoreProvider", False, True),
+    "continuous": ("continuous", 1, None, False, False),
+    "real-time": ("real-time", 2, "RocksDBStateStoreProvider", True, True),
+    "grown": ("real-time", 2, "RocksDBStateStoreProvider", True, True),
+    "moved": ("real-time", 2, "RocksDBStateStoreProvider", True, True),
+    "two-sources": ("micro-batch or async progress tracking", 1, "HDFSBackedStateStoreProvider", False, True),
+    "killed": ("micro-batch or async progress tracking", 1, "HDFSBackedStateStoreProvider", False, True),
+    "starved": ("real-time", 2, "RocksDBStateStoreProvider", True, True),
+}
+
+
+def test_every_checkpoint_is_expected(written: Written) -> None:
+    """The table of this file covers each query."""
+    assert EXPECTED.keys() | {"damaged", "lost-offsets", "lost-state"} == written.topics.keys()
+
+
+@pytest.mark.parametrize(("name", "expected"), EXPECTED.items(), ids=EXPECTED)
+def test_mode_format_and_moves(written: Written, name: str, expected: tuple[str, int, str | None, bool, bool]) -> None:
+    """The report names the mode and format of each query, and the modes that may continue it."""
+    report = written.report(name)
+
+    provider = report.state_store_provider and report.state_store_provider.rpartition(".")[2]
+    moves = (report.real_time.is_possible, report.micro_batch.is_possible)
+    assert expected == (report.modes[-1].mode, report.commit_log_version, provider, *moves)
+    assert (V1 in report.real_time.reason) == (not report.real_time.is_possible)
+    assert (name == "continuous") == report.has_problem
+
+
+def test_moved_query_shows_both_modes(written: Written) -> None:
+    """A query that moved to real-time mode keeps the state and the name of its operator."""
+    report = written.report("moved")
+
+    assert ["micro-batch", "real-time"] == [span.mode for span in report.modes]
+    [operator] = report.operators
+    assert ("stateStoreSave", 2, (1, report.last_committed + 1)) == (  # type: ignore[operator]
+        operator.name,
+        operator.partitions,
+        operator.versions,
+    )
+    assert 2 == report.shuffle_partitions
+
+
+def test_pace_of_real_time_mode_is_the_trigger_interval(written: Written) -> None:
+    """Batches follow each other at the trigger interval of 2 s, and a pause."""
+    pace = written.report("real-time").pace
+
+    assert pace is not None
+    assert pace.median_seconds >= 1.9
+
+
+def test_position_is_that_of_each_source(written: Written) -> None:
+    """Each source of a query has its own offsets, and `startingOffsets` its own line."""
+    first, second = written.topics["two-sources"]
+
+    assert [f'{{"{first}": {{"0": 1}}}}', f'{{"{second}": {{"0": 1, "1": 0}}}}'] == starting_offsets(
+        str(written.folder / "two-sources")
+    )
+
+
+def test_killed_micro_batch_repeats_its_planned_batch(written: Written) -> None:
+    """The offsets of a planned batch say which records a restart repeats; a new query starts before them."""
+    report = written.report("killed", with_broker=True)
+
+    assert (0, 1) == (report.last_committed, report.last_planned)
+    assert (1, 2) == (report.sources[0].partitions[0].committed, report.sources[0].partitions[0].planned)
+    assert SLOW_PARTITIONS == report.replay.records
+    assert any("batch 1 is planned but not committed" in finding.text for finding in report.findings)
+    begin = {str(number): int(number == 0) for number in range(SLOW_PARTITIONS)}
+    assert [{written.topics["killed"][0]: begin}] == [
+        json.loads(offsets) for offsets in starting_offsets(str(written.folder / "killed"))
+    ]
+
+
+def test_added_partition_is_in_the_position(written: Written) -> None:
+    """A running query commits the records of a partition that its topic has gained."""
+    assert [(0, 2), (1, 1)] == [
+        (each.partition, each.committed) for each in written.report("grown").sources[0].partitions
+    ]
+
+
+def test_lag_and_new_partition_come_from_the_broker(written: Written) -> None:
+    """Records after the last commit are lag; a partition without a position is new, and starts at its first record."""
+    report = written.report("real-time", with_broker=True)
+    topic = written.topics["real-time"][0]
+
+    assert [(2, 3, 1), (None, 1, 1)] == [(each.committed, each.end, each.lag) for each in report.sources[0].partitions]
+    assert 2 == report.replay.records
+    assert not report.has_problem
+    assert any(f"partition 1 of topic {topic} is new" in finding.text for finding in report.findings)
+    assert [{topic: {"0": 2, "1": -2}}] == [
+        json.loads(offsets)
+        for offsets in starting_offsets(str(written.folder / "real-time"), Connection(written.kafka))
+    ]
+
+
+def test_partition_without_a_slot_does_not_move(written: Written) -> None:
+    """A real-time query with too few slots never reads one partition; only the broker shows it."""
+    report = written.report("starved", with_broker=True)
+    stuck = [each for each in report.sources[0].partitions if each.is_stuck]
+
+    assert [(0, 1, 1)] == [(each.committed, each.end, each.lag) for each in stuck]
+    assert STARVED_PARTITIONS - 1 == sum(each.committed == each.end for each in report.sources[0].partitions)
+    assert report.has_problem
+    assert not written.report("starved").has_problem
+
+
+@pytest.mark.parametrize(
+    ("offset", "text"), [(7, "was created again"), (-7, "has deleted")], ids=["beyond the end", "before the start"]
+)
+def test_position_outside_the_topic_is_a_problem(written: Written, tmp_path: Path, offset: int, text: str) -> None:
+    """A position that the broker does not have makes a restart fail."""
+    topic = written.topics["micro-batch"][0]
+    write_checkpoint(tmp_path)
+    plan(tmp_path, 2, [json.dumps({topic: {"0": end_offset(written.kafka, topic) + offset}})])
+
+    [finding] = inspect(str(tmp_path), Connection(written.kafka)).findings
+
+    assert "problem" == finding.level
+    assert text in finding.text
+
+
+def test_missing_topic_is_a_problem(written: Written, tmp_path: Path) -> None:
+    """A topic that the broker does not have makes a restart fail, and is not created by the question."""
+    write_checkpoint(tmp_path)
+
+    [finding] = inspect(str(tmp_path), Connection(written.kafka)).findings
+
+    assert "the broker has no partition 0 of topic clicks, so a restart fails" == finding.text
+    assert "clicks" not in AdminClient({"bootstrap.servers": written.kafka}).list_topics(timeout=10).topics
+
+
+@pytest.mark.parametrize(("log", "remedy"), [("commits", "runs batch 0 again"), ("offsets", "plans batch 2 again")])
+def test_damaged_entry_fails_until_it_is_deleted(written: Written, log: str, remedy: str) -> None:
+    """Spark fails on an empty newest entry, and continues after the remedy of `inspect`."""
+    with pytest.raises(UnreadableError, match=f"is damaged: {log}/. is empty; delete it, and a restart {remedy}"):
+        written.report(f"damaged-{log}")
+
+    assert "Incomplete log file" in written.failures[log]
+    assert not written.report("damaged").has_problem
+
+
+def test_missing_state_fails_as_foreseen(written: Written) -> None:
+    """Without the state of the last committed batch, the query fails on restart."""
+    [finding] = [each for each in written.report("lost-state").findings if each.level == "problem"]
+
+    assert "is missing in state/0/0, so a restart fails" in finding.text
+    assert "CANNOT_LOAD_STATE_STORE" in written.failures["lost state"]
+
+
+def test_missing_offsets_fail_as_foreseen(written: Written) -> None:
+    """Without the offsets of the last committed batch, the query fails on restart."""
+    report = written.report("lost-offsets")
+
+    assert report.has_problem
+    assert any("batch 1 is committed, but offsets/1 is missing" in finding.text for finding in report.findings)
+    assert "CONCURRENT_STREAM_LOG_UPDATE" in written.failures["lost offsets"]
+
+
+def _general(text: str, topic: str, folder: str) -> str:
+    """Replace everything that differs between two runs."""
+    for name, pattern in (
+        ("FOLDER", re.escape(folder)),
+        ("TOPIC", re.escape(topic)),
+        ("ID", r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+        ("DATE", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"),
+        ("SECONDS", r"[\d,.]+ s\b"),
+        ("SIZE", r"[\d.]+ k?B\b"),
+        ("RANGE", r"\([\d.]+ to SECONDS\)"),
+        ("BATCHES", r"batches 0 to \d+"),
+        ("TOPIC N", r"TOPIC +\d+"),
+        ("partition N", r"partition \d+"),
+        ("N", r"(?<=committed )\d+|(?<=planned )\d+|(?<=commits/)\d+|\d+(?= entries)"),
+    ):
+        text = re.sub(pattern, name, text)
+    return re.sub(r"[ -]+", " ", text)
+
+
+def test_page_shows_the_output_of_this_run(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    """The output on the page is that of the starved query, except for names, times and sizes."""
+    fence = next(each for each in markdown.fences(PAGE.read_text()) if each.language == "text")
+    folder, topic = str(written.folder / "starved"), written.topics["starved"][0]
+
+    assert 1 == skills.main(["inspect", folder, "--bootstrap-servers", written.kafka])
+
+    # On a slow machine, the query has been silent for so long that the report adds a note.
+    output = re.sub(r"^note.*\n", "", capsys.readouterr().out, flags=re.MULTILINE)
+    # Any partition can be the one that gets no slot, so the lines are compared without their order.
+    expected = sorted(_general(fence.code, "payments", "/checkpoints/payments").splitlines())
+    assert expected == sorted(_general(output, topic, folder).splitlines()), output

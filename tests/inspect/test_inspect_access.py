@@ -1,0 +1,138 @@
+"""How `inspect` reaches files and brokers: it only reads, needs no package for local folders, and names failures."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from scripts.pack import files
+from tests.inspect.files import (
+    add_state,
+    run_inspect,
+)
+
+
+def _snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    paths = sorted(folder.rglob("*"))
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in [folder, *paths]
+    }
+
+
+READ_ONLY = """
+import sys, os
+def refuse(event, arguments):
+    writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    if writes or event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.truncate", "os.utime", "os.chmod"):
+        os._exit(99)
+    if event in ("subprocess.Popen", "socket.connect"):
+        os._exit(98)
+sys.path.insert(0, sys.argv.pop(1))
+from scripts import skills
+sys.addaudithook(refuse)
+sys.exit(skills.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("option", ["--format=text", "--format=json", "--as-starting-offsets"])
+def test_nothing_is_written_and_no_package_is_needed(checkpoint: Path, option: str) -> None:
+    """Python itself refuses each write, and has no packages; the folder is read-only, and equal afterwards."""
+    add_state(checkpoint)
+    for path in (checkpoint, *checkpoint.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = _snapshot(checkpoint)
+
+    command = [sys.executable, "-I", "-S", "-B", "-c", READ_ONLY, str(files.ROOT), "inspect", str(checkpoint), option]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert before == _snapshot(checkpoint)
+
+
+def test_write_would_be_refused(tmp_path: Path) -> None:
+    """The check above can fail."""
+    code = READ_ONLY.replace("sys.exit(skills", f"open({str(tmp_path / 'x')!r}, 'w'); sys.exit(skills")
+    command = [sys.executable, "-I", "-S", "-B", "-c", code, str(files.ROOT), "inspect", str(tmp_path)]
+
+    assert 99 == subprocess.run(command, capture_output=True, check=False, timeout=60).returncode
+
+
+def test_object_store_gives_the_same_report(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report of a checkpoint in a store of fsspec differs only in its address and in what times tell."""
+    add_state(checkpoint)
+    store = fsspec.filesystem("memory")
+    store.put(str(checkpoint), "/bucket/clicks", recursive=True)
+
+    local = json.loads(run_inspect(capsys, checkpoint, "--format", "json")[1])
+    status, out, _ = run_inspect(capsys, "memory://bucket/clicks", "--format", "json")
+    remote = json.loads(out)
+
+    for report in (local, remote):
+        for field in ("checkpoint", "last_commit_seconds", "modes", "replay"):
+            del report[field]
+    assert 0 == status
+    assert local == remote
+
+
+@pytest.mark.parametrize("name", ["memory://bucket/none", "memory://none"])
+def test_missing_folder_in_a_store_is_named(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """A store has no empty folders, so a missing one is the usual mistake."""
+    fsspec.filesystem("memory").pipe("/bucket/clicks/metadata", b"{}")
+
+    status, _, err = run_inspect(capsys, name)
+
+    assert 2 == status
+    assert f"{name} does not exist or is empty" in err
+
+
+def test_object_store_without_fsspec_names_the_package(tmp_path: Path) -> None:
+    """A bare Python says what to install."""
+    command = [sys.executable, "-I", "-S", str(files.ROOT / "scripts/skills.py"), "inspect", "s3://bucket/clicks"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert 2 == done.returncode
+    assert "pip install fsspec" in done.stderr
+
+
+def test_file_url_is_a_local_folder(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A URL with the scheme `file` needs no package."""
+    assert 0 == run_inspect(capsys, f"file://{checkpoint}")[0]
+
+
+def test_unreachable_broker_is_named(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an answer of the broker there is no report."""
+    monkeypatch.setattr("spark_rtm.inspect.broker.TIMEOUT_SECONDS", 0.2)
+
+    status, out, err = run_inspect(capsys, checkpoint, "--bootstrap-servers", "127.0.0.1:1")
+
+    assert (2, "") == (status, out)
+    assert "Kafka at 127.0.0.1:1 gave no answer" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        (["--bootstrap-servers", "127.0.0.1:1"], "# login\nsecurity.protocl = SSL\n", 'property: "security.protocl"'),
+        (["--bootstrap-servers", "127.0.0.1:1"], None, "cannot read --command-config"),
+        ([], "", "--command-config has no effect without --bootstrap-servers"),
+    ],
+    ids=["unknown property", "missing file", "no servers"],
+)
+def test_wrong_client_properties_are_named(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], content: str | None, message: str
+) -> None:
+    """A mistake in the properties of the client gives status 2 and no report."""
+    config = checkpoint.with_name("client.properties")
+    if content is not None:
+        config.write_text(content)
+
+    status, out, err = run_inspect(capsys, checkpoint, *arguments, "--command-config", config)
+
+    assert (2, "") == (status, out)
+    assert message in err

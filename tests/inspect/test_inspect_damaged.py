@@ -1,0 +1,166 @@
+"""Folders that `inspect` cannot inspect: other folders, damaged files, hostile files."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scripts import skills
+from tests.inspect.files import (
+    STARTED_MS,
+    add_state,
+    plan,
+    run_inspect,
+    write,
+    write_checkpoint,
+)
+
+FOREIGN: dict[str, tuple[list[str], str]] = {
+    "empty": ([], "is empty, so no query has started here"),
+    "never planned": (["metadata"], "ended before it planned its first batch"),
+    "delta table": (["_delta_log/00000000000000000000.json"], "is a Delta table"),
+    "file sink": (["_spark_metadata/0", "part-0.parquet"], "is the output of a file sink"),
+    "iceberg table": (["metadata/v1.metadata.json", "data/x"], "is an Iceberg table"),
+    "flink folder": (["chk-12/_metadata", "shared/x"], "is a folder of Flink checkpoints"),
+    "kafka streams": (["kafka-streams-process-metadata"], "is the state directory of Kafka Streams"),
+    "several checkpoints": (["a/offsets/0", "b/offsets/0"], "contains 2 checkpoints; name one of its folders: a, b"),
+    "inside": (["0", "1", ".0.crc"], "is a part of a checkpoint; name the folder above it"),
+    "photos": (["one.jpg", "two.jpg"], "contains no offsets and no commits (one.jpg, two.jpg)"),
+    "nothing planned": (["metadata", "offsets/.keep"], "contains no planned batch"),
+}
+
+
+@pytest.mark.parametrize(("paths", "message"), FOREIGN.values(), ids=FOREIGN)
+def test_folder_that_is_no_checkpoint_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], paths: list[str], message: str
+) -> None:
+    """The answer says what the folder is instead, on standard error, with status 2."""
+    for path in paths:
+        write(tmp_path / path, '{"id":"x"}', STARTED_MS)
+
+    status, out, err = run_inspect(capsys, tmp_path)
+
+    assert (2, "") == (status, out)
+    assert message in err
+    assert str(tmp_path) in err
+
+
+def test_name_of_a_folder_cannot_send_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters in a path are escaped on standard error, too."""
+    assert "\\x1b[2J" in run_inspect(capsys, tmp_path / "\x1b[2J")[2]
+
+
+def test_flink_savepoint_is_recognised_by_its_first_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A savepoint has no folder with a telling name, but its file begins with a fixed number."""
+    (tmp_path / "_metadata").write_bytes(bytes.fromhex("4960672d") + b"\0\0\0\3")
+
+    assert "is a Flink checkpoint or savepoint" in run_inspect(capsys, tmp_path)[2]
+
+
+@pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("file", "is a file, but a checkpoint is")])
+def test_path_without_folder_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, message: str
+) -> None:
+    """A missing path and a file are wrong usage."""
+    (tmp_path / "file").touch()
+
+    status, _, err = run_inspect(capsys, tmp_path / name)
+
+    assert 2 == status
+    assert message in err
+
+
+PATHS = ["metadata", "offsets/2", "offsets/1", "commits/2", "sources/0/0", "state/0/_metadata/metadata"]
+KEYS = [
+    "0", "id", "clicks", "batchTimestampMs", "batchWatermarkMs", "conf", "stateUniqueIds", "operatorInfo",
+    "operatorName", "stateStoreInfo", "storeName", "numPartitions", "spark.sql.shuffle.partitions",
+]  # fmt: skip
+DELETE_COMMIT = "delete it, and a restart runs batch 2 again"
+DELETE_OFFSETS = "delete it, and a restart plans batch 3 again"
+RESTORE = "restore it from a copy"
+DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
+    "empty commit": ("commits/2", b"", "is empty", DELETE_COMMIT),
+    "commit without content": ("commits/2", b"v2", "ends after its version", DELETE_COMMIT),
+    "commit that is no object": ("commits/2", b"v2\n[]", "instead of a JSON object", DELETE_COMMIT),
+    "empty offsets": ("offsets/3", b"", "is empty", DELETE_OFFSETS),
+    "half offsets": ("offsets/3", b'v1\n{}\n{"clicks":{"0":', "is not complete JSON", DELETE_OFFSETS),
+    "offsets without sources": ("offsets/3", b"v1\n{}", "ends before the offsets of the first source", DELETE_OFFSETS),
+    "unknown version": ("offsets/3", b"hello\n{}", "begins with 'hello' instead of a version", DELETE_OFFSETS),
+    "bytes": ("offsets/3", b"\xff\xfe\0", "is not text", DELETE_OFFSETS),
+    "committed offsets": ("offsets/2", b"", "is empty", RESTORE),
+    "old commit": ("commits/0", b"", "is empty", RESTORE),
+    "query id": ("metadata", b"{", "is not complete JSON", RESTORE),
+    "partitions": (
+        "state/0/_metadata/metadata",
+        b'v1\n{"operatorInfo":{"operatorName":"x"},"stateStoreInfo":[{"storeName":"x","numPartitions":1000000000000}]}',
+        "states 1000000000000 partitions",
+        RESTORE,
+    ),
+    "state": ("state/0/_metadata/metadata", b"v1\n{}", "does not describe a stateful operator", RESTORE),
+}
+
+
+@pytest.mark.parametrize(("path", "content", "problem", "remedy"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_file_is_named_with_its_remedy(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], path: str, content: bytes, problem: str, remedy: str
+) -> None:
+    """One damaged file gives status 2, its path, the problem and what to do."""
+    if path == "offsets/3":
+        plan(checkpoint, 3, ["{}"])
+    (checkpoint / path).parent.mkdir(parents=True, exist_ok=True)
+    (checkpoint / path).write_bytes(content)
+
+    status, out, err = run_inspect(capsys, checkpoint)
+
+    assert (2, "") == (status, out)
+    assert f"{checkpoint} is damaged: {path} " in err
+    assert problem in err
+    assert remedy in err
+
+
+HOSTILE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda values: st.lists(values, max_size=2) | st.dictionaries(st.sampled_from(KEYS), values, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(path=st.sampled_from(PATHS), values=st.lists(HOSTILE, max_size=2), cut=st.integers(0, 400))
+def test_any_content_gives_a_report_or_a_clear_answer(path: str, values: list[object], cut: int) -> None:
+    """Damaged and hostile files never end in a traceback."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = write_checkpoint(Path(folder))
+        add_state(checkpoint)
+        text = "\n".join(["v1", *map(json.dumps, values)]) if values else (checkpoint / path).read_text()[:cut]
+        (checkpoint / path).write_text(text)
+
+        assert skills.main(["inspect", folder]) in {0, 1, 2}
+        assert skills.main(["inspect", folder, "--as-starting-offsets"]) in {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "status"),
+    [
+        ("batchTimestampMs", 10**30, 2),
+        ("batchTimestampMs", True, 2),
+        ("batchWatermarkMs", 2**62, 0),
+        ("batchWatermarkMs", "0", 2),
+        ("conf", [], 2),
+        ("conf", {"spark.sql.shuffle.partitions": "many"}, 0),
+    ],
+)
+def test_wrong_types_are_damage(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], field: str, value: object, status: int
+) -> None:
+    """A field of another type, or a number beyond 64 bits, is named; an unknown setting is not needed."""
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": STARTED_MS, "conf": {}, field: value}
+    (checkpoint / "offsets/2").write_text(f'v1\n{json.dumps(metadata)}\n{{"clicks":{{"0":1}}}}')
+
+    done, _, err = run_inspect(capsys, checkpoint)
+
+    assert status == done, err
+    assert (status == 2) == (f" as {field}; " in err)

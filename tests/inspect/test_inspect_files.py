@@ -1,0 +1,255 @@
+"""What `inspect` concludes from files, without Spark."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from scripts.pack import files
+from spark_rtm.inspect.inspection import inspect
+from tests.inspect.files import (
+    INTERVAL_MS,
+    STARTED_MS,
+    add_state,
+    commit,
+    plan,
+    run_inspect,
+    write,
+    write_checkpoint,
+    write_state,
+)
+
+SCHEMA = files.ROOT / "spark_rtm/inspect/report.schema.json"
+
+
+def _findings(checkpoint: Path) -> list[tuple[str, str]]:
+    return [(finding.level, finding.text) for finding in inspect(str(checkpoint)).findings]
+
+
+def test_sound_checkpoint_has_status_zero(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a problem the status is 0, and the report goes to standard output."""
+    status, out, err = run_inspect(capsys, checkpoint)
+
+    assert (0, "") == (status, err)
+    assert "micro-batch (batches 0 to 2): the offsets were written when the batch began" in out
+    assert "5.0 s between batches" in out
+
+
+def test_temporary_files_are_a_note(checkpoint: Path) -> None:
+    """A half-written entry has a temporary name, and Spark ignores it."""
+    write(checkpoint / "offsets/.3.0f8fad5b-d9cb.tmp", "v1", STARTED_MS)
+
+    [(level, text)] = _findings(checkpoint)
+
+    assert "note" == level
+    assert "offsets/ contains 1 temporary files" in text
+
+
+def test_names_that_are_no_batch_numbers_are_ignored(checkpoint: Path) -> None:
+    """A log contains one file per batch; leading zeros and other digits are not numbers of batches."""
+    for name in ("007", "\u0663", "3.compact"):
+        write(checkpoint / "offsets" / name, "x", STARTED_MS)
+
+    assert 2 == inspect(str(checkpoint)).last_planned
+
+
+def test_planned_batch_is_a_note(tmp_path: Path) -> None:
+    """A planned batch without commit is normal while a query runs; the report counts its records."""
+    report = inspect(str(write_checkpoint(tmp_path, planned=1)))
+
+    assert (2, 3) == (report.last_committed, report.last_planned)
+    assert 10 == report.replay.records
+    assert [("note", True)] == [
+        (each.level, "batch 3 is planned but not committed" in each.text) for each in report.findings
+    ]
+
+
+def test_commit_without_offsets_is_a_problem(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A committed batch whose offsets are missing gives status 1; the position is that of the batch before."""
+    (checkpoint / "offsets/2").unlink()
+
+    status, out, _ = run_inspect(capsys, checkpoint)
+
+    assert 1 == status
+    assert "problem     batch 2 is committed, but offsets/2 is missing" in out
+    assert "last committed 1" in out
+
+
+STATE_FILES: dict[str, tuple[list[str], object, list[str]]] = {
+    "complete": (["0/3_a.changelog", "1/3_b.zip"], {"0": [["a"], ["b"]]}, []),
+    "one missing": (["0/3_a.changelog"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
+    "other id": (["0/3_a.changelog", "1/3_c.zip"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
+    "older version": (["0/3_a.changelog", "1/2_b.zip"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
+    "format 1": (["0/3.delta", "1/3.snapshot"], None, []),
+    "format 1, missing": (["0/3.delta", "1/30.delta"], None, ["state/0/1"]),
+}
+
+
+@pytest.mark.parametrize(("names", "ids", "missing"), STATE_FILES.values(), ids=STATE_FILES)
+def test_missing_state_of_last_batch_is_a_problem(
+    checkpoint: Path, names: list[str], ids: object, missing: list[str]
+) -> None:
+    """The state after batch 2 has version 3, and the commit log names its files in format 2."""
+    write_state(checkpoint, "stateStoreSave", names)
+    commit(checkpoint, 2, 2 if ids else 1, ids)
+
+    report = inspect(str(checkpoint))
+
+    assert missing == list(report.operators[0].missing)
+    assert bool(missing) == report.has_problem
+
+
+def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
+    """`transformWithState` writes one metadata file per change; the newest counts."""
+    content = (
+        '{{"operatorInfo":{{"operatorName":"{}"}},"stateStoreInfo":[{{"storeName":"default","numPartitions":4}}]}}'
+    )
+    for number, name in ((0, "old"), (12, "transformWithStateExec")):
+        write(checkpoint / f"state/0/_metadata/v2/{number}", "v2\n" + content.format(name), STARTED_MS)
+
+    [operator] = inspect(str(checkpoint)).operators
+
+    assert ("transformWithStateExec", 4) == (operator.name, operator.partitions)
+
+
+@pytest.mark.parametrize(
+    ("version", "delay_ms", "mode"),
+    [
+        (2, 20, "micro-batch"),
+        (2, 2900, "real-time"),
+        (1, 20, "micro-batch or async progress tracking"),
+        (1, 2900, "micro-batch or async progress tracking"),
+    ],
+)
+def test_time_of_the_offsets_tells_the_mode(tmp_path: Path, version: int, delay_ms: int, mode: str) -> None:
+    """In real-time mode the offsets are written when a batch ends, and in other modes when it begins."""
+    write_checkpoint(tmp_path, version=version)
+    for batch in range(3):
+        plan(tmp_path, batch, ['{"clicks":{"0":1}}'], delay_ms=delay_ms)
+
+    assert [mode] == [span.mode for span in inspect(str(tmp_path)).modes]
+
+
+def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
+    """If `metadata` is newer than the batches, all times are those of the copy."""
+    os.utime(checkpoint / "metadata")
+
+    [span] = inspect(str(checkpoint)).modes
+
+    assert "real-time or micro-batch" == span.mode
+    assert "not original" in span.evidence
+
+
+def test_missing_batches_tell_async_progress_tracking(tmp_path: Path) -> None:
+    """With async progress tracking, only some batches are in the logs."""
+    write_checkpoint(tmp_path, version=1)
+    for log in ("offsets", "commits"):
+        (tmp_path / log / "1").unlink()
+
+    assert ["async progress tracking"] == [span.mode for span in inspect(str(tmp_path)).modes]
+
+
+def test_silent_real_time_query_is_a_note(tmp_path: Path) -> None:
+    """Real-time mode commits at a steady pace, so a long silence means that the query does not run."""
+    write_checkpoint(tmp_path)
+    for batch in range(3):
+        plan(tmp_path, batch, ['{"clicks":{"0":1}}'], delay_ms=2900)
+
+    [(level, text)] = _findings(tmp_path)
+
+    assert "note" == level
+    assert "the query has stopped or hangs" in text
+
+
+def test_logs_that_are_not_purged_are_a_note(tmp_path: Path) -> None:
+    """Spark retains 100 entries of each log by default."""
+    assert 2 == sum("but Spark retains 100" in text for _, text in _findings(write_checkpoint(tmp_path, batches=201)))
+
+
+@pytest.mark.parametrize(
+    ("operator", "offsets", "reason"),
+    [
+        ("symmetricHashJoin", '{"clicks":{"0":1}}', "stream-stream join (symmetricHashJoin)"),
+        ("stateStoreSave", "1795500033408", "the offsets of source 0 are not those of Kafka"),
+        ("stateStoreSave", '{"logOffset":3}', "the offsets of source 0 are not those of Kafka"),
+    ],
+    ids=["join", "rate", "files"],
+)
+def test_query_that_real_time_mode_refuses_is_named(checkpoint: Path, operator: str, offsets: str, reason: str) -> None:
+    """State and offsets show operators and sources that real-time mode of OSS 4.3.0 refuses."""
+    write_state(checkpoint, operator, [])
+    plan(checkpoint, 2, [offsets])
+
+    move = inspect(str(checkpoint)).real_time
+
+    assert not move.is_possible
+    assert reason in move.reason
+
+
+STARTING: dict[str, tuple[int, list[str], list[str]]] = {
+    "last committed, not planned": (3, [], ['{"clicks": {"0": 30}}']),
+    "nothing committed": (0, [], ['{"clicks": {"0": 0}}']),
+    "two sources": (2, ['{"a":{"0":1}}', '{"b":{"0":2,"1":-2}}'], ['{"a": {"0": 1}}', '{"b": {"0": 2, "1": -2}}']),
+    "one source without offsets": (2, ["-", '{"b":{"0":2}}'], ['{"b": {"0": 2}}']),
+}
+
+
+@pytest.mark.parametrize(("committed", "sources", "expected"), STARTING.values(), ids=STARTING)
+def test_starting_offsets_are_those_of_the_last_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], committed: int, sources: list[str], expected: list[str]
+) -> None:
+    """The output is only JSON, one line for each Kafka source, and ignores the planned batch."""
+    write_checkpoint(tmp_path, committed, planned=1)
+    if sources:
+        plan(tmp_path, committed - 1, sources)
+
+    assert (0, "\n".join(expected) + "\n", "") == run_inspect(capsys, tmp_path, "--as-starting-offsets")
+
+
+def test_starting_offsets_need_kafka(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other sources have no `startingOffsets`."""
+    write_checkpoint(tmp_path)
+    plan(tmp_path, 2, ["1795500033408"])
+
+    status, out, err = run_inspect(capsys, tmp_path, "--as-starting-offsets")
+
+    assert (2, "") == (status, out)
+    assert "contains no committed Kafka offsets" in err
+
+
+def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The schema describes each field, and refuses a report without one of them."""
+    add_state(checkpoint)
+    plan(checkpoint, 3, ['{"clicks":{"0":40}}'])
+    schema = json.loads(SCHEMA.read_text())
+
+    content = json.loads(run_inspect(capsys, checkpoint, "--format", "json")[1])
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(content, schema)
+    for field in content:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({key: value for key, value in content.items() if key != field}, schema)
+
+
+def test_control_characters_are_escaped(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names in a checkpoint cannot send commands to the terminal."""
+    plan(checkpoint, 2, [json.dumps({"\x1b[2Jclicks": {"0": 1}})])
+
+    out = run_inspect(capsys, checkpoint)[1]
+
+    assert "\x1b" not in out
+    assert "\\x1b[2Jclicks" in out
+
+
+def test_copy_of_a_checkpoint_can_be_inspected(checkpoint: Path, tmp_path: Path) -> None:
+    """The times of batches come from the logs, so a copy without original times still has a pace."""
+    copy = shutil.copytree(checkpoint, tmp_path / "copy", copy_function=shutil.copy)
+
+    pace = inspect(str(copy)).pace
+
+    assert pace is not None
+    assert INTERVAL_MS / 1000 == pace.median_seconds
