@@ -65,20 +65,13 @@ def _continue_in_virtual_environment() -> None:
 def _install(options: argparse.Namespace) -> int:
     from scripts.pack import install
 
-    if options.to and options.assistant:
-        return PROGRAM.wrong("--to names the folder, so --assistant has no effect; omit one of them")
-    chosen = options.assistant or assistants.installed(Path.home())
-    folders = [options.to] if options.to else assistants.folders(chosen, Path.home(), options.project)
-    if not folders:
-        known = ", ".join(f"{key} (~/{one.sign})" for key, one in assistants.ASSISTANTS.items())
-        problem = f"found no coding assistant on this machine ({known})"
-        return PROGRAM.wrong(f"{problem}; name one with --assistant, or a skills folder with --to")
-    if options.project and not options.project.is_dir():
-        return PROGRAM.wrong(
-            f"the project {options.project} is not a folder, so nothing was installed; create it first"
-        )
+    folders = [options.to] if options.to else _folders(options.assistant, options.project)
+    if problem := _wrong_places(options, folders):
+        return PROGRAM.wrong(problem)
+    if options.list:
+        return _list(options.project)
     try:
-        if not options.check and (broken := install.incomplete(files.ROOT)):
+        if not (options.check or options.uninstall) and (broken := install.incomplete(files.ROOT)):
             return _report(broken, "text")
     except (OSError, ValueError) as error:
         return PROGRAM.wrong(f"cannot install this skill: {error}; fetch it again")
@@ -86,17 +79,53 @@ def _install(options: argparse.Namespace) -> int:
     return max(_install_into(folder, options) for folder in folders)
 
 
+def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
+    """Return the folders of the chosen assistants, or of those found in the project, or of those on this machine."""
+    found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(Path.home())
+    return assistants.folders(found, Path.home(), project)
+
+
+def _wrong_places(options: argparse.Namespace, folders: Sequence[Path]) -> str:
+    if options.to and options.assistant:
+        return "--to names the folder, so --assistant has no effect; omit one of them"
+    if options.project and not options.project.is_dir():
+        return f"the project {options.project} is not a folder, so nothing was changed; create it first"
+    if not folders and not options.list:
+        home = ", ".join(f"{key} (~/{one.sign})" for key, one in assistants.ASSISTANTS.items())
+        where = f"in {options.project} or on this machine" if options.project else "on this machine"
+        problem = f"found no coding assistant {where} ({home})"
+        return f"{problem}; name one with --assistant, or a skills folder with --to"
+    return ""
+
+
+def _list(project: Path | None) -> int:
+    """Print the skills folders of all assistants, and what they contain."""
+    from scripts.pack import install
+
+    for key in assistants.ASSISTANTS:
+        (folder,) = assistants.folders([key], Path.home(), project)
+        found = key in (assistants.in_project(project) if project else assistants.installed(Path.home()))
+        try:
+            state = install.state(files.ROOT, folder)
+        except (OSError, ValueError) as error:
+            state = f"cannot be read: {error}"
+        print(f"{key:12} {'found' if found else 'not found':10} {state:20} {folder}")
+    return 0
+
+
 def _install_into(folder: Path, options: argparse.Namespace) -> int:
     from scripts.pack import install
 
+    verb, done = ("uninstall from", "deleted from") if options.uninstall else ("install into", "installed into")
     try:
         if options.check:
             return _report(install.stale(files.ROOT, folder), "text")
-        findings = install.install(files.ROOT, folder, force=options.force)
+        change = install.uninstall if options.uninstall else install.install
+        findings = change(files.ROOT, folder, force=options.force)
     except (OSError, ValueError) as error:
-        return PROGRAM.wrong(f"cannot {'check' if options.check else 'install into'} {folder}: {error}")
+        return PROGRAM.wrong(f"cannot {'check' if options.check else verb} {folder}: {error}")
     if not findings:
-        print(f"installed into {folder}")
+        print(f"{done} {folder}")
     return _report(findings, "text")
 
 
@@ -110,18 +139,21 @@ def _install_options(install: argparse.ArgumentParser) -> None:
         "--assistant",
         action="append",
         choices=assistants.ASSISTANTS,
-        help="assistant to install for; may be repeated (default: all assistants found in the home folder)",
+        help="assistant to install for; may be repeated (default: all assistants that are found)",
     )
     places = install.add_mutually_exclusive_group()
     places.add_argument(
         "--project",
         type=Path,
         metavar="FOLDER",
-        help="install into the skills folders of this project (default: the personal skills folders)",
+        help="use the skills folders of this project, for the assistants found there (default: the personal folders)",
     )
     places.add_argument("--to", type=Path, metavar="FOLDER", help="install into this skills folder only")
     install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
-    install.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
+    actions = install.add_mutually_exclusive_group()
+    actions.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
+    actions.add_argument("--list", action="store_true", help="write nothing; print each skills folder and its state")
+    actions.add_argument("--uninstall", action="store_true", help="delete the copies, but no file that was edited")
 
 
 PROGRAM = Program(
@@ -139,6 +171,8 @@ PROGRAM = Program(
                 "install --project ../app": "install into the skills folders of a project",
                 "install --to FOLDER": "install into any other skills folder",
                 "install --check": "exit with status 1 if an installed copy is stale",
+                "install --list": "print each skills folder and what it contains",
+                "install --uninstall": "delete the copies",
             },
         ),
         **COMMANDS,

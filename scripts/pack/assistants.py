@@ -24,6 +24,8 @@ class Assistant:
     """The folder of personal skills, relative to the home folder."""
     project: str
     """The folder of a project's skills, relative to the root of the project."""
+    project_sign: str
+    """A file or folder of a project that exists if people use the assistant there."""
     source: str
     """The page that documents the folders."""
     read: str
@@ -37,6 +39,7 @@ ASSISTANTS = {
         sign=".claude",
         personal=".claude/skills",
         project=".claude/skills",
+        project_sign=".claude",
         source="https://code.claude.com/docs/en/skills",
         read="2026-11-21",
         commands=("claude plugin marketplace add ADDRESS", f"claude plugin install {PLUGIN}"),
@@ -46,6 +49,7 @@ ASSISTANTS = {
         sign=".codex",
         personal=".agents/skills",
         project=".agents/skills",
+        project_sign=".agents",
         source="https://developers.openai.com/codex/skills",
         read="2026-11-21",
     ),
@@ -54,6 +58,7 @@ ASSISTANTS = {
         sign=".cursor",
         personal=".cursor/skills",
         project=".cursor/skills",
+        project_sign=".cursor",
         source="https://cursor.com/docs/skills",
         read="2026-11-24",
     ),
@@ -62,6 +67,7 @@ ASSISTANTS = {
         sign=".copilot",
         personal=".copilot/skills",
         project=".github/skills",
+        project_sign=".github/copilot-instructions.md",
         source="https://docs.github.com/en/copilot/concepts/agents/about-agent-skills",
         read="2026-11-24",
         commands=("copilot plugin marketplace add ADDRESS", f"copilot plugin install {PLUGIN}"),
@@ -72,16 +78,52 @@ ASSISTANTS = {
         # It also loads .gemini/skills, but warns about a conflict if both folders contain the skill.
         personal=".agents/skills",
         project=".agents/skills",
+        project_sign=".gemini",
         source="https://geminicli.com/docs/cli/using-agent-skills",
         read="2026-11-24",
         commands=("gemini skills install ADDRESS",),
     ),
+    "opencode": Assistant(
+        name="OpenCode",
+        sign=".config/opencode",
+        personal=".config/opencode/skills",
+        project=".opencode/skills",
+        project_sign=".opencode",
+        source="https://opencode.ai/v1/docs/skills/",
+        read="2026-11-26",
+    ),
+    "antigravity": Assistant(
+        name="Antigravity",
+        sign=".gemini/config",
+        # Older releases load ~/.gemini/antigravity/skills; the page of the source tried the places of each release.
+        personal=".gemini/config/skills",
+        project=".agents/skills",
+        project_sign=".agents",
+        source="https://atamel.dev/posts/2026/07-01_where_agy_agent_skills/",
+        read="2026-11-26",
+    ),
 }
+GENIE_COMMANDS = (
+    "python scripts/skills.py install --to genie",
+    "databricks workspace import-dir genie /Users/NAME/.assistant/skills",
+)
+GENIE_CODE = (
+    "Genie Code, in Databricks",
+    "<br>".join(f"`{command}`" for command in GENIE_COMMANDS),
+    "`/Users/NAME/.assistant/skills`, for everyone `/Workspace/.assistant/skills`",
+    "[docs](https://docs.databricks.com/gcp/en/genie-code/skills) read 2026-11-26; not run",
+)
+"""The row of the assistant whose skills are in a Databricks workspace, where `install` cannot write."""
 
 
 def installed(home: Path) -> list[str]:
     """Return the keys of the assistants that are installed in a home folder."""
     return [key for key, assistant in ASSISTANTS.items() if (home / assistant.sign).is_dir()]
+
+
+def in_project(project: Path) -> list[str]:
+    """Return the keys of the assistants that people use in a project."""
+    return [key for key, assistant in ASSISTANTS.items() if (project / assistant.project_sign).exists()]
 
 
 def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> list[Path]:
@@ -100,4 +142,4 @@ def rows() -> list[Sequence[str]]:
             f"[docs]({one.source}) read {one.read}",
         )
         for key, one in ASSISTANTS.items()
-    ]
+    ] + [GENIE_CODE]

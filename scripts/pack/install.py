@@ -10,6 +10,7 @@ Nothing outside the folder of the copy is read, written or removed, with or with
 This module uses only the standard library, because the target machine may have no other packages.
 """
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -49,6 +50,38 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     for name in (*wanted.digests, files.MANIFEST):
         _replace(target / name, (root / name).read_bytes())
     return []
+
+
+def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
+    """
+    Delete the copy in a skills folder, or return the files that prevent it: links, and without `force` edited files.
+
+    Files that `install` did not write stay, and so do the folders that contain them.
+    """
+    name = manifest.read(root).name
+    target = skills / name
+    installed = _installed(target, name)
+    if not installed:
+        problem = "does not contain a copy of the skill, so nothing was deleted"
+        return [Finding(str(target), 1, "install", problem, "name another folder with --to, --project or --assistant")]
+    if obstacles := _obstacles(target, installed):
+        return obstacles
+    if not force and (edited := sorted(_edited(target, installed, {}))):
+        return edited
+    for path in (target / one for one in (*installed, files.MANIFEST)):
+        path.unlink(missing_ok=True)
+    folders = {target / parent for one in installed for parent in Path(one).parents}
+    for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
+        _remove_if_empty(folder)
+    return []
+
+
+def state(root: Path, skills: Path) -> str:
+    """Return what a skills folder contains: `not installed`, `current`, or `outdated or edited`."""
+    wanted = manifest.read(root)
+    if not (skills / wanted.name / files.MANIFEST).is_file():
+        return "not installed"
+    return "outdated or edited" if stale(root, skills) else "current"
 
 
 def incomplete(root: Path) -> list[Finding]:
@@ -104,7 +137,7 @@ def _edited(target: Path, installed: dict[str, str], wanted: dict[str, str]) -> 
     for name in {*installed, *wanted}:
         known = {digests[name] for digests in (installed, wanted) if name in digests}
         if (target / name).is_file() and _digest(target / name) not in known:
-            problem = "has local edits that installing would discard, so nothing was written"
+            problem = "has local edits that would be lost, so nothing was changed"
             fix = "save the edits elsewhere, then repeat with --force"
             yield Finding(str(target / name), 1, "install", problem, fix)
 
@@ -123,6 +156,17 @@ def _differences(target: Path, installed: dict[str, str], wanted: dict[str, str]
     for name in installed.keys() - wanted.keys():
         if (target / name).is_file():
             yield Finding(str(target / name), 1, "install", "is no longer part of the skill", remedy)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    cache = folder / "__pycache__"
+    if cache.is_dir() and not cache.is_symlink():
+        for file in cache.glob("*.pyc"):
+            file.unlink()
+        with contextlib.suppress(OSError):
+            cache.rmdir()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _replace(file: Path, data: bytes) -> None:

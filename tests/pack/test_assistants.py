@@ -9,7 +9,7 @@ import pytest
 import skills_ref
 
 from scripts.pack import files
-from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, installed
+from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, in_project, installed
 from scripts.pack.checks.links import check_links
 from scripts.pack.install import stale
 from scripts.pack.shipped import MACHINERY
@@ -178,3 +178,31 @@ def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
     (tmp_path / ".gemini").mkdir()
 
     assert [tmp_path / ".claude/skills", tmp_path / ".agents/skills"] == folders(installed(tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize("key", ASSISTANTS)
+def test_project_names_its_assistants(key: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--project` installs for the assistants that the project uses, also if the home folder contains none."""
+    project = home / "project"
+    sign = project / ASSISTANTS[key].project_sign
+    sign.parent.mkdir(parents=True)
+    sign.touch() if sign.suffix else sign.mkdir()
+
+    status = main(["install", "--project", str(project)])
+    listed = main(["install", "--project", str(project), "--list"])
+
+    assert (0, 0, True) == (status, listed, key in in_project(project))
+    assert (project / ASSISTANTS[key].project / NAME / "SKILL.md").is_file()
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{key} "))
+    assert [key, "found", "current"] == line.split()[:3]
+
+
+def test_uninstall_deletes_the_copies_of_all_assistants(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same options that install a copy delete it."""
+    options = ["--assistant", "cursor", "--assistant", "opencode"]
+    main(["install", *options])
+
+    assert 0 == main(["install", *options, "--uninstall"])
+
+    assert 2 == capsys.readouterr().out.count("deleted from")
+    assert [] == [path for path in home.rglob("*") if path.is_file()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import generate, manifest
-from scripts.pack.install import incomplete, install, stale
+from scripts.pack.install import incomplete, install, stale, state, uninstall
 
 NAME = "spark-real-time-mode"
 
@@ -115,3 +115,60 @@ def test_skill_is_not_installed_into_itself(copied: Path) -> None:
 
     with pytest.raises(ValueError, match="is the skill itself"):
         install(skill, skill.parent)
+
+
+def test_uninstalled_copy_leaves_nothing_but_files_of_others(copied: Path, skills: Path) -> None:
+    """The files of the manifest and compiled files disappear; a file that somebody added stays with its folder."""
+    install(copied, skills)
+    cache = skills / NAME / "spark_rtm/__pycache__"
+    cache.mkdir()
+    (cache / "cli.cpython-311.pyc").write_bytes(b"x")
+    (skills / NAME / "references/mine.md").write_text("mine")
+
+    assert [] == uninstall(copied, skills)
+
+    assert ["references", "references/mine.md"] == sorted(
+        path.relative_to(skills / NAME).as_posix() for path in (skills / NAME).rglob("*")
+    )
+    (skills / NAME / "references/mine.md").unlink()
+
+
+def test_edited_copy_is_not_uninstalled(copied: Path, skills: Path) -> None:
+    """Without `force`, one edited file keeps the whole copy."""
+    install(copied, skills)
+    (skills / NAME / "SKILL.md").write_text("mine")
+
+    [finding] = uninstall(copied, skills)
+
+    assert (str(skills / NAME / "SKILL.md"), True) == (finding.path, (skills / NAME / "LICENSE").is_file())
+    assert [] == uninstall(copied, skills, force=True)
+    assert not (skills / NAME).exists()
+
+
+def test_folder_without_a_copy_is_not_uninstalled(copied: Path, skills: Path) -> None:
+    """A folder with the skill's name but without its manifest is left unchanged."""
+    (skills / NAME).mkdir(parents=True)
+    (skills / NAME / "SKILL.md").write_text("theirs")
+
+    [finding] = uninstall(copied, skills)
+
+    assert "nothing was deleted" in finding.message
+    assert "theirs" == (skills / NAME / "SKILL.md").read_text()
+
+
+def test_state_of_a_copy_is_told(copied: Path, skills: Path) -> None:
+    """A skills folder contains no copy, the current one, or another one."""
+    before = state(copied, skills)
+    install(copied, skills)
+    current = state(copied, skills)
+    (skills / NAME / "SKILL.md").write_text("mine")
+
+    assert ["not installed", "current", "outdated or edited"] == [before, current, state(copied, skills)]
+
+
+def test_copy_is_small(copied: Path) -> None:
+    """A copy has at most 300 files and 2.5 MB, because projects commit it."""
+    digests = manifest.read(copied).digests
+
+    assert len(digests) <= 300
+    assert sum((copied / name).stat().st_size for name in digests) <= 2_500_000

@@ -8,7 +8,7 @@ def test_snippet_for_other_projects_is_below_one_kilobyte() -> None:
     """The snippet adds at most one kilobyte to a project's AGENTS.md."""
     [snippet] = [
         fence.code
-        for fence in markdown.fences((files.ROOT / "references/assistants.md").read_text(encoding="utf-8"))
+        for fence in markdown.fences((files.ROOT / "references/install.md").read_text(encoding="utf-8"))
         if fence.language == "markdown"
     ]
 
