@@ -1,12 +1,9 @@
 """
 Measure how late alarms for silent devices are raised.
 
-Run the benchmark with `make bench-offline-lateness`.
-Lateness is the append time of an `offline` alarm minus the device's deadline. In real-time mode of OSS 4.3.0, a due
-timer
-fires when the next row of its state partition arrives. Ticks provide these rows. With `--no-ticks`, a due timer waits
-for the
-heartbeat of another device.
+Run the benchmark with `make bench-offline-lateness`. Lateness is the append time of an `offline` alarm minus the
+device's deadline. In real-time mode of OSS 4.3.0, a due timer fires when the next row of its state partition arrives.
+Ticks provide these rows. With `--no-ticks`, a due timer waits for the heartbeat of another device.
 """
 
 import json

@@ -1,10 +1,9 @@
 """
 Measure how late timeouts fire.
 
-Run the benchmark with `make bench-timeout-lateness`.
-Lateness is the append time of an `unfilled` event minus the deadline of its ad slot. Timeouts run in a micro-batch
-query. A due
-timeout therefore waits for the end of the running batch, and then for the next batch.
+Run the benchmark with `make bench-timeout-lateness`. Lateness is the append time of an `unfilled` event minus the
+deadline of its ad slot. Timeouts run in a micro-batch query, so a due timeout waits for the end of the running batch,
+and then for the next batch.
 """
 
 import json

@@ -8,9 +8,10 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.boundary.phases import DRIVER, PHASES, RECORD, SOURCE, STATE
+from spark_rtm.measure import palette
 
-COLORS = {DRIVER: "#5f6368", SOURCE: "#1a73e8", STATE: "#e8710a", RECORD: "#188038"}
-WAIT_COLOR = "#d93025"
+COLORS = {DRIVER: palette.GREY, SOURCE: palette.BLUE, STATE: palette.ORANGE, RECORD: palette.GREEN}
+WAIT_COLOR = palette.RED
 MIN_LABEL_MS = 0.5
 
 

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from benchmarks.growth.fit import TERMS, used
 from benchmarks.growth.points import BASE
+from spark_rtm.measure import palette
 from spark_rtm.measure.cost_model import model_of
 
-MEASURED_COLOR, MODEL_COLOR = "#1a73e8", "#e8710a"
+MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
 LINE_POINTS = 60
 
 

@@ -16,9 +16,10 @@ from matplotlib.figure import Figure
 
 from benchmarks.results.run_result import label_of
 from benchmarks.results.table import short_name
+from spark_rtm.measure import palette
 
-COLORS = ("#1a73e8", "#e8710a", "#188038", "#9334e6")
-OTHER_COLOR = "#5f6368"
+COLORS = palette.SERIES[:4]
+OTHER_COLOR = palette.GREY
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
 WORKLOADS = ("stateless", "stateful", "two hops")
 OURS = ("real-time", "recommended")

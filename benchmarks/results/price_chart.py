@@ -8,8 +8,9 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.results.prices import MAX_HELPFUL_RATIO, is_untouched
+from spark_rtm.measure import palette
 
-SAVING_COLOR, OTHER_COLOR = "#81c995", "#dadce0"
+SAVING_COLOR, OTHER_COLOR = palette.LIGHT_GREEN, palette.LIGHT_GREY
 
 
 def draw(cases: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:

@@ -7,12 +7,13 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.sink.flush import METHODS, REFERENCE_METHOD, FlushCase
+from spark_rtm.measure import palette
 
 COLORS = {
-    "row at a time": "#9aa0a6",
-    "executemany": "#5f6368",
-    "copy": "#e8710a",
-    "PostgresUpsertSink": "#1a73e8",
+    "row at a time": palette.MEDIUM_GREY,
+    "executemany": palette.GREY,
+    "copy": palette.ORANGE,
+    "PostgresUpsertSink": palette.BLUE,
 }
 
 

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from examples.attribution.correlation.schemas import ATTRIBUTED
 from examples.attribution.pacing.rule import bucket_length_ms
-from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Settings
 
 PACING = StructType(

@@ -11,7 +11,7 @@ of it, a record could end it.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation.rule import HISTORY
+from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.correlation.sql import changes_of, results_of
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings

@@ -1,6 +1,12 @@
-"""Define the schemas shared by several stages: those of source records, `events` and `ad-attributed`."""
+"""Define the schemas of source records and of `events`, and derive the schema of a rule's dataclass."""
 
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
+
+TYPES: dict[type, DataType] = {int: LongType(), str: StringType(), bool: BooleanType()}
 
 INPUT = StructType(
     [
@@ -47,32 +53,24 @@ One accepted event: the source record, its effective time, and its position and 
      "clock_skew": false, "src": "ad-requests:0:000000000079", "appended_at": 1767225606852}
 """
 
-ATTRIBUTED = StructType(
-    [
-        StructField("result_id", StringType()),
-        StructField("version", LongType()),
-        StructField("kind", StringType()),
-        StructField("code", StringType()),
-        StructField("transaction_id", StringType()),
-        StructField("request_ts", LongType()),
-        StructField("campaign_id", StringType()),
-        StructField("effective_ts", LongType()),
-        StructField("src", StringType()),
-        StructField("appended_at", LongType()),
-        StructField("clock_skew", BooleanType()),
-        StructField("user_key", StringType()),
-        StructField("event_id", StringType()),
-        StructField("slot_id", StringType()),
-        StructField("impression_id", StringType()),
-        StructField("deadline", LongType()),
-    ]
-)
-"""
-One result, with the fields of `correlation.rule.Result`; times are UTC milliseconds. For each result id, only the
-highest version is valid.
 
-    {"result_id": "run-t734/1767225577743/click/run-e741", "version": 12, "kind": "click", "code": "matched",
-     "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",
-     "effective_ts": 1767225610095, "src": "ad-callbacks:0:000000000251", "appended_at": 1767225625702,
-     "clock_skew": false, "user_key": "user-4940", "event_id": "run-e741", "impression_id": "run-i737"}
-"""
+def struct_of(kind: type) -> StructType:
+    """
+    Return the schema of a dataclass: its fields in their order, all of them nullable.
+
+    A tuple becomes an array, and another dataclass a struct. Raise TypeError for any other type that is not in `TYPES`.
+    """
+    hints = get_type_hints(kind)
+    return StructType([StructField(field.name, _type_of(hints[field.name])) for field in fields(kind)])
+
+
+def _type_of(hint: Any) -> DataType:
+    if isinstance(hint, UnionType):
+        (hint,) = (one for one in get_args(hint) if one is not NoneType)
+    if get_origin(hint) is tuple:
+        return ArrayType(_type_of(get_args(hint)[0]))
+    if is_dataclass(hint) and isinstance(hint, type):
+        return struct_of(hint)
+    if hint not in TYPES:
+        raise TypeError(f"{hint!r} has no Spark type here; use one of {', '.join(one.__name__ for one in TYPES)}")
+    return TYPES[hint]

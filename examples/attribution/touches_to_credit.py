@@ -9,48 +9,17 @@ real-time mode.
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
+from examples.attribution.correlation.schemas import ATTRIBUTED
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
+from examples.attribution.credit.rule import OrderCredit
 from examples.attribution.events import BILLABLE
-from examples.attribution.schemas import ATTRIBUTED, EVENTS
+from examples.attribution.schemas import EVENTS, struct_of
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, ERASURES_TOPIC, EVENTS_TOPIC
 
-CREDITS = StructType(
-    [
-        StructField("result_id", StringType()),
-        StructField("version", LongType()),
-        StructField("code", StringType()),
-        StructField("final", BooleanType()),
-        StructField("model", StringType()),
-        StructField("advertiser_id", StringType()),
-        StructField("order_id", StringType()),
-        StructField("effective_ts", LongType()),
-        StructField("value_micros", LongType()),
-        StructField("records", LongType()),
-        StructField("late_touches", LongType()),
-        StructField("path_truncated", BooleanType()),
-        StructField("src", StringType()),
-        StructField("appended_at", LongType()),
-        StructField(
-            "credits",
-            ArrayType(
-                StructType(
-                    [
-                        StructField("result_id", StringType()),
-                        StructField("kind", StringType()),
-                        StructField("campaign_id", StringType()),
-                        StructField("effective_ts", LongType()),
-                        StructField("credit_millionths", LongType()),
-                        StructField("value_micros", LongType()),
-                    ]
-                )
-            ),
-        ),
-    ]
-)
+CREDITS = struct_of(OrderCredit)
 """
 Schema of the credit for one order, as returned by `credit.rule.OrderCredit.document`. For each result id, only the
 highest version is valid.

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import pytest
 
 from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.correlation.schemas import ATTRIBUTED
 from examples.attribution.credit.history import UserHistory
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, Touch
 from examples.attribution.credit.update import Update, advance
 from examples.attribution.events import BILLABLE, FAMILIES
 from examples.attribution.pacing.rule import count_slots
-from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from examples.attribution.touches_to_credit import CREDITS
@@ -161,6 +161,6 @@ def test_rows_of_the_schemas_follow_from_the_rules(story: list[Appended]) -> Non
 
     assert request.value == _row_of_schema("schemas", "INPUT")
     assert event == _row_of_schema("schemas", "EVENTS")
-    assert {k: v for k, v in click.items() if v is not None} == _row_of_schema("schemas", "ATTRIBUTED")
+    assert {k: v for k, v in click.items() if v is not None} == _row_of_schema("correlation/schemas", "ATTRIBUTED")
     assert asdict(slots) | {"result_id": slots.result_id} == _row_of_schema("attributed_to_pacing", "PACING")
     assert _credit(story) == _row_of_schema("touches_to_credit", "CREDITS")

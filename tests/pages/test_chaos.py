@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 
-from examples.attribution.chaos.plan import KINDS
+from examples.attribution.chaos.faults import KINDS
 from scripts.pack import files
 
 RUNS = json.loads((files.ROOT / "references/measured/chaos.json").read_text())["runs"]

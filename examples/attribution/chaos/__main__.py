@@ -13,9 +13,10 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from examples.attribution.chaos.cli import ChaosOptions, parse
+from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.parts import disk
-from examples.attribution.chaos.plan import KINDS, plan
+from examples.attribution.chaos.plan import plan
 from examples.attribution.chaos.publish import publish
 from examples.attribution.chaos.report import print_outcome
 from examples.attribution.chaos.run import run
@@ -29,7 +30,7 @@ EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all faults; return 0 if nothing is lost or wrong and every fault has healed, otherwise 1."""
+    """Run all faults; return 0 if nothing is lost or wrong and the pipeline recovers from every fault, otherwise 1."""
     options = parse(arguments)
     try:
         outcome = _run(options)
@@ -54,7 +55,7 @@ def _run(options: ChaosOptions) -> Outcome:
     stop_on_interrupt(stop)
     with LiveView() as view, filter_worker_logs(*OUTAGE_LOGS):
         kinds = _kinds(options, is_mounted=is_mounted)
-        faults = plan(options.seed, options.planned, kinds)
+        faults = plan(options.seed, options.planned, {name: KINDS[name] for name in kinds})
         view.print_line(f"seed {options.seed}: {len(faults)} faults of {len(kinds)} kinds")
         if not is_mounted and not options.chosen:
             view.print_line("fill-disk is left out, because only root on Linux can mount a small file system")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
-from examples.attribution.chaos.plan import KINDS
+from examples.attribution.chaos.faults import KINDS
 from examples.attribution.settings import DemoSettings, Settings
 from spark_rtm.command_line import arguments_of
 

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import psycopg
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.parts.programs import Program
 from examples.attribution.chaos.parts.system import System
-from examples.attribution.chaos.plan import Fault
+from examples.attribution.chaos.plan import Fault, Kind, Need
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
 from examples.attribution.settings import Windows
 from spark_rtm.services.child import start_child
@@ -30,7 +30,23 @@ PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
 TERMINATE_FOLLOWER = b"select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'public.%'"
 LOCK = threading.Lock()
 
-Begin = Callable[[System, Fault], AbstractContextManager[None]]
+Ongoing = AbstractContextManager[None]
+Begin = Callable[[System, Fault], Ongoing]
+KINDS: dict[str, Kind] = {}
+"""All kinds of faults by name, in the order in which they are defined below."""
+FAULTS: dict[str, Begin] = {}
+"""How each kind of fault begins."""
+
+
+def fault(what: str, seconds: tuple[float, float] = (0, 0), needs: Need = "") -> Callable[[Begin], Begin]:
+    """Register a function as a kind of fault, named after the function; the fault lasts between two `seconds`."""
+
+    def register(begin: Begin) -> Begin:
+        name = begin.__name__.replace("_", "-")
+        KINDS[name], FAULTS[name] = Kind(what, *seconds, needs), begin
+        return begin
+
+    return register
 
 
 @contextmanager
@@ -137,31 +153,107 @@ def _driver_and_jvm(system: System) -> list[psutil.Process]:
     return [psutil.Process(system.driver.pid), _jvm(system)]
 
 
-FAULTS: Mapping[str, Begin] = {
-    "kill-broker": lambda system, _: killed_server(system.broker),
-    "pause-broker": lambda system, _: paused(family(_pid(system.broker))),
-    "remove-broker": lambda system, _: killed_server(system.broker),
-    "slow-broker": lambda system, fault: slow(system.broker_proxy, fault),
-    "kill-database": lambda system, _: killed_server(system.database),
-    "pause-database": lambda system, _: paused(family(_pid(system.database))),
-    "exhaust-database": lambda system, _: exhausted(system.database.dsn),
-    "slow-database": lambda system, fault: slow(system.database_proxy, fault),
-    "kill-driver": lambda system, _: killed_program(system.driver),
-    "pause-driver": lambda system, _: paused(_driver_and_jvm(system)),
-    "kill-jvm": lambda system, _: killed(_jvm(system)),
-    "pause-jvm": lambda system, _: paused([_jvm(system)]),
-    "kill-follower": lambda system, _: killed_program(system.follower),
-    "pause-follower": lambda system, _: paused(family(system.follower.pid)),
-    "fill-disk": lambda system, _: disk.full(system.checkpoints),
-    "jump-device-clock": lambda system, fault: wrong_clock(
-        system.traffic.clock_errors_ms, "event_ts", _signed(fault.strength) * MAX_DEVICE_ERROR_SECONDS
-    ),
-    "jump-collector-clock": lambda system, fault: wrong_clock(
-        system.traffic.clock_errors_ms, "server_ts", _collector_error_seconds(system.settings.windows, fault.strength)
-    ),
-    "kill-executor": lambda _, fault: killed(_one_of_two(EXECUTOR, fault)),
-    "pause-executor": lambda _, fault: paused([_one_of_two(EXECUTOR, fault)]),
-    "kill-worker": lambda system, fault: killed_worker(system, _one_of_two(WORKER, fault)),
-    "pause-worker": lambda _, fault: paused([_one_of_two(WORKER, fault)]),
-}
-"""How each kind of fault begins."""
+@fault("kill -9 of the broker, which then starts again")
+def kill_broker(system: System, _fault: Fault) -> Ongoing:
+    return killed_server(system.broker)
+
+
+@fault("the broker's process is stopped (SIGSTOP)", seconds=(3, 10))
+def pause_broker(system: System, _fault: Fault) -> Ongoing:
+    return paused(family(_pid(system.broker)))
+
+
+@fault("kill -9 of the broker, which stays away longer than `delivery.timeout.ms`", seconds=(10, 15))
+def remove_broker(system: System, _fault: Fault) -> Ongoing:
+    return killed_server(system.broker)
+
+
+@fault("the connections of the pipeline to the broker are slow and break", seconds=(4, 10))
+def slow_broker(system: System, fault: Fault) -> Ongoing:
+    return slow(system.broker_proxy, fault)
+
+
+@fault("kill -9 of the database, which then starts again")
+def kill_database(system: System, _fault: Fault) -> Ongoing:
+    return killed_server(system.database)
+
+
+@fault("all processes of the database are stopped", seconds=(3, 10))
+def pause_database(system: System, _fault: Fault) -> Ongoing:
+    return paused(family(_pid(system.database)))
+
+
+@fault("the database has no free connection, and closes those of the pipeline", seconds=(3, 10))
+def exhaust_database(system: System, _fault: Fault) -> Ongoing:
+    return exhausted(system.database.dsn)
+
+
+@fault("the connections of the pipeline to the database are slow and break", seconds=(4, 10))
+def slow_database(system: System, fault: Fault) -> Ongoing:
+    return slow(system.database_proxy, fault)
+
+
+@fault("kill -9 of the driver with its JVM; its supervisor starts it again")
+def kill_driver(system: System, _fault: Fault) -> Ongoing:
+    return killed_program(system.driver)
+
+
+@fault("the driver and its JVM are stopped", seconds=(3, 10))
+def pause_driver(system: System, _fault: Fault) -> Ongoing:
+    return paused(_driver_and_jvm(system))
+
+
+@fault("kill -9 of the driver's JVM alone")
+def kill_jvm(system: System, _fault: Fault) -> Ongoing:
+    return killed(_jvm(system))
+
+
+@fault("the driver's JVM alone is stopped", seconds=(3, 10))
+def pause_jvm(system: System, _fault: Fault) -> Ongoing:
+    return paused([_jvm(system)])
+
+
+@fault("kill -9 of the process that copies results into the database")
+def kill_follower(system: System, _fault: Fault) -> Ongoing:
+    return killed_program(system.follower)
+
+
+@fault("the process that copies results into the database is stopped", seconds=(3, 10))
+def pause_follower(system: System, _fault: Fault) -> Ongoing:
+    return paused(family(system.follower.pid))
+
+
+@fault("the disk under the checkpoints is full", seconds=(4, 12), needs="mount")
+def fill_disk(system: System, _fault: Fault) -> Ongoing:
+    return disk.full(system.checkpoints)
+
+
+@fault("the clocks of the devices (`event_ts`) jump by up to ten minutes, and back", seconds=(3, 10))
+def jump_device_clock(system: System, fault: Fault) -> Ongoing:
+    return wrong_clock(system.traffic.clock_errors_ms, "event_ts", _signed(fault.strength) * MAX_DEVICE_ERROR_SECONDS)
+
+
+@fault("the clock of the collector (`server_ts`) jumps, and back", seconds=(3, 10))
+def jump_collector_clock(system: System, fault: Fault) -> Ongoing:
+    seconds = _collector_error_seconds(system.settings.windows, fault.strength)
+    return wrong_clock(system.traffic.clock_errors_ms, "server_ts", seconds)
+
+
+@fault("kill -9 of one of two executors", needs="cluster")
+def kill_executor(_system: System, fault: Fault) -> Ongoing:
+    return killed(_one_of_two(EXECUTOR, fault))
+
+
+@fault("one of two executors is stopped", seconds=(3, 10), needs="cluster")
+def pause_executor(_system: System, fault: Fault) -> Ongoing:
+    return paused([_one_of_two(EXECUTOR, fault)])
+
+
+@fault("kill -9 of one of two Spark workers, which then starts again", needs="cluster")
+def kill_worker(system: System, fault: Fault) -> Ongoing:
+    return killed_worker(system, _one_of_two(WORKER, fault))
+
+
+@fault("one of two Spark workers is stopped", seconds=(3, 10), needs="cluster")
+def pause_worker(_system: System, fault: Fault) -> Ongoing:
+    return paused([_one_of_two(WORKER, fault)])

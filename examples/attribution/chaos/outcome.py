@@ -83,7 +83,7 @@ class Outcome:
 
     @property
     def status(self) -> int:
-        """Return 0 if nothing is lost or wrong and every fault has healed, otherwise 1."""
+        """Return 0 if nothing is lost or wrong and the pipeline recovered from every fault, otherwise 1."""
         return int(bool(self.lost or self.wrong or self.unhealed or self.failed_sends))
 
     def _row(self, kind: str, lost: int, wrong: int) -> Row:

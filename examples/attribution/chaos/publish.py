@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from examples.attribution.chaos.cli import PROGRAM, ChaosOptions
+from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Outcome
-from examples.attribution.chaos.plan import KINDS
 from examples.attribution.demo.publish import command_of
 from spark_rtm.measure.machine import describe_machine
 

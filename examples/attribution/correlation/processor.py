@@ -18,13 +18,14 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import LongType, StructField, StructType
 
-from examples.attribution.correlation.rule import HISTORY, Event
+from examples.attribution.correlation.rule import Event
+from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.correlation.timeouts import Transaction, Transition, advance
-from examples.attribution.schemas import EVENTS
+from examples.attribution.schemas import struct_of
 from examples.attribution.settings import Settings
 from spark_rtm.realtime.timers import move_timer
 
-EVENT = StructType([EVENTS[name] for name in HISTORY])
+EVENT = struct_of(Event)
 # The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.
 STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])

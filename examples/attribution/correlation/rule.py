@@ -60,15 +60,6 @@ class Result:
     """The latest time at which the missing event still matches; set only for `pending` results."""
 
 
-HISTORY = (
-    # The first three fields define the order of events because array_sort compares structs field by field.
-    *("effective_ts", "event_id", "src"),
-    *("kind", "transaction_id", "request_ts", "campaign_id", "server_ts", "appended_at", "clock_skew", "user_key"),
-    *("slots", "slot_id", "impression_id", "creative_length_ms"),
-)
-"""The event fields that are stored in the transaction's state."""
-
-
 @dataclass(frozen=True)
 class Match:
     """The outcome for one event: its result code, and the deadline if the outcome can still change."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from examples.attribution.correlation.schemas import ATTRIBUTED
 from examples.attribution.events import BILLABLE, STEPS
-from examples.attribution.schemas import ATTRIBUTED
 from examples.attribution.settings import Windows
 
 

@@ -17,44 +17,16 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from examples.attribution.credit.history import UserHistory, next_timer_at
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
 from examples.attribution.credit.update import Update, advance
+from examples.attribution.schemas import struct_of
 from spark_rtm.realtime.timers import move_timer
 
-TOUCH = StructType(
-    [
-        StructField("result_id", StringType()),
-        StructField("version", LongType()),
-        StructField("kind", StringType()),
-        StructField("is_valid", BooleanType()),
-        StructField("effective_ts", LongType()),
-        StructField("event_id", StringType()),
-        StructField("impression_id", StringType()),
-        StructField("campaign_id", StringType()),
-        StructField("stored_at", LongType()),
-    ]
-)
-"""The fields of `rule.Touch`."""
-
-CONVERSION = StructType(
-    [
-        StructField("src", StringType()),
-        StructField("advertiser_id", StringType()),
-        StructField("order_id", StringType()),
-        StructField("effective_ts", LongType()),
-        StructField("event_id", StringType()),
-        StructField("value_micros", LongType()),
-        StructField("appended_at", LongType()),
-        StructField("stored_at", LongType()),
-        StructField("seen_at", LongType()),
-    ]
-)
-"""The fields of `rule.Conversion`."""
-
+TOUCH, CONVERSION = struct_of(Touch), struct_of(Conversion)
 TOUCH_ID = StructType(TOUCH.fields[:2])
 # The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.
 STATE_FIELDS = (

@@ -89,12 +89,12 @@ class OrderCredit:
     path_truncated: bool
     src: str
     appended_at: int
-    shares: tuple[TouchShare, ...]
+    credits: tuple[TouchShare, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the credit as a document for `ad-credits`, in which the field `shares` is named `credits`."""
+        """Return the credit as a document for `ad-credits`."""
         fields = asdict(self)
-        return fields | {"credits": list(fields.pop("shares"))}
+        return fields | {"credits": list(fields["credits"])}
 
 
 def assign_credit(
@@ -132,7 +132,7 @@ def assign_credit(
         path_truncated=is_truncated,
         src=first.src,
         appended_at=first.appended_at,
-        shares=_shares(path, first.effective_ts, last.value_micros, rules),
+        credits=_shares(path, first.effective_ts, last.value_micros, rules),
     )
 
 

@@ -41,6 +41,7 @@ def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> 
             "goal": sum(campaign.goal.impressions for campaign in campaigns),
             **{mode: report.reconciliation.over_delivered for mode, report in reports.items()},
         },
+        "boundaries_ms": real_time.pauses_ms,
         "cpu": {mode: round(report.cpu.run, 2) if report.cpu else None for mode, report in reports.items()},
     }
 

@@ -8,9 +8,11 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from spark_rtm.measure import palette
+
 GROUPS = ("memory_mib", "jvm_mib", "handles", "state_rows", "checkpoint_files", "latency")
 """The groups of rows that have a chart."""
-COLORS = ("#1a73e8", "#e8710a", "#188038", "#9334e6", "#d93025", "#5f6368")
+COLORS = palette.SERIES
 LABEL_GAP = 0.075
 """Smallest distance of two labels, as a share of the height of a chart."""
 

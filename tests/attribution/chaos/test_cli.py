@@ -3,8 +3,8 @@
 import pytest
 
 from examples.attribution.chaos.cli import ChaosOptions, parse
+from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
-from examples.attribution.chaos.plan import KINDS
 from examples.attribution.settings import Settings
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.chaos.cli import ChaosOptions
+from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.plan import Fault, plan
 from examples.attribution.chaos.report import print_outcome
@@ -59,7 +60,7 @@ class Observed:
 def observed() -> Observed:
     """Run three planned faults and one that does not end by itself."""
     output, stop = io.StringIO(), threading.Event()
-    faults = [*plan(OPTIONS.seed, OPTIONS.planned, OPTIONS.chosen), ENDLESS]
+    faults = [*plan(OPTIONS.seed, OPTIONS.planned, {name: KINDS[name] for name in OPTIONS.chosen}), ENDLESS]
     outcome = run(OPTIONS, faults, InterruptedView(output, stop), stop, is_mounted=False)
     print_outcome(outcome, OPTIONS.seed, Console(file=output, width=200))
     return Observed(outcome, output.getvalue())

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from examples.attribution.correlation.rule import HISTORY, Event, Result
+from examples.attribution.correlation.rule import Event, Result
+from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
 

@@ -13,8 +13,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from examples.attribution.correlation.processor import CorrelationProcessor
-from examples.attribution.correlation.rule import HISTORY, Event, Result, correlate
-from examples.attribution.schemas import ATTRIBUTED
+from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.settings import DemoSettings
 from tests.attribution.correlation.histories import WINDOWS, Results, T, fold, histories
 
@@ -217,9 +217,3 @@ def test_expired_state_leaves_no_timer() -> None:
 
     assert [] == run.at(AFTER)
     assert [] == run.state()
-
-
-def test_results_have_the_fields_of_the_sql_form() -> None:
-    """Rows are written by position, so both forms have the same fields in the same order."""
-    assert ATTRIBUTED.names == list(Result.__dataclass_fields__)
-    assert {*HISTORY} == {*Event.__dataclass_fields__}

@@ -28,7 +28,7 @@ def credit_of(*touches: Touch, rules: CreditRules = RULES, records: tuple[Conver
 
 def path(*touches: Touch, rules: CreditRules = RULES) -> list[str]:
     """Return the names of the touches that earn, oldest first."""
-    return [share.result_id for share in credit_of(*touches, rules=rules).shares]
+    return [share.result_id for share in credit_of(*touches, rules=rules).credits]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_order_without_touches_is_unattributed_and_counted() -> None:
     """Orders without touches are kept, because totals must reconcile."""
     credit = credit_of()
 
-    assert ("unattributed", 100, 1, ()) == (credit.code, credit.value_micros, credit.records, credit.shares)
+    assert ("unattributed", 100, 1, ()) == (credit.code, credit.value_micros, credit.records, credit.credits)
 
 
 def test_all_touches_of_one_campaign_earn() -> None:
@@ -92,7 +92,7 @@ def test_all_touches_of_one_campaign_earn() -> None:
     credit = credit_of(touch("x", 3), touch("y", 2), touch("z", 1))
 
     assert [("c", 333_334, 34), ("c", 333_333, 33), ("c", 333_333, 33)] == [
-        (share.campaign_id, share.credit_millionths, share.value_micros) for share in credit.shares
+        (share.campaign_id, share.credit_millionths, share.value_micros) for share in credit.credits
     ]
 
 
@@ -104,7 +104,7 @@ def test_key_campaign_marks_the_key_touch_of_w() -> None:
 
     credit = credit_of(*touches, rules=rules)
 
-    assert [30, 10, 30, 30] == [share.value_micros for share in credit.shares]
+    assert [30, 10, 30, 30] == [share.value_micros for share in credit.credits]
 
 
 def test_long_path_keeps_its_oldest_and_newest_touches() -> None:
@@ -131,7 +131,7 @@ def test_touch_earns_if_stored_soon_after_the_order(late_ms: int, expected: tupl
 
     credit = credit_of(late)
 
-    assert expected == ([share.result_id for share in credit.shares], credit.late_touches)
+    assert expected == ([share.result_id for share in credit.credits], credit.late_touches)
 
 
 def test_newest_version_of_a_touch_in_time_counts() -> None:
@@ -156,6 +156,6 @@ def test_repeated_order_has_its_first_time_and_last_value() -> None:
         credit.effective_ts,
         credit.value_micros,
         credit.records,
-        [share.result_id for share in credit.shares],
+        [share.result_id for share in credit.credits],
     )
-    assert 70 == sum(share.value_micros for share in credit.shares)
+    assert 70 == sum(share.value_micros for share in credit.credits)
