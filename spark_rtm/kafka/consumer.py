@@ -20,7 +20,7 @@ CONSUMER = CLIENT | {
 REQUEST_TIMEOUT_SECONDS = 10
 MAX_MESSAGES = 1_000
 # These errors mean that the broker is temporarily unreachable. The client reconnects by itself.
-PASSING_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001 - their documented names
+TRANSIENT_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001 - their documented names
 
 
 def consumer_from_start(
@@ -35,7 +35,7 @@ def consumer_from_start(
 def is_record(message: Message) -> bool:
     """Return whether a message is a record; raise KafkaException for an error that is not temporary."""
     error = message.error()
-    if error is not None and (error.fatal() or error.code() not in PASSING_ERRORS):
+    if error is not None and (error.fatal() or error.code() not in TRANSIENT_ERRORS):
         raise KafkaException(error)
     return error is None
 

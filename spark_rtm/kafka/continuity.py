@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_rtm.kafka.consumer import CLIENT, PASSING_ERRORS, REQUEST_TIMEOUT_SECONDS
+from spark_rtm.kafka.consumer import CLIENT, REQUEST_TIMEOUT_SECONDS, TRANSIENT_ERRORS
 from spark_rtm.realtime.queries import wait_until
 
 NO_RESET = {"auto.offset.reset": "error"}
 """A consumer with this setting raises an error if the records at its offset no longer exist."""
 # A broker can answer with these errors shortly after its restart or after the creation of the topic.
 TEMPORARY_ERRORS = (
-    *PASSING_ERRORS,
+    *TRANSIENT_ERRORS,
     KafkaError._TIMED_OUT,  # noqa: SLF001 - its documented name
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.UNKNOWN_TOPIC_OR_PART,

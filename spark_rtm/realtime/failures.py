@@ -55,10 +55,10 @@ REMEDIES = {
 class Kind(Enum):
     """What a restart can do about a failure."""
 
-    PASSING = "a restart heals it once the cause has passed"
-    PERMANENT = "no restart heals it"
-    SLOTS = "a restart heals it if an executor was lost, once another one has registered"
-    UNKNOWN = "a restart heals it unless a record caused it"
+    TRANSIENT = "a restarted query recovers when the cause is gone"
+    PERMANENT = "a restarted query fails again"
+    SLOTS = "a restarted query recovers if an executor was lost and another one has registered"
+    UNKNOWN = "a restarted query recovers unless a record caused the failure"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Cause:
 
 REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the query as the message says")
 STORAGE = Cause(
-    Kind.PASSING,
+    Kind.TRANSIENT,
     "a file of the checkpoint cannot be read or written",
     # Without a condition, if a micro-batch query writes the file.
     ("No space left on device", "Disk quota exceeded"),
@@ -108,7 +108,7 @@ CAUSES = (
         REMEDIES["INSUFFICIENT_SLOT"],
     ),
     Cause(
-        Kind.PASSING,
+        Kind.TRANSIENT,
         "an executor or its connection was lost",
         (
             "ExecutorLostFailure",
@@ -120,13 +120,13 @@ CAUSES = (
         "if it repeats, read the logs of the executors for the error of the task at the other end",
     ),
     Cause(
-        Kind.PASSING,
+        Kind.TRANSIENT,
         "a Python worker did not start within ten seconds",
         (SLOW_PYTHON,),
         "if it repeats, start fewer queries with Python at the same time, or use more cores",
     ),
     Cause(
-        Kind.PASSING,
+        Kind.TRANSIENT,
         "a server did not respond in time, or does not know the topic",
         (
             "TimeoutException",

@@ -1,5 +1,5 @@
 """
-Keep streaming queries running: restart those that failed for a passing reason, and give up on the others.
+Keep streaming queries running: restart those whose failure is transient, and give up on the others.
 
 Real-time mode does not retry the tasks of a stateful query, so the loss of one executor ends it. A restart continues
 from the checkpoint.
@@ -69,7 +69,7 @@ class Decision:
 
 
 class GaveUpError(RuntimeError):
-    """Raised when a query has failed and no restart can heal it; `decision` names the reason and the remedy."""
+    """Raised when a query has failed permanently; `decision` names the reason and the remedy."""
 
     def __init__(self, decision: Decision) -> None:
         """Store the decision."""
@@ -81,8 +81,8 @@ def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = 
     """
     Decide whether a query starts again after `failure`; `history` contains the earlier failures of all queries.
 
-    A poison record cannot be recognized at its first failure, because any exception could be the result of a passing
-    state. A poison record ends every restart with the same error at the same offsets.
+    A poison record cannot be recognized at its first failure, because any exception could be transient. A poison
+    record ends every restart with the same error at the same offsets.
     """
     limits = limits or Limits()
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
@@ -90,7 +90,7 @@ def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = 
     kind, count = failure.cause.kind, len(own) + 1
     # Between two batches, a query learns only from the missing slots that it has lost an executor. At a restart, tasks
     # of other queries that have failed at the same time can still hold slots for a moment.
-    had_slots = failure.has_run or bool(own) or any(old.cause.kind in (Kind.PASSING, Kind.SLOTS) for old in recent)
+    had_slots = failure.has_run or bool(own) or any(old.cause.kind in (Kind.TRANSIENT, Kind.SLOTS) for old in recent)
     if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not had_slots):
         return Decision(failure, failure.cause.what, None)
     if kind is Kind.UNKNOWN and any(failure.is_same_as(old) for old in own):

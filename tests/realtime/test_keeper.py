@@ -154,7 +154,7 @@ def test_exceptions_of_kafka_that_pass_are_those_that_its_clients_retry(spark: S
                 found[name] = failure_of("copy", RuntimeError(f"{name}: text"), 0).cause.kind.name
         return found
 
-    assert set(kinds_of(is_retried=True).values()) == {"PASSING"}
+    assert set(kinds_of(is_retried=True).values()) == {"TRANSIENT"}
     assert set(kinds_of(is_retried=False).values()) == {"PERMANENT"}
 
 
