@@ -65,7 +65,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage boundary price growth
-.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel job-archive release-check test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -213,13 +213,24 @@ wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command r
 job-archive: $(VENV)/installed ## write the archives in dist/ that spark-submit sends to workers without this checkout
 	@$(PY) -m spark_rtm.services job-archive dist examples
 
-release-check: ## check a release: no uncommitted file, pages and manifest valid, all tests, the site, the wheel
+$(VENV)/installed-release: $(VENV)/installed-dev
+	@echo "Installing the Python packages of a release into $(VENV)"
+	@$(call install,base java bench docs dev release)
+	@touch $@
+
+release-check: ## check a release: no uncommitted file, pages and manifest valid, all tests, the site, the metadata, the wheel, its sources and components
 	@test -z "$$(git status --porcelain)" || { git status --short >&2; \
 		echo "These files are not committed, so a release would not contain them; commit or remove them." >&2; exit 1; }
 	$(MAKE) validate
 	$(MAKE) test TESTS=
 	$(MAKE) site
-	$(MAKE) wheel
+	$(MAKE) release-files
+
+release-files: wheel $(VENV)/installed-release ## build the wheel, the sources and the list of components in dist/, and rate the metadata
+	@$(PY) -m build --sdist --no-isolation --outdir dist . > build/sdist.txt
+	@$(VENV)/bin/pyroma --min=9 .
+	@cat requirements/base.txt | $(VENV)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dist/components.cdx.json -
+	@ls dist
 
 check: lint test-unit ## lint, check the format and the types, and run the tests that need neither Spark nor servers
 

@@ -1,8 +1,9 @@
-"""Write the version of `pyproject.toml` into the other files that state it, so that a release changes one line."""
+"""Write the version and the address of `pyproject.toml` into the other files that state them."""
 
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 # The first group is the text before the version.
 PLACES = {
@@ -12,20 +13,31 @@ PLACES = {
     ".claude-plugin/plugin.json": r'^(  "version": ")[^"]+',
     "references/install.md": r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)",
 }
+ADDRESSES = {
+    "CITATION.cff": r"^(repository-code: )\S+",
+    ".claude-plugin/plugin.json": r'^(  "repository": ")[^"]+',
+    "references/install.md": r"(  - repo: )\S+",
+}
+OWNERS = {"references/install.md": r"(      - uses: )(?!actions/)[^@\s]+"}
+"""Places with the owner and the name of the repository, which the address ends with."""
 
 
-def project_version(root: Path) -> str:
-    """Return the version of the project."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return str(project["version"])
+def project(root: Path) -> dict[str, Any]:
+    """Return the table `project` of `pyproject.toml`."""
+    content: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return content
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """Return the text of a file with the version of the project. Raise ValueError if the file states no version."""
-    if name not in PLACES:
+    """Return the text of a file with the version and address of the project. Raise ValueError if it states none."""
+    if not any(name in places for places in (PLACES, ADDRESSES, OWNERS)):
         return text
-    version = project_version(root)
-    changed, count = re.subn(PLACES[name], rf"\g<1>{version}", text, flags=re.MULTILINE)
-    if not count:
-        raise ValueError(f"{name}: states no version where {PLACES[name]!r} expects it; add the version {version}")
-    return changed
+    known = project(root)
+    address = known["urls"]["Repository"]
+    owner = "/".join(address.split("/")[-2:])
+    for places, value in ((PLACES, known["version"]), (ADDRESSES, address), (OWNERS, owner)):
+        if name in places:
+            text, count = re.subn(places[name], rf"\g<1>{value}", text, flags=re.MULTILINE)
+            if not count:
+                raise ValueError(f"{name}: states nothing where {places[name]!r} expects it; add {value}")
+    return text

@@ -19,9 +19,10 @@ from spark_rtm.text import markdown
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-WORKFLOW = ROOT / ".github/workflows/test.yml"
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v[\d.]+\n")
-SCHEMAS = {"action.yml": "github-actions", ".github/workflows/test.yml": "github-workflows"}
+SCHEMAS = {"action.yml": "github-actions", ".github/dependabot.yml": "dependabot"}
+SCHEMAS |= {f".github/workflows/{path.name}": "github-workflows" for path in WORKFLOWS}
 SCHEMAS |= {"CITATION.cff": "citation-file-format"}
 
 
@@ -137,8 +138,26 @@ def test_schema_rejects_misspelled_field(tmp_path: Path) -> None:
 
 def test_actions_are_pinned_by_commit_and_permissions_are_minimal() -> None:
     """A tag can be moved to other code; the token of our workflow can only read."""
-    for text in (WORKFLOW.read_text(), (ROOT / "action.yml").read_text()):
-        assert len(PINNED.findall(text)) == len(re.findall(r"uses:", text))
-    workflow = yaml.safe_load(WORKFLOW.read_text())
-    assert {"contents": "read"} == workflow["permissions"]
-    assert "make test" in [step.get("run") for step in workflow["jobs"]["test"]["steps"]]
+    for path in (*WORKFLOWS, ROOT / "action.yml"):
+        assert len(PINNED.findall(path.read_text())) == len(re.findall(r"uses:", path.read_text()))
+    workflows = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS}
+    assert [{"contents": "read"}] * len(workflows) == [workflow["permissions"] for workflow in workflows.values()]
+    writes = {
+        (job, right)
+        for job, content in workflows["release"]["jobs"].items()
+        for right, level in content.get("permissions", {}).items()
+        if level == "write"
+    }
+    assert {("build", "id-token"), ("build", "attestations"), ("index", "id-token")} == {
+        one for one in writes if one[0] != "site"
+    }
+    assert [] == [path for path in WORKFLOWS if "secrets." in path.read_text()]
+
+
+def test_ci_is_defined_once() -> None:
+    """The workflow and this repository's own CI run the same script, on the oldest and on the newest Python."""
+    test = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["test"]
+
+    assert ["3.11", "3.13"] == test["strategy"]["matrix"]["python"]
+    assert ["bash .ci/run"] == [step["run"] for step in test["steps"] if "run" in step]
+    assert "exec make test\n" in (ROOT / ".ci/run").read_text()

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from scripts.pack.files import ROOT
+from scripts.pack.version import ADDRESSES, with_version
 from spark_rtm.text import markdown
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -25,6 +26,20 @@ def test_files_state_the_version_and_the_licence_of_the_project() -> None:
     versions = [each["version"] for each in (citation, skill["metadata"], manifest, plugin)]
     assert [PROJECT["version"]] * len(versions) == versions
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
+
+
+def test_address_of_the_repository_is_stated_once(tmp_path: Path) -> None:
+    """A changed address in `pyproject.toml` reaches the citation, the plugin, the hook and the action."""
+    for name in ("pyproject.toml", *ADDRESSES):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    text = (tmp_path / "pyproject.toml").read_text()
+    (tmp_path / "pyproject.toml").write_text(text.replace("github.com/your-organization", "git.example.org/us"))
+
+    for name in ADDRESSES:
+        changed = with_version(tmp_path, name, (tmp_path / name).read_text())
+        assert "https://git.example.org/us/spark-real-time-mode" in changed
+        assert "your-organization" not in changed
 
 
 def test_each_promise_of_the_security_policy_links_a_test() -> None:
