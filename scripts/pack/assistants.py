@@ -134,7 +134,7 @@ def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> lis
 
 def rows() -> list[Sequence[str]]:
     """Return the rows of the table for readers: assistant, its own commands, its folders and the source."""
-    return [
+    local: list[Sequence[str]] = [
         (
             f"{one.name} (`{key}`)",
             "<br>".join(f"`{command}`" for command in one.commands) or "-",
@@ -142,4 +142,5 @@ def rows() -> list[Sequence[str]]:
             f"[docs]({one.source}) read {one.read}",
         )
         for key, one in ASSISTANTS.items()
-    ] + [GENIE_CODE]
+    ]
+    return [*local, GENIE_CODE]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scripts.pack import blocks, files, manifest, package_data, shipped
 from scripts.pack.excerpt import excerpt
-from scripts.pack.version import PLACES, with_version
+from scripts.pack.version import PLACES, project, with_version
 from spark_rtm.text import markdown
 
 _BLOCK = re.compile(
@@ -32,7 +32,7 @@ def render_all(root: Path) -> dict[Path, str]:
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
     texts = {path: render_page(root, path) for path in paths}
     texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}
-    texts[root / files.MANIFEST] = manifest.render(root, shipped.shipped_files(root), texts)
+    texts[root / files.MANIFEST] = manifest.render(root, project(root)["version"], shipped.shipped_files(root), texts)
     return texts
 
 

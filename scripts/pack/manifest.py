@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from scripts.pack import files
-from spark_rtm import __version__
 from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
@@ -30,12 +29,12 @@ class Content:
     """The SHA-256 of each file, by path."""
 
 
-def render(root: Path, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
+def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
     """Return the text of the manifest of `paths`; `rendered` holds the new texts of files that are not written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     content = {
         "name": skill.get("name", ""),
-        "version": __version__,
+        "version": version,
         "description": skill.get("description", ""),
         "spark_versions": [_pinned(root, "pyspark")],
         "files": [_entry(root, path, rendered) for path in paths],

@@ -52,11 +52,12 @@ def folders(root: Path) -> list[str]:
 
 
 def raw(root: Path) -> list[str]:
-    """Return every file that is served unchanged: the files of the skill, the pages, the sources and the assets."""
+    """Return every file that is served unchanged: the skill, the pages, the measurements, the sources, the assets."""
     skill = [files.relative(root, path) for path in shipped.shipped_files(root)]
     page_names = [files.relative(root, path) for path in pages(root)]
     assets = [files.relative(root, path) for path in (root / SITE_ASSETS).iterdir()]
-    return sorted({*skill, *page_names, *assets, *sources(root), files.MANIFEST})
+    measured = [files.relative(root, path) for path in files.files_below(root / MEASURED_DIR)]
+    return sorted({*skill, *page_names, *assets, *measured, *sources(root), files.MANIFEST})
 
 
 def source_page(root: Path, name: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import generate
-from scripts.pack.version import PLACES, project_version
+from scripts.pack.version import PLACES, project
 
 
 def test_second_run_changes_nothing(copied: Path) -> None:
@@ -46,8 +46,8 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
 
 def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None:
     """A release changes one line of `pyproject.toml`; the manifest has the hashes of the changed files."""
-    project, old = copied / "pyproject.toml", project_version(copied)
-    project.write_text(project.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n'))
+    changed_file, old = copied / "pyproject.toml", project(copied)["version"]
+    changed_file.write_text(changed_file.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n'))
 
     changed = {path.relative_to(copied).as_posix() for path in generate.write_all(copied)}
 
@@ -60,7 +60,7 @@ def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> Non
     citation = copied / "CITATION.cff"
     citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
 
-    with pytest.raises(ValueError, match=r"CITATION\.cff: states no version where .* add the version"):
+    with pytest.raises(ValueError, match=r"CITATION\.cff: states nothing where .* add 0"):
         generate.write_all(copied)
 
 

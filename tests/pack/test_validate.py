@@ -65,6 +65,7 @@ def _manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], No
     return introduce
 
 
+SILENT = "[set here](../examples/attribution/pipeline.py)"
 LONG = "\n".join(f"Line {number}." for number in range(201))
 FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
     "excerpt": (
@@ -125,6 +126,12 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         "a fence has 11",
     ),
     "contents": (check_budgets, _replace_all(PAGE, "](#", "](real_time_mode.md#"), PAGE, "no table of contents"),
+    "silent-evidence": (
+        check_evidence,
+        _append("references/tuning.md", f"\n| option | evidence |\n|---|---|\n| `kafka.linger.ms` | {SILENT} |\n"),
+        "references/tuning.md",
+        "contains none of the names",
+    ),
     "link": (check_links, _append(PAGE, "\n[x](nowhere.md)\n"), PAGE, "'nowhere.md' does not exist"),
     "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "does not exist in errors.md"),
     "own-anchor": (check_links, _append(PAGE, "\n[x](#nowhere)\n"), PAGE, "refers to an anchor"),

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from scripts.pack import files
+from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from spark_rtm.services import connector, java_home
 from spark_rtm.services.spark import build_session
@@ -131,7 +132,7 @@ def spark_connect(servers: str) -> str:
             "rate": _raised(lambda: wait_until(lambda: False, 60, "?", [start(other, "5 minutes", sink="console")])),
             "udf": _raised(lambda: wait_until(lambda: False, 60, "?", [start(_shouted(rows), "5 minutes", "udf")])),
             "sparkContext": _raised(lambda: session.sparkContext),
-            "plan": _raised(lambda: copy._jsq),  # noqa: SLF001 - the private attribute that `proof` uses
+            "assert_real_time": _raised(lambda: assert_real_time(copy)),
             "stop_completely": _raised(lambda: stop_completely(session, copy)),
         }
     )

@@ -99,7 +99,7 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
         "rate": f"QueryFailedError {FAMILY}.INPUT_STREAM_NOT_SUPPORTED",
         "udf": f"QueryFailedError {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
         "sparkContext": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
-        "plan": "builtins.AttributeError None",
+        "assert_real_time": "builtins.AttributeError None",
         "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
     } == json.loads(outcome_of("spark-connect", kafka))
 

@@ -203,7 +203,7 @@ def test_results_before_and_after_a_kill_are_compared(
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(tmp_path: Path) -> None:
     """Without `make setup`, the command names the missing package and the remedy, and ends with status 2."""
-    for folder in ("scripts", "references"):
+    for folder in ("scripts", "spark_rtm"):
         shutil.copytree(files.ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-I", "-S", str(tmp_path / "scripts/skills.py"), "prove", "job.py"]
 

@@ -42,7 +42,11 @@ def comparison(root: Path, _: str) -> str:
             ),
         ],
     )
-    return f"{conditions}\n{latencies}\n{effects}{_load(cpu['micro_batch'], known['cores'])}"
+    boundaries = "".join(
+        f"Boundaries of `{query}`, in ms: {', '.join(map(str, pauses))}.\n"
+        for query, pauses in content["boundaries_ms"].items()
+    )
+    return f"{conditions}\n{latencies}\n{boundaries}\n{effects}{_load(cpu['micro_batch'], known['cores'])}"
 
 
 def _rows(content: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -32,6 +32,7 @@ CONTENT: dict[str, Any] = {
         {"mode": "micro-batch", **ROW, "p50_ms": 1710, "p90_ms": 2413, "p99_ms": 3052, "max_ms": 3386},
     ],
     "over_delivered": {"goal": 1006, "real_time": 3, "micro_batch": 49},
+    "boundaries_ms": {"kafka_to_events": [1800, 140], "events_to_attributed": [900, 210]},
     "cpu": {"real_time": 1.44, "micro_batch": None},
 }
 
@@ -51,6 +52,7 @@ def test_table_shows_both_modes_and_their_ratios(root: Path) -> None:
     assert "| micro-batch mode, no pause between batches | 1,710 | 2,413 | 3,052 | 3,386 |" in text
     assert "| speed-up | 340x | 86x | 13x | 8.1x |" in text
     assert "| impressions delivered beyond a combined goal of 1,006 | 3 | 49 |" in text
+    assert "Boundaries of `kafka_to_events`, in ms: 1800, 140.\n" in text
     assert "| CPU cores used by all queries, the broker and the database | 1.4 | - |" in text
     assert text.startswith(
         "Measured with `make demo COMPARE=1 PUBLISH=1` on 2026-11-23: 2 cores, 24 GiB, PySpark 4.3.0"
