@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="correct triggers, output modes and joins in Python files")
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
     parser.add_argument("--statistics", action="store_true", help="print the number of findings of each rule")
+    parser.add_argument(
+        "--claims", action="store_true", help="list what pages say about real-time mode, without a verdict, and end"
+    )
     parser.add_argument("--explain", metavar="RULE", help="print the section of a rule (ALL lists the rules), and end")
 
 

@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from spark_rtm.lint.claims import claims, claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_paths, lint_text
 from spark_rtm.lint.fixes import difference, fixed
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
@@ -24,6 +25,22 @@ def run(options: argparse.Namespace) -> int:
     if options.explain:
         show(_explained(options.explain), to_people=False)
         return 0
+    paths, name, settings = _inputs(options)
+    if options.claims:
+        return _list_claims(paths, name, settings)
+    if STDIN in paths:
+        return _check_stdin(sys.stdin.read(), name, settings, options)
+    if options.diff:
+        return _show_changes(_changed(paths, settings))
+    if options.fix:
+        for path, (_, after) in _changed(paths, settings).items():
+            path.write_bytes(after.encode())
+    findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
+    return _reported(findings, settings, options)
+
+
+def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
+    """Return the paths, the name of standard input, and the settings; raise SettingsError if they make no sense."""
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
@@ -33,17 +50,18 @@ def run(options: argparse.Namespace) -> int:
         raise SettingsError(f"these paths do not exist, so nothing was checked: {', '.join(missing)}")
     given = {key: getattr(options, key) for key in ("select", "ignore", "exclude", "engine", "strict")}
     settings = settings_for([name] if is_stdin else paths, [rule.id for rule in RULES], given)
-    if is_stdin:
-        return _check_stdin(sys.stdin.read(), name, settings, options)
-    if options.fix or options.diff:
-        changes = _changed(paths, settings)
-        if options.diff:
-            show("".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n"), to_people=False)
-            return 1 if changes else 0
-        for path, (_, after) in changes.items():
-            path.write_bytes(after.encode())
-    findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
-    return _reported(findings, settings, options)
+    return paths, name, settings
+
+
+def _show_changes(changes: Mapping[Path, tuple[str, str]]) -> int:
+    show("".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n"), to_people=False)
+    return 1 if changes else 0
+
+
+def _list_claims(paths: Sequence[Path], name: Path, settings: Settings) -> int:
+    lines = claims_in(sys.stdin.read(), name.as_posix()) if STDIN in paths else claims(paths, settings)
+    show("\n".join(lines), to_people=False)
+    return 0
 
 
 def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Namespace) -> int:

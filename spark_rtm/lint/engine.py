@@ -15,7 +15,7 @@ from pathlib import Path
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.markdown import CLAIMS, module_text_problems, page_problems
+from spark_rtm.lint.files.markdown import page_problems
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
@@ -23,6 +23,7 @@ from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.processes import in_processes
 from spark_rtm.lint.python.check import python_problems
 from spark_rtm.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
+from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
 from spark_rtm.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.mode import MODE_RULES
@@ -35,8 +36,8 @@ from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
 from spark_rtm.lint.rules.writer import WRITER_RULES
 from spark_rtm.lint.settings import Settings
-from spark_rtm.lint.silence import silenced_in_file, silenced_lines
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
+from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.text.finding import ENGINES, Finding, in_order
 
 GROUPS: dict[str, list[Rule]] = {
@@ -44,7 +45,7 @@ GROUPS: dict[str, list[Rule]] = {
     "operators": [*OPERATOR_RULES, *STATE_RULES],
     "settings": [*SETTING_RULES, *MODE_RULES],
     "jobs": JOB_RULES,
-    "text": CLAIMS,
+    "text": CLAIM_RULES,
     "clusters": CLUSTER_RULES,
 }
 """The rules of each page `references/lint_rules_*.md`."""
@@ -159,7 +160,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError
-    return problems + module_text_problems(text, min_batch_ms=min_batch_ms)
+    return problems
 
 
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:

@@ -75,7 +75,7 @@ def test_standard_input_is_checked_under_its_file_name(
     """The given name decides the format and appears in the findings."""
     page = "Use `.trigger(realTime=True)`.\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
-    assert 1 == lint("--stdin-filename", "docs/page.md", "-")
+    assert 1 == lint("--strict", "--stdin-filename", "docs/page.md", "-")
 
     assert capsys.readouterr().err.startswith("docs/page.md:1: trigger-duration: ")
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spark_rtm.lint.files.documents import Node, UnreadableError, read_json
+from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.markdown import counterexample_fence_lines, layout_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
-from spark_rtm.lint.prose.layout import layout_of
 from spark_rtm.lint.python.check import python_problems
 from spark_rtm.lint.rules.rule import RuleProblem
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.files.lines import Lines
 from spark_rtm.lint.jvm.parser import parse
-from spark_rtm.lint.prose.layout import without_comments
-from spark_rtm.lint.prose.marks import is_right_comment, is_wrong_comment
 from spark_rtm.lint.python.check import module_of, module_problems
 from spark_rtm.lint.python.code import CODE_RULES
+from spark_rtm.lint.python.counterexamples import is_right_comment, is_wrong_comment
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.rule import Problem, RuleProblem

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_rtm.lint.prose.comment_claims import MICRO_BATCH_CLAIM, comment_claims
-from spark_rtm.lint.prose.marks import counterexample_lines
 from spark_rtm.lint.python.code import CODE_RULES
+from spark_rtm.lint.python.counterexamples import counterexample_lines
 from spark_rtm.lint.python.excerpt import parse
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
@@ -114,12 +113,11 @@ def module_problems(module: Module, counterexamples: set[int], rules: Sequence[R
             queries=[query for query in module.queries if not query.writer.is_guess],
             triggers=[entry for entry in module.triggers if isinstance(entry[1], Writer) and not entry[1].is_guess],
         )
-    found = [*[(rule, rule.check) for rule in rules], (MICRO_BATCH_CLAIM, comment_claims)]
     # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
     problems = {
         (rule.id, problem.line, problem.message): (rule, problem)
-        for rule, check in found
-        for problem in check(module)
+        for rule in rules
+        for problem in rule.check(module)
         if problem.line not in counterexamples and not counterexamples & problem.lines
     }
     return list(problems.values())

@@ -55,7 +55,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
 def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for clusters for real-time mode that turn Photon on.
+    Checks for Photon in clusters for real-time mode.
 
     Why: The Databricks documentation instructs you to turn Photon off.
 

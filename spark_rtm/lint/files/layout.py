@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spark_rtm.lint.prose.marks import CONDITION, LEAD_RIGHT, SIGN, WRONG, is_right_comment, is_wrong_lead
+from spark_rtm.lint.python.counterexamples import CONDITION, LEAD_RIGHT, SIGN, WRONG, is_right_comment, is_wrong_lead
 from spark_rtm.text import markdown
 
 MAX_SENTENCE = 2000

@@ -1,5 +1,5 @@
 """
-Recognize marks that label code or text as a counterexample, and comments that silence a rule.
+Recognize marks that label code or text as a counterexample.
 
 Documentation must be able to show mistakes, so the linter does not report code marked as wrong.
 """
@@ -8,6 +8,8 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+
+from spark_rtm.lint.suppress import IGNORE
 
 CONDITION = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b|\b\w+(?:Exception|Error)\b")
 SIGN = re.compile(r"[\u274c\u2717\u2718\u26d4\U0001f6ab\u2716]|&#10060;|:x:|:no_entry")
@@ -50,7 +52,6 @@ LEAD_RIGHT = re.compile(
     r"\b(?:instead|fix(?:ed|es)?|correct|right|works|good|use this|do this|solution|recommended|becomes|write)\b",
     re.IGNORECASE,
 )
-IGNORE = re.compile(r"(?:#|//|<!--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
 EXPECT = re.compile(r"expect:\s*[\w, -]+")
 WRONG_NAME = re.compile(
     r"(?:^|_)(?:bad|wrong|broken|incorrect|invalid|refused|rejected|fails|raises|antipattern|unsupported)(?:_|$)",
@@ -93,18 +94,6 @@ def is_wrong_lead(text: str) -> bool:
     return _announces_wrong(text) and not LEAD_RIGHT.search(
         re.sub(r"(?:\bnot|n't|\bnever) (?:right|correct|work|write|use|do)\b(?: this)?", "", text)
     )
-
-
-def silenced_rules(lines: list[str]) -> dict[int, set[str]]:
-    """Map each line number to the ids of the rules that a comment silences there; `*` means all rules."""
-    silenced = {}
-    for number, line in enumerate(lines, 1):
-        match = IGNORE.search(line)
-        if match:
-            silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
-            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on its own line covers the next line
-                silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
-    return silenced
 
 
 def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:

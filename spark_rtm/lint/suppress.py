@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_rtm.lint.prose.marks import silenced_rules
-
+IGNORE = re.compile(r"(?:#|//|<!--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
 FILE_IGNORE = re.compile(
     r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
 )
@@ -18,7 +17,14 @@ def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
         return {}
     if suffix == ".sql":
         text = SQL_COMMENT.sub("//", text)
-    return silenced_rules(text.splitlines())
+    silenced: dict[int, set[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        match = IGNORE.search(line)
+        if match:
+            silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
+            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on its own line covers the next line
+                silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
+    return silenced
 
 
 def silenced_in_file(text: str) -> set[str]:

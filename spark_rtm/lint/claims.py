@@ -1,0 +1,51 @@
+"""
+List the places of pages that speak about real-time mode, with the rule of SKILL.md that decides, and without a verdict.
+
+The reader of the list is an assistant, which judges a sentence better than a regular expression does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from spark_rtm.lint.files.layout import layout_of
+from spark_rtm.lint.files.prose import sentences
+from spark_rtm.lint.settings import Settings
+from spark_rtm.lint.sources import read_sources, read_text
+
+PAGES = {".md", ".markdown"}
+SUBJECTS = {
+    "Databricks: no Photon, autoscaling, spot or serverless jobs": r"photon|auto-?scal|\bspot\b|preemptible|serverless",
+    "Databricks: Runtime 16.4 LTS or later, 18 LTS advised": r"\b(?:DBR|runtime)\b|\b\d\d\.\d\b|\bLTS\b",
+    'both: .trigger(realTime="5 minutes")': r"\btrigger|realTime\s*=|processingTime|availableNow|continuous",
+    "both: the interval is the time between commits, not the latency": r"\binterval\b|every \d+|\bcommit",
+    "both: outputMode update": r"output ?mode|\bappend\b|\bcomplete mode\b",
+    "both: no Delta, no files, no foreachBatch": r"\bdelta\b|foreachBatch|parquet|\bfiles?\b|\btables?\b|\bsinks?\b",
+    "OSS: source Kafka": r"\bsources?\b|kinesis|event hubs|\brate\b|\bpulsar\b",
+    "OSS: no Python on the data path": r"\budfs?\b|pandas|python",
+    "both: free slots >= tasks of all stages": r"\bslots?\b|\bcores?\b|partitions",
+    "both: static tables only with broadcast(), union before state": r"\bjoins?\b|\bunion\b",
+    "both: timers and state": r"\btimers?\b|\bstate(?:ful)?\b|transformWithState|watermark",
+    "both: sinks upsert by id and version, or tolerate duplicates": r"exactly.once|duplicat|at.least.once|idempot",
+    "both: latency is append time minus append time": r"latenc|milliseconds?|\bms\b|sub-?second|\bp99\b",
+}
+"""The rules of SKILL.md, each with a pattern of the words that it decides about."""
+OTHER = "no rule of SKILL.md: judge it with the page that SKILL.md names"
+
+
+def claims(paths: Iterable[Path], settings: Settings) -> Iterator[str]:
+    """Yield a line for each sentence about real-time mode: place, sentence, and the rules that decide."""
+    for path in read_sources(list(paths), settings.excludes).paths:
+        if path.suffix.lower() in PAGES:
+            yield from claims_in(read_text(path), path.as_posix())
+
+
+def claims_in(text: str, name: str) -> Iterator[str]:
+    """Yield the lines of one page."""
+    for sentence in sorted(sentences(layout_of(text)), key=lambda one: one.line):
+        if sentence.is_about:
+            words = " ".join(sentence.text.split())
+            rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
+            yield f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]"

@@ -1,0 +1,97 @@
+"""Split the prose of a page into sentences and table cells, and tell which of them speak about real-time mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spark_rtm.lint.files.layout import END, REFERS_BACK, Layout, is_wrong_section, without_comments
+from spark_rtm.text import markdown
+
+MODE = re.compile(
+    r"(?<!near )(?<!near-)\breal[- ]?time\s+(?:mode|triggers?|clusters?|quer(?:y|ies)|jobs?|flows?|pipelines?)\b|"
+    r"\brtm\b|\brealTime\b|\bmode\s*=\s*[\"']?real-?time\b",
+    re.IGNORECASE,
+)
+OTHER_MODE = re.compile(
+    r"\b(?:micro-?batch|batch|warehouses?|dashboards?|continuous\s+(?:processing|mode|trigger)|availableNow|"
+    r"processingTime|flink|kafka\s+streams|other\s+(?:modes|clusters)|everything\s+else)\b",
+    re.IGNORECASE,
+)
+SPARK = re.compile(r"spark|databricks|lakeflow|streaming|writeStream|readStream|\btrigger\(|photon", re.IGNORECASE)
+ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
+QUOTE = re.compile(r"^(?:\s*>)+ ?")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, which may span lines, or a table cell with the label of its row."""
+
+    line: int
+    """The number of its first line."""
+    text: str
+    is_about: bool
+    """Whether the sentence, its column or the nearest heading that names a mode names real-time mode."""
+    column: str = ""
+    """The header of the column, for a table cell."""
+    around: str = ""
+    """The row of a table cell, or the next sentence if it refers back to this one."""
+
+    def line_at(self, position: int) -> int:
+        """Return the number of the line that contains a position of the text."""
+        return self.line + self.text.count("\n", 0, position)
+
+
+def sentences(layout: Layout) -> Iterator[Sentence]:
+    """Yield the sentences and cells of a page that are about Spark; text below a heading such as "Mistakes" is none."""
+    if not (MODE.search(layout.text) and SPARK.search(layout.text)):
+        return
+    text = without_comments(layout.text)
+    yield from _cells(layout, text)
+    in_fence = {number for fence in layout.fences for number in range(fence.line, fence.end_line + 1)}
+    lines = [QUOTE.sub("", line) for line in text.splitlines()]
+    start = 0
+    for number in range(len(lines) + 1):
+        is_end = number == len(lines) or number + 1 in in_fence or BREAK.match(lines[number])
+        if is_end or ITEM.match(lines[number]):
+            yield from _of_paragraph(layout, lines[start:number], start + 1)
+            start = number + 1 if is_end else number
+
+
+def _of_paragraph(layout: Layout, lines: list[str], first: int) -> Iterator[Sentence]:
+    titles = layout.titles[first - 1] if lines else ()
+    if not lines or is_wrong_section(titles):
+        return
+    paragraph, position, line = "\n".join(lines), 0, first
+    texts = [text for text in END.split(paragraph) if text.strip()]
+    for text, following in zip(texts, [*texts[1:], ""], strict=True):
+        start = paragraph.index(text, position)
+        line += paragraph.count("\n", position, start)
+        around = following if REFERS_BACK.match(following) else ""
+        yield Sentence(line, text, _is_about((text,), titles), around=around)
+        line, position = line + text.count("\n"), start + len(text)
+
+
+def _cells(layout: Layout, text: str) -> Iterator[Sentence]:
+    for table in markdown.tables(text):
+        titles = layout.titles[table.line - 1]
+        if is_wrong_section(titles):
+            continue
+        for line, cells in table.rows:
+            for number, cell in enumerate(cells):
+                column = table.header[number] if number < len(table.header) else ""
+                row = markdown.replace_code_spans(cells[0], lambda _: "x")
+                label = f"{row}: {cell}" if number else cell
+                is_about = _is_about((cell, column, cells[0]), titles)
+                yield Sentence(line, label, is_about, column, " | ".join(cells))
+
+
+def _is_about(texts: tuple[str, ...], titles: tuple[str, ...]) -> bool:
+    for text in (*texts, *reversed(titles)):
+        if MODE.search(text):
+            return True
+        if OTHER_MODE.search(text):
+            return False
+    return False
