@@ -20,7 +20,7 @@ MAX_MODULE_LINES = 300
 MAX_FUNCTION_LINES = 45
 MAX_MODULES_IN_FOLDER = 14
 EXAMPLES = files.modules(files.ROOT)
-TESTS = sorted(path for path in (files.ROOT / "tests").rglob("*.py") if "cases" not in path.parts)
+TESTS = sorted(path for path in (files.ROOT / "tests").rglob("*.py"))
 CODE = sorted(path for base in (*files.CODE, "scripts", "evals") for path in (files.ROOT / base).rglob("*.py"))
 IMPORT_LINTER = tomllib.loads((files.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 (CONTRACT,) = IMPORT_LINTER["contracts"]

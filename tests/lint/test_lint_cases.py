@@ -1,64 +1,63 @@
-"""Case files whose lines are marked with the expected rules; half of the files must have no findings."""
+"""Cases whose lines are marked with the expected rules; half of them must have no findings."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from spark_rtm.lint.engine import RULES, lint_text
 from spark_rtm.lint.rules.rule import LABELS, Rule
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS, Finding
+from tests.lint.case_files import cases_of_rules
 
-CASES = Path(__file__).with_name("cases")
 EXPECT = re.compile(r"expect: ([a-z-]+(?:, [a-z-]+)*)")
 ENGINE = re.compile(r"engine: (oss-4\.3|databricks)$", re.MULTILINE)
-FILES = sorted(path for path in CASES.rglob("*") if path.is_file() and path.suffix != ".pyc")
+CASES = cases_of_rules()
 
 
 @cache
-def findings_in(path: Path, engine: str | None) -> tuple[Finding, ...]:
-    """Return the findings in a case file; several tests ask for them."""
-    return tuple(lint_text(path.read_text(encoding="utf-8"), path.name, engine))
+def findings_in(case: str, engine: str | None) -> tuple[Finding, ...]:
+    """Return the findings in a case; several tests ask for them."""
+    return tuple(lint_text(CASES[case], case.rpartition("/")[2], engine))
 
 
 def expected(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the rule of every mark in a case file."""
+    """Yield the line and the rule of every mark in a case."""
     for number, line in enumerate(text.splitlines(), 1):
         for match in EXPECT.finditer(line):
             yield from ((number, rule) for rule in match[1].split(", "))
 
 
 @pytest.mark.proves("lint cases")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(CASES).as_posix())
-def test_case_file_has_exactly_the_marked_findings(path: Path) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_case_has_exactly_the_marked_findings(case: str) -> None:
     """The linter reports every marked line with the marked rules, and no other line."""
-    text = path.read_text(encoding="utf-8")
+    text = CASES[case]
     engine = ENGINE.search(text)
 
-    findings = findings_in(path, engine[1] if engine else None)
+    findings = findings_in(case, engine[1] if engine else None)
 
     assert set(expected(text)) == {(finding.line, finding.rule) for finding in findings}
 
 
-def test_case_files_cover_all_rules_and_half_are_silent() -> None:
-    """There are at least 150 case files, half of them without findings, and every rule is expected in one."""
-    marks = {path: set(expected(path.read_text(encoding="utf-8"))) for path in FILES}
-    silent = [path for path, findings in marks.items() if not findings]
+def test_cases_cover_all_rules_and_half_are_silent() -> None:
+    """There are at least 400 cases, half of them without findings, and every rule is expected in one."""
+    marks = {case: set(expected(text)) for case, text in CASES.items()}
+    silent = [case for case, findings in marks.items() if not findings]
 
-    assert len(FILES) >= 150
-    assert len(silent) >= 0.5 * len(FILES)
+    assert len(CASES) >= 400
+    assert len(silent) >= 0.5 * len(CASES)
     assert {rule.id for rule in RULES} == {rule for findings in marks.values() for _, rule in findings}
 
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, set[str]]:
-    """Return for each rule the labels of the engines that its findings in all case files concern."""
+    """Return for each rule the labels of the engines that its findings in all cases concern."""
     found: dict[str, set[str]] = {}
-    for path in FILES:
+    for case in CASES:
         for engine in ENGINES:
-            for finding in findings_in(path, engine):
+            for finding in findings_in(case, engine):
                 found.setdefault(finding.rule, set()).add(LABELS[finding.engine])
     return found
 
@@ -108,8 +107,8 @@ def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines:
 def test_finding_on_databricks_names_no_condition_of_oss() -> None:
     """No message that can be shown for Databricks contains the name of a condition that another engine reports."""
     names = ("OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED")
-    paths = [path for path in FILES if path.suffix == ".py"]
+    cases = [case for case in CASES if case.endswith(".py")]
 
-    messages = {finding.message for path in paths for finding in findings_in(path, DATABRICKS)}
+    messages = {finding.message for case in cases for finding in findings_in(case, DATABRICKS)}
 
     assert {message for message in messages for name in names if name in message} == set()

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_rtm.lint.engine import lint_text
-from tests.lint.test_lint_cases import FILES
+from tests.lint.case_files import cases_of_rules
 
-TEXTS = [path.read_text(encoding="utf-8") for path in FILES]
+TEXTS = list(cases_of_rules().values())
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 SUFFIXES = st.sampled_from([".py", ".md", ".ipynb", ".json", ".yaml", ".scala", ".java", ".sql", ".tf"])
 TOKENS = sorted({token for text in TEXTS for token in TOKEN.findall(text)})

@@ -6,19 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.lint.test_lint_cases import FILES
+from tests.lint.case_files import cases_of_rules
 from tests.lint.unseen.measure import cases
 
 ROOT = Path(__file__).parents[2]
 MAX_CPU_SECONDS = 4.0
 """Two cores for two seconds. The test counts processor time, because other tests run at the same time."""
-OTHER_TOPICS = [path for path in (ROOT / "scripts").rglob("*.py") if "lint" not in path.parts]
+OTHER_TOPICS = [path for path in (ROOT / "spark_rtm").rglob("*.py") if "lint" not in path.parts]
 
 
 def test_thousand_files_take_two_seconds_on_two_cores(tmp_path: Path) -> None:
     """Half of the files concern real-time mode; all of them are found to be as right or wrong as one by one."""
     rng = random.Random(1)
-    jobs = [*cases("python").values(), *[path.read_text() for path in FILES if path.suffix == ".py"]]
+    jobs = [*cases("python").values(), *[text for name, text in cases_of_rules().items() if name.endswith(".py")]]
     for number in range(500):
         (tmp_path / f"job{number}.py").write_text(rng.choice(jobs))
         (tmp_path / f"other{number}.py").write_text(rng.choice(OTHER_TOPICS).read_text())

@@ -9,7 +9,7 @@ import pytest
 
 from scripts.pack import files, generate
 
-IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "cases")
+IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "*.cases")
 
 
 @pytest.fixture(scope="session")

@@ -1,27 +1,26 @@
 """
 Measure recall and precision of the linter on cases that it was not developed on.
 
-The linter was developed on the cases of `KIND_seen.txt`, and on no case of `KIND.txt`.
+The linter was developed on the cases of `KIND_seen.cases`, and on no case of `KIND.cases`.
 In both, a line `=== NAME` begins each file, and comments `expect: RULE` mark the expected findings.
 As a program, this module prints the numbers of both halves; with `--show`, also the mistakes in that of development.
-A developer who looks at a mistake in `KIND.txt` must move its cases to `KIND_seen.txt`, and write new ones.
+A developer who looks at a mistake in `KIND.cases` must move its cases to `KIND_seen.cases`, and write new ones.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.lint.engine import lint_text
+from tests.lint.case_files import cases_in
 from tests.lint.test_lint_cases import expected
 
 FOLDER = Path(__file__).parent
-KINDS = sorted(path.stem for path in FOLDER.glob("*.txt") if not path.stem.endswith("_seen"))
-SEPARATOR = re.compile(r"^=== (\S+)\n", re.MULTILINE)
+KINDS = sorted(path.stem for path in FOLDER.glob("*.cases") if not path.stem.endswith("_seen"))
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class Result:
 
 def cases(kind: str) -> dict[str, str]:
     """Return the text of each case of a kind, by the name of its file."""
-    parts = SEPARATOR.split((FOLDER / f"{kind}.txt").read_text(encoding="utf-8"))
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+    return cases_in(FOLDER / f"{kind}.cases")
 
 
 def halves(kind: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -1,0 +1,24 @@
+"""Read case files: `=== NAME` begins each case, the name decides its format, and `expect: RULE` marks its findings."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+SEPARATOR = re.compile(r"^=== (\S+)\n", re.MULTILINE)
+
+
+@cache
+def cases_in(path: Path) -> dict[str, str]:
+    """Return the text of each case of a file, by its name."""
+    parts = SEPARATOR.split(path.read_text(encoding="utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def cases_of_rules() -> dict[str, str]:
+    """Return all cases in `cases/RULE.cases`, by `RULE/NAME`."""
+    return {
+        f"{path.stem}/{name}": text
+        for path in sorted((FOLDER / "cases").glob("*.cases"))
+        for name, text in cases_in(path).items()
+    }

@@ -1,2 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("kafka").option("checkpointLocation", "/c").outputMode("update").option("asyncProgressTrackingCheckpointIntervalMs", 1000).trigger(realTime="5 minutes").start()  # expect: async-interval

@@ -1,4 +1,0 @@
-from settings import SINK
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("kafka").options(**SINK).outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,5 +1,0 @@
-"""Works without real-time mode."""
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-stream = events.withWatermark("at", "1 minute").dropDuplicatesWithinWatermark(["key"])
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

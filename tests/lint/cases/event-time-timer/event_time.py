@@ -1,4 +1,0 @@
-# Databricks notebook source
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-stream = events.groupBy("key").transformWithState(Counter(), outputStructType="key string", outputMode="Update", timeMode="EventTime")  # expect: event-time-timer
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

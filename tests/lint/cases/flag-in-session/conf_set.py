@@ -1,1 +1,0 @@
-spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")  # expect: flag-in-session

@@ -1,2 +1,0 @@
-FLAG = "spark.databricks.streaming.realTimeMode.enabled"
-spark.conf.set(FLAG, True)  # expect: flag-in-session

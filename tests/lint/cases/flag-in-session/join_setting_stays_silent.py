@@ -1,1 +1,0 @@
-spark.conf.set("spark.databricks.streaming.realTimeMode.streamStreamJoin.enabled", "true")

@@ -1,1 +1,0 @@
-SET spark.databricks.streaming.realTimeMode.enabled = true; -- expect: flag-in-session

@@ -1,2 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load().select("key", "value")
-events.writeStream.foreach(send).outputMode("update").trigger(realTime="5 minutes").start()  # expect: foreach-interval

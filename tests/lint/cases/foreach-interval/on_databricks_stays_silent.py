@@ -1,3 +1,0 @@
-# engine: databricks
-events = spark.readStream.format("kafka").option("subscribe", "events").load().select("key", "value")
-events.writeStream.foreach(send).outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,1 +1,0 @@
-from pyspark.sql.streaming.readwriter import ForeachWriter  # expect: foreach-writer-import

@@ -1,1 +1,0 @@
-from pyspark.sql.streaming import ForeachWriter  # expect: foreach-writer-import

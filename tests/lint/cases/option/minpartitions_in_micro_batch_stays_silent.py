@@ -1,4 +1,0 @@
-"""Works without real-time mode."""
-
-events = spark.readStream.format("kafka").option("subscribe", "e").option("minPartitions", 8).load()
-events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

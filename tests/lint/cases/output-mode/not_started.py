@@ -1,2 +1,0 @@
-def writer(stream):
-    return stream.writeStream.outputMode("append").trigger(realTime="5 minutes")  # expect: output-mode

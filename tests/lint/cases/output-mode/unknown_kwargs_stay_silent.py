@@ -1,2 +1,0 @@
-def start(stream, options):
-    return stream.writeStream.format("console").trigger(realTime="5 minutes").start(**options)

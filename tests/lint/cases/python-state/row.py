@@ -1,3 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-stream = events.groupBy("key").transformWithState(Counter(), outputStructType="key string", outputMode="Update", timeMode="ProcessingTime")  # expect: python-state
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,3 +1,0 @@
-# engine: databricks
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.groupBy("key").transformWithState(Counter(), outputStructType="key string", outputMode="Update", timeMode="ProcessingTime").writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,6 +1,0 @@
-from pyspark.sql import functions as F
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-clean = F.udf(lambda value: value, "string")
-value = clean("value").alias("value")  # expect: python-udf
-events.select(value).writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,5 +1,0 @@
-from pyspark.sql import functions as F
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-stream = events.select(F.udf(lambda value: value)("value").alias("value"))  # expect: python-udf
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,7 +1,0 @@
-"""Works without real-time mode."""
-
-from pyspark.sql import functions as F
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-stream = events.groupBy(F.expr("session_window(at, '5 minutes')")).count()
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

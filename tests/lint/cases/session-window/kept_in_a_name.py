@@ -1,5 +1,0 @@
-from pyspark.sql import functions as F
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-window = F.session_window("at", "5 minutes")  # expect: session-window
-events.groupBy(window, "key").count().writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

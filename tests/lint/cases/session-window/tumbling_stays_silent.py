@@ -1,4 +1,0 @@
-from pyspark.sql import functions as F
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.groupBy(F.window("at", "5 minutes"), "key").count().writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,5 +1,0 @@
-spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", 2)
-spark.conf.set("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
-spark.conf.set("spark.sql.execution.sortBeforeRepartition", "false")
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

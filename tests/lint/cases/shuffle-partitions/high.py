@@ -1,3 +1,0 @@
-spark.conf.set("spark.sql.shuffle.partitions", 200)  # expect: shuffle-partitions
-events = spark.readStream.format("kafka").option("subscribe", "events").load().select("key", "value")
-events.groupBy("key").count().writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

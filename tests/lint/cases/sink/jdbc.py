@@ -1,2 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("jdbc").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()  # expect: sink

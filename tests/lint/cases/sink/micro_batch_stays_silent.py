@@ -1,4 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()
-events.writeStream.format("delta").option("checkpointLocation", "/d").start("/out")
-events.write.format("parquet").save("/out")

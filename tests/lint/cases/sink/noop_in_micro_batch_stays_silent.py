@@ -1,4 +1,0 @@
-"""Works without real-time mode."""
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.writeStream.format("noop").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

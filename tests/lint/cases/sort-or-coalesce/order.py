@@ -1,3 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-stream = events.orderBy("at")  # expect: sort-or-coalesce
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,4 +1,0 @@
-"""Works without real-time mode."""
-
-stream = spark.readStream.format("parquet").load("/in")
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

@@ -1,2 +1,0 @@
-stream = spark.readStream.format("delta").load("/in")
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(processingTime="1 second").start()

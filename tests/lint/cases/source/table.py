@@ -1,2 +1,0 @@
-stream = spark.readStream.table("bronze.events")  # expect: source
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,6 +1,0 @@
-from pyspark.sql import functions as F
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-users = spark.createDataFrame([("a", 1)], "key string, level int")
-small = F.broadcast(users).alias("u")
-events.join(small, "key").writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,5 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-more = spark.readStream.format("kafka").option("subscribe", "more").load()
-more.createOrReplaceTempView("more")
-spark.table("more").select("key").writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()
-events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

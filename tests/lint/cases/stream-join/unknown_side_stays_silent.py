@@ -1,2 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-events.join(lookup(), "key").writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,4 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-others = spark.readStream.format("kafka").option("subscribe", "others").load()
-spark.conf.set("spark.databricks.streaming.realTimeMode.streamStreamJoin.enabled", "true")
-events.join(others, "key").writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

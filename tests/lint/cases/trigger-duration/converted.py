@@ -1,4 +1,0 @@
-seconds = input()
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
-writer.trigger(realTime=int(seconds)).start()  # expect: trigger-duration

@@ -1,4 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
-writer.trigger(realTime=True)  # expect: trigger-duration
-writer.start()

@@ -1,3 +1,0 @@
-def animate(timeline):
-    """Play a real-time animation."""
-    timeline.trigger(realTime=True)

@@ -1,7 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
-writer.trigger(realTime="5 minutes").start()
-writer.trigger(realTime=f"{seconds} seconds").start()
-writer.trigger(realTime="%d seconds" % seconds).start()
-writer.trigger(realTime=" 10 seconds ").start()
-writer.trigger(realTime="INTERVAL 10 SECONDS").start()

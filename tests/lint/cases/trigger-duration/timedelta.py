@@ -1,5 +1,0 @@
-from datetime import timedelta
-
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
-writer.trigger(realTime=timedelta(minutes=5)).start()  # expect: trigger-duration

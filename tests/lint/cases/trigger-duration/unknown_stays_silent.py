@@ -1,2 +1,0 @@
-def start(writer, interval):
-    return writer.outputMode("update").trigger(realTime=interval).start()

@@ -1,4 +1,0 @@
-try:
-    from pyspark.sql.streaming import Trigger
-except ImportError:
-    Trigger = None

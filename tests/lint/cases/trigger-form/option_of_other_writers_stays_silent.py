@@ -1,2 +1,0 @@
-frame.write.option("realtime", "true").save("/realtime")
-client.option("realTime", "true")

@@ -1,5 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
-writer.trigger(realTime="5 seconds").start()
-writer.trigger(realTime="5000 milliseconds").start()
-writer.trigger(realTime="1 minute 30 seconds").start()

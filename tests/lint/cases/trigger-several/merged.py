@@ -1,4 +1,0 @@
-BASE = {"processingTime": "1 second"}
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-writer = events.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update")
-writer.trigger(realTime="5 minutes", **BASE).start()  # expect: trigger-several

@@ -1,4 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-others = spark.readStream.format("kafka").option("subscribe", "others").load()
-stream = events.dropDuplicates(["key"]).union(others)  # expect: union-after-state
-stream.writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()

@@ -1,3 +1,0 @@
-events = spark.readStream.format("kafka").option("subscribe", "events").load()
-others = spark.readStream.format("kafka").option("subscribe", "others").load()
-events.union(others).writeStream.format("kafka").option("topic", "out").option("checkpointLocation", "/c").outputMode("update").trigger(realTime="5 minutes").start()
