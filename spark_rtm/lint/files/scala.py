@@ -51,7 +51,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     tree = parse(code, is_java=is_java)
-    interpreter = Interpreter(has_choices="if" in code)
+    interpreter = Interpreter(has_choices="if" in code or "case" in code)
     interpreter.run(tree)
     counterexamples = _counterexample_lines(plain)
     if EXPECTATION.search(code):

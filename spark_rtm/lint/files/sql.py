@@ -9,6 +9,7 @@ from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.files.lines import Lines
 from spark_rtm.lint.python.check import module_problems
 from spark_rtm.lint.rules.rule import Module, RuleProblem
+from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
 
 MAX_STATEMENT = 5000
@@ -27,7 +28,7 @@ def sql_problems(code: str) -> list[RuleProblem]:
     for match in SET.finditer(plain):
         key, value = match[1], match[2].strip()
         line = lines.number(match.start(1))
-        module.settings.append((key, Const(value), line, True))
+        module.settings.append(Setting(key, Const(value), line))
         if key == "pipelines.trigger" and value.lower() == "realtime":
             module.flows.append(("SET", line))
     for match in PROPERTY.finditer(plain):

@@ -16,7 +16,7 @@ EXPECTATIONS = {"intercept", "assertThrows", "thrownBy", "assertThatThrownBy", "
 NO_OPERATORS = OPENING | CLOSING | {",", ";", "=", ".", "@", ":"}
 NO_OPERANDS = {"val", "var", "def", "return", "import", "case", "else", "catch", "finally"} | TYPES
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-INFIX = {"join", "union", "unionByName", "crossJoin"}
+INFIX = {"join", "union", "unionByName", "crossJoin", "match"}
 
 
 class Expressions(Reader, ABC):
@@ -76,13 +76,19 @@ class Expressions(Reader, ABC):
             elif token.text == "(" or (token.text == "{" and not self.is_java):
                 value = self._called(value, last.line)
             elif not self.is_java and token.text in INFIX:
-                self.position += 1
-                right = self._primary()
-                function = build.attribute(value, token.text, token.line)
-                value = build.call(function, [right] if right is not None else [], token.line)
+                value = self._infix(value, token)
             else:
                 return value
         return value
+
+    def _infix(self, value: ast.expr, token: Token) -> ast.expr:
+        """Return `value join other` or `value match { ... }`, whose arms become a conditional expression."""
+        self.position += 1
+        if token.text == "match":
+            return next(iter(self._block_argument()), build.opaque([value], token.line))
+        right = self._primary()
+        function = build.attribute(value, token.text, token.line)
+        return build.call(function, [right] if right is not None else [], token.line)
 
     def _skips_types(self, token: Token, *, is_adjacent: bool) -> bool:
         """Skip the type arguments that begin here, and return whether there are any."""

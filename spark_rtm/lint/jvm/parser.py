@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from spark_rtm.lint.jvm.build import at
+from spark_rtm.lint.jvm.build import at, name
 from spark_rtm.lint.jvm.expressions import TYPES, Expressions
 from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH
 from spark_rtm.lint.jvm.tokens import Token, tokens_of
@@ -31,11 +31,11 @@ def parse(code: str, *, is_java: bool) -> ast.Module:
 
 
 class _Parser(Expressions):
-    def block(self) -> list[ast.stmt]:
-        """Return the statements up to a closing bracket, which stays."""
+    def block(self, ends: Callable[[], bool] = lambda: False) -> list[ast.stmt]:
+        """Return the statements up to a closing bracket, which stays, or up to the place where `ends` is true."""
         statements: list[ast.stmt] = []
         outer, self.hoisted = self.hoisted, []
-        while self.peek.kind != "end" and self.peek.text not in CLOSING:
+        while self.peek.kind != "end" and self.peek.text not in CLOSING and not ends():
             start = self.position
             found = self.statement()
             statements += [*self.hoisted, *found]
@@ -57,8 +57,8 @@ class _Parser(Expressions):
             self.expects_failure |= token.text == "@" and [self.peek.text, self.after(1).text] == ["(", "expected"]
             return []
         if token.kind == "name":
-            name = "type" if token.text in TYPES and self.after(1).kind == "name" else token.text
-            special: Callable[[], list[ast.stmt]] | None = getattr(self, f"_{name}_statement", None)
+            kind = "type" if token.text in TYPES and self.after(1).kind == "name" else token.text
+            special: Callable[[], list[ast.stmt]] | None = getattr(self, f"_{kind}_statement", None)
             if special is not None:
                 return special()
             if self.is_java and (declared := self._java_declaration()) is not None:
@@ -89,10 +89,23 @@ class _Parser(Expressions):
         if self.depth >= MAX_DEPTH:
             return []
         self.depth += 1
-        body = self.block()
+        body = self._arms() if self._is_case() else self.block()
         self.depth -= 1
         self.take("}")
         return body
+
+    def _is_case(self) -> bool:
+        is_default = self.peek.text == "default" and self.after(1).text in {":", "->"}
+        return is_default or (self.peek.text == "case" and self.after(1).text not in {"class", "object"})
+
+    def _arms(self) -> list[ast.stmt]:
+        """Return the arms of a `match` or `switch` as the branches of conditions whose outcomes are unknown."""
+        arms: list[tuple[int, list[ast.stmt]]] = []
+        while self._is_case():
+            line = self.peek.line
+            self._skip_pattern()
+            arms.append((line, self.block(ends=self._is_case)))
+        return _as_branches(arms)
 
     def _import_statement(self) -> list[ast.stmt]:
         line = self.peek.line
@@ -103,15 +116,18 @@ class _Parser(Expressions):
     _package_statement = _import_statement
 
     def _case_statement(self) -> list[ast.stmt]:
-        line = self.peek.line
         if self.after(1).text in {"class", "object"}:
             self.position += 1
-            return []
+        else:
+            self._skip_pattern()
+        return []
+
+    def _skip_pattern(self) -> None:
+        line = self.peek.line
         while self.peek.kind != "end" and self.peek.line == line and self.peek.text not in {"=>", ":", "->", "{", "}"}:
             self.position += 1
         if self.peek.text in {"=>", ":", "->"}:
             self.position += 1
-        return []
 
     def _type_statement(self) -> list[ast.stmt]:
         line, depth = self.peek.line, 0
@@ -223,3 +239,22 @@ class _Parser(Expressions):
             self.position += 1
         body = self.braces() if self.peek.text == "{" else []
         return [self._function(token, names, body)]
+
+
+def _as_branches(arms: list[tuple[int, list[ast.stmt]]]) -> list[ast.stmt]:
+    """Return conditions with one arm in each branch; if each arm is a single value, one conditional expression."""
+    values = [body[-1].value for _, body in arms if body and isinstance(body[-1], ast.Expr)]
+    if len(arms) > 1 and len(values) == len(arms) == sum(len(body) for _, body in arms):
+        chosen = values[-1]
+        for (line, _), value in reversed([*zip(arms[:-1], values[:-1], strict=True)]):
+            chosen = at(ast.IfExp(_test(line), value, chosen), line)
+        return [at(ast.Expr(chosen), arms[0][0], chosen.end_lineno)]
+    branches: list[ast.stmt] = []
+    for line, body in reversed(arms):
+        last = body[-1].end_lineno if body else line
+        branches = [at(ast.If(_test(line), body or [at(ast.Pass(), line)], branches), line, last)]
+    return branches
+
+
+def _test(line: int) -> ast.expr:
+    return name(f"_arm_{line}", line)

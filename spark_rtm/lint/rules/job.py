@@ -49,8 +49,9 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         return
     limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
     values = module.setting(SHUFFLE_CONF)
+    concerned = {setting.line for setting in module.settings if not queries or any(map(setting.concerns, queries))}
     for text, line in values:
-        if text and text.isdecimal() and int(text[:9]) > limit:
+        if line in concerned and text and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each of them holds a task slot for the whole batch"
             yield Problem(line, message, "set it to a number that fits the task slots, such as 8")
     if not values and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
@@ -82,7 +83,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
     severity = "information" if module.is_notebook else ""
     places = [entry for query in module.real_time if (entry := query.writer.options.get("checkpointlocation"))]
     if module.real_time:
-        places += [(value, line) for key, value, line, _ in module.settings if key == CHECKPOINT_CONF]
+        places += [(setting.value, setting.line) for setting in module.settings if setting.key == CHECKPOINT_CONF]
     for value, line in places:
         for problem in {_path_problem(each) for each in alternatives(value)} - {""}:
             fix = "use an absolute path on storage that outlives the job, and take it from the settings of the job"

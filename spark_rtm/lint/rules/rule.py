@@ -11,7 +11,7 @@ from textwrap import indent
 
 from spark_rtm.lint.rules.citations import CITATIONS
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
-from spark_rtm.lint.spark.streams import Query, Trigger
+from spark_rtm.lint.spark.streams import Query, Setting, Trigger
 from spark_rtm.lint.spark.values import Mark, Value, known, plain, text_of
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
@@ -46,7 +46,7 @@ class Module:
 
     queries: list[Query] = field(default_factory=list)
     triggers: list[tuple[Trigger, Value]] = field(default_factory=list)
-    settings: list[tuple[str, Value, int, bool]] = field(default_factory=list)
+    settings: list[Setting] = field(default_factory=list)
     imports: list[tuple[str, int]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
@@ -75,7 +75,7 @@ class Module:
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
         """Return each value that the module assigns to a setting, with its line number."""
-        return [(as_text(value), line) for name, value, line, _ in self.settings if name == key]
+        return [(as_text(setting.value), setting.line) for setting in self.settings if setting.key == key]
 
 
 def as_text(value: Value | None) -> str | None:

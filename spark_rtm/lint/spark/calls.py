@@ -15,6 +15,7 @@ from spark_rtm.lint.spark.streams import (
     Frame,
     Query,
     Reader,
+    Setting,
     Source,
     Step,
     Trigger,
@@ -58,7 +59,7 @@ class SparkCalls:
     def __init__(self) -> None:
         self.queries: list[Query] = []
         self.triggers: list[tuple[Trigger, Value]] = []
-        self.settings: list[tuple[str, Value, int, bool]] = []
+        self.settings: list[Setting] = []
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
         self.views: dict[str, Frame] = {}
@@ -73,7 +74,7 @@ class SparkCalls:
 
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         """Return the result of a method call."""
-        self._record_settings(name, given, line)
+        self._record_settings(name, given, line, state)
         if isinstance(value, Reader | Writer):
             follow = self._reader_method if isinstance(value, Reader) else self._writer_method
             return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
@@ -107,17 +108,19 @@ class SparkCalls:
             if not is_used:
                 self.queries.append(Query(writer))
 
-    def _record_settings(self, name: str, given: Arguments, line: int) -> None:
+    def _record_settings(self, name: str, given: Arguments, line: int, state: State) -> None:
+        path = dict(state.decided)
         key = text_of(given.get("key", 0))
         if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
-            self.settings.append((key, given.get("value", 1) or Unknown(), line, name == "set"))
+            self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, name == "set", path))
         if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
-            self.settings.append((match[1], Const(match[2].strip(";")), line, True))
+            self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path=path))
         if name in {"config", "setAll"}:
             for table in (given.get("map", 0), given.get("map")):
                 if isinstance(table, Table):
                     self.settings += [
-                        (text, value, table.lines.get(text, line), False) for text, value in table.items.items()
+                        Setting(text, value, table.lines.get(text, line), is_in_session=False, path=path)
+                        for text, value in table.items.items()
                     ]
 
     def _session_method(self, name: str, given: Arguments) -> Value:
@@ -201,7 +204,7 @@ class SparkCalls:
             self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))
         if name in {"start", "toTable"}:
             self.writers[changed] = True
-            self.queries.append(Query(changed, line))
+            self.queries.append(Query(changed, line, dict(state.decided)))
             return Unknown("a query")
         self.writers[changed] = False
         self._replace(writer, changed, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -140,6 +141,25 @@ class Query:
 
     writer: Writer
     start_line: int | None = None
+    path: Mapping[str, bool] = field(default_factory=dict)
+    """The outcomes of the conditions on the execution path that starts the query."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One assignment of a setting."""
+
+    key: str
+    value: Value
+    line: int
+    is_in_session: bool = True
+    """Whether the code sets it in a running session."""
+    path: Mapping[str, bool] = field(default_factory=dict)
+    """The outcomes of the conditions on the execution path that sets it."""
+
+    def concerns(self, query: Query) -> bool:
+        """Return whether a path that starts the query can also set this: no condition has the other outcome."""
+        return all(query.path.get(test, outcome) is outcome for test, outcome in self.path.items())
 
 
 def size_of(value: Value) -> int:
