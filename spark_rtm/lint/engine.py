@@ -20,6 +20,7 @@ from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_no
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.files.target import target_engines
+from spark_rtm.lint.files.tree import read_python
 from spark_rtm.lint.processes import in_processes
 from spark_rtm.lint.python.check import python_problems
 from spark_rtm.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
@@ -160,7 +161,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError
-    return problems
+    return problems + definition_problems(text, read_python)
 
 
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
+from spark_rtm.lint.files.tree import in_one_form
 from spark_rtm.lint.rules.budget import ExhaustedError, Steps
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
 from spark_rtm.lint.rules.rule import RuleProblem
@@ -41,7 +42,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
     clusters: list[Cluster] = []
     try:
         for root in read(text):
-            clusters += _Clusters().below(root)
+            clusters += _Clusters().below(in_one_form(root))
     except ExhaustedError as error:
         raise TooManyValuesError from error
     return [(rule, problem) for cluster in clusters for rule in CLUSTER_RULES for problem in rule.check(cluster)]

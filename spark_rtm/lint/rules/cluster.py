@@ -102,12 +102,21 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     for cloud in ("aws_attributes", "azure_attributes", "gcp_attributes"):
         attributes = cluster.keys.get(cloud)
         value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
-        if value.upper().startswith(("SPOT", "PREEMPTIBLE")):
+        if value.upper().startswith(("SPOT", "PREEMPTIBLE")) and not _are_on_demand(cluster, attributes):
             message = f"the workers have availability {quoted(value)}, so the query fails when the cloud reclaims one"
             line = cluster.lines.get(f"{cloud}.availability", cluster.line)
             yield Problem(
                 line, message, "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"
             )
+
+
+def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
+    """Return whether the driver and all workers are among the first nodes, which are on demand."""
+    first, workers = (
+        (attributes.get("first_on_demand") if isinstance(attributes, dict) else None),
+        cluster.keys.get("num_workers"),
+    )
+    return str(first).isdecimal() and str(workers).isdecimal() and int(str(first)) > int(str(workers))
 
 
 @CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
