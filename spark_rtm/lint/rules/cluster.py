@@ -112,11 +112,9 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
 
 def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
     """Return whether the driver and all workers are among the first nodes, which are on demand."""
-    first, workers = (
-        (attributes.get("first_on_demand") if isinstance(attributes, dict) else None),
-        cluster.keys.get("num_workers"),
-    )
-    return str(first).isdecimal() and str(workers).isdecimal() and int(str(first)) > int(str(workers))
+    first = str(attributes.get("first_on_demand")) if isinstance(attributes, dict) else ""
+    workers = str(cluster.keys.get("num_workers"))
+    return first.isdecimal() and workers.isdecimal() and int(first[:9]) > int(workers[:9])
 
 
 @CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
