@@ -151,7 +151,7 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
 def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     if suffix in OTHER_LANGUAGES:
         return OTHER_LANGUAGES[suffix](text)
-    if suffix == ".ipynb" or is_notebook(text):
+    if suffix == ".ipynb" or (suffix == ".py" and is_notebook(text)):
         cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
         return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
