@@ -4,14 +4,19 @@ The command line of the pack: install the skill, generate and validate its files
 
 `install` and the commands of `rtm` except `prove` need only Python 3.11.
 The other commands need the packages of `make setup`.
-Text findings are printed to standard error, one per line.
+Findings are printed to standard output, one per line.
 The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
 For `lint`, only findings that are errors count, unless `--strict` is given.
 """
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  # assistants run whatever `python` is there
+    sys.stderr.write("skills.py: this is Python %d.%d; run it with Python 3.11 or newer\n" % sys.version_info[:2])  # noqa: UP031
+    sys.exit(2)
+
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -130,7 +135,7 @@ def _install_into(folder: Path, options: argparse.Namespace) -> int:
 
 
 def _report(findings: Sequence[finding.Finding], style: str) -> int:
-    show(finding.render(findings, style), to_people=style == "text")
+    show(finding.render(findings, style))
     return 1 if findings else 0
 
 

@@ -8,6 +8,7 @@ The commands of `rtm`, which `python scripts/skills.py` of a checkout has too.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,9 +67,16 @@ class Program:
             parser.print_help()
             return 0
         try:
-            return run(options)
+            status = run(options)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             return 130
+        except BrokenPipeError:  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (OSError, UnicodeError, RecursionError) as error:
+            return self.wrong(f"{finding.printable(str(error))}; the command stopped here")
+        return status
 
     def wrong(self, message: str) -> int:
         """Print why a command cannot run, and return 2, the exit status for wrong usage."""
@@ -110,7 +118,7 @@ def add_format(command: argparse.ArgumentParser) -> None:
         "--format",
         choices=finding.STYLES,
         default="text",
-        help="format of the findings (default: text); all formats except text go to standard output",
+        help="format of the findings (default: text)",
     )
 
 

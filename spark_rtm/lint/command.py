@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +15,10 @@ from pathlib import Path
 from spark_rtm.lint.claims import claims, claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_paths, lint_text
 from spark_rtm.lint.fixes import difference, fixed
+from spark_rtm.lint.rules.unchecked import UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
-from spark_rtm.lint.sources import read_text
-from spark_rtm.text.finding import Finding, render
+from spark_rtm.lint.sources import MARK, read_original, with_line_feeds
+from spark_rtm.text.finding import Finding, printable, render, summary
 from spark_rtm.text.output import show
 
 STDIN = Path("-")
@@ -23,20 +27,20 @@ STDIN = Path("-")
 def run(options: argparse.Namespace) -> int:
     """Run `lint` and return its exit status."""
     if options.explain:
-        show(_explained(options.explain), to_people=False)
+        show(_explained(options.explain))
         return 0
     paths, name, settings = _inputs(options)
     if options.claims:
         return _list_claims(paths, name, settings)
     if STDIN in paths:
-        return _check_stdin(sys.stdin.read(), name, settings, options)
+        return _check_stdin(_stdin(), name, settings, options)
     if options.diff:
         return _show_changes(_changed(paths, settings))
-    if options.fix:
-        for path, (_, after) in _changed(paths, settings).items():
-            path.write_bytes(after.encode())
+    changes = _changed(paths, settings) if options.fix else {}
+    failed = [path for path, (_, after) in changes.items() if not _wrote(path, after, options)]
     findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
-    return _reported(findings, settings, options)
+    status = _reported(findings, settings, options)
+    return 2 if failed else status
 
 
 def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
@@ -54,13 +58,13 @@ def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
 
 
 def _show_changes(changes: Mapping[Path, tuple[str, str]]) -> int:
-    show("".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n"), to_people=False)
+    show("".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n"))
     return 1 if changes else 0
 
 
 def _list_claims(paths: Sequence[Path], name: Path, settings: Settings) -> int:
-    lines = claims_in(sys.stdin.read(), name.as_posix()) if STDIN in paths else claims(paths, settings)
-    show("\n".join(lines), to_people=False)
+    lines = claims_in(with_line_feeds(_stdin()), name.as_posix()) if STDIN in paths else claims(paths, settings)
+    show("\n".join(lines))
     return 0
 
 
@@ -68,14 +72,12 @@ def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Na
     findings = _findings_in(text, name, settings)
     after = fixed(text, name.as_posix(), findings, settings) if options.fix or options.diff else text
     if options.diff:
-        show(difference(name, text, after).rstrip("\n") if after != text else "", to_people=False)
+        show(difference(name, text, after).rstrip("\n") if after != text else "")
         return 1 if after != text else 0
     if options.fix:
         sys.stdout.write(after)
-        findings = (
-            [] if settings.excludes(name) else lint_text(after, name.as_posix(), settings.engine, settings=settings)
-        )
-        show(render(findings), to_people=True)
+        findings = _findings_in(after, name, settings)
+        print(render(findings), end="\n" if findings else "", file=sys.stderr)  # the text is on standard output
         return _status(findings, settings)
     return _reported(findings, settings, options)
 
@@ -83,7 +85,31 @@ def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Na
 def _findings_in(text: str, name: Path, settings: Settings) -> list[Finding]:
     if settings.excludes(name):
         return []
-    return lint_text(text, name.as_posix(), settings.engine, settings=settings)
+    return lint_text(with_line_feeds(text), name.as_posix(), settings.engine, settings=settings)
+
+
+def _stdin() -> str:
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):  # an editor gets its line ends back
+            stream.reconfigure(encoding="utf-8", newline="")
+    return sys.stdin.read()
+
+
+def _wrote(path: Path, text: str, options: argparse.Namespace) -> bool:
+    """Replace a file at once, so that it is never cut; keep its mode, and the link that leads to it."""
+    target = path.resolve()
+    try:
+        if not os.access(target, os.W_OK):
+            raise PermissionError(None, "it is read-only")
+        with tempfile.TemporaryDirectory(prefix=".rtm-", dir=target.parent) as folder:
+            new = Path(folder, target.name)
+            new.write_bytes(text.encode())
+            shutil.copymode(target, new)
+            new.replace(target)
+    except OSError as error:
+        options.program.wrong(f"{printable(str(path))} was not corrected: {error.strerror}; correct it by hand")
+        return False
+    return True
 
 
 def _changed(paths: Sequence[Path], settings: Settings) -> dict[Path, tuple[str, str]]:
@@ -93,8 +119,14 @@ def _changed(paths: Sequence[Path], settings: Settings) -> dict[Path, tuple[str,
         by_path.setdefault(finding.path, []).append(finding)
     changes = {}
     for path, findings in by_path.items():
-        before = read_text(Path(path)) if path.endswith(".py") else ""
-        after = fixed(before, path, findings, settings)
+        if not path.endswith(".py") or not is_complete(findings):
+            continue
+        try:
+            before = read_original(Path(path))
+        except UncheckedError:  # the file has changed since it was checked
+            continue
+        mark = MARK if before.startswith(MARK) else ""
+        after = mark + fixed(before.removeprefix(mark), path, findings, settings)
         if after != before:
             changes[Path(path)] = (before, after)
     return changes
@@ -102,7 +134,9 @@ def _changed(paths: Sequence[Path], settings: Settings) -> dict[Path, tuple[str,
 
 def _reported(findings: list[Finding], settings: Settings, options: argparse.Namespace) -> int:
     text = _statistics(findings) if options.statistics else render(findings, options.format, _details(findings))
-    show(text, to_people=options.format == "text" and not options.statistics)
+    show(text)
+    if findings and options.format == "text":
+        print(summary(findings), file=sys.stderr)
     return _status(findings, settings)
 
 

@@ -2,6 +2,7 @@
 Correct Python files where one change is safe: the form of a trigger, the output mode, and the broadcast of a join.
 
 Each of these queries fails today, so the change cannot alter the results of a running query.
+All other characters of a file stay, also its line ends and its byte order mark.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.rules.budget import OutOfTimeError, time_limit
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
 from spark_rtm.lint.rules.writer import ADD_UPDATE
 from spark_rtm.lint.settings import Settings
-from spark_rtm.text.finding import Finding
+from spark_rtm.lint.sources import with_line_feeds
+from spark_rtm.text.finding import Finding, printable
 
 INTERVAL = '"5 minutes"'
 """The default interval of Spark's Scala trigger."""
@@ -35,29 +40,47 @@ def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> 
         after = _edited(text, rest)
         if after == text:
             break
-        text, rest = after, lint_text(after, path, settings.engine, settings=settings)
+        text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
     return text if len(rest) < len(findings) and {f.rule for f in rest} <= {f.rule for f in findings} else before
 
 
 def difference(path: Path, before: str, after: str) -> str:
     """Return the changes of a file in the unified format."""
     lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    return "".join(difflib.unified_diff(*lines, fromfile=str(path), tofile=str(path)))
+    return "".join(difflib.unified_diff(*lines, fromfile=printable(str(path)), tofile=printable(str(path))))
 
 
 def _edited(text: str, findings: list[Finding]) -> str:
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        with time_limit():
+            return _Places(text).replaced(_edits(text, findings))
+    except (SyntaxError, ValueError, RecursionError, OutOfTimeError):
         return text
-    places = _Places(text)
-    edits: list[Edit] = []
+
+
+def _edits(text: str, findings: list[Finding]) -> list[Edit]:
+    tree, places = ast.parse(text), _Places(text)
+    by_line: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
-        for node in ast.walk(tree):
-            edits += EDITS[finding.rule](node, finding, places) if finding.rule in EDITS else ()
+        if finding.rule in EDITS:
+            by_line[finding.line].append(finding)
+    edits: list[Edit] = []
+    for node in ast.walk(tree):
+        for line in _lines(node):
+            for finding in by_line.get(line, ()):
+                edits += EDITS[finding.rule](node, finding, places)
     if any(finding.rule == "static-join" for finding in findings) and any("broadcast(" in new for *_, new in edits):
         edits += _import_of_broadcast(tree, places)
-    return places.replaced(edits)
+    return edits
+
+
+def _lines(node: ast.AST) -> Sequence[int]:
+    """Return the lines in which a finding can concern a node: those of an import, a method, and its arguments."""
+    if isinstance(node, ast.ImportFrom):
+        return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return sorted({node.func.end_lineno or 0, *(keyword.value.lineno for keyword in node.keywords)})
+    return ()
 
 
 class _Places:
@@ -80,12 +103,27 @@ class _Places:
 
     def replaced(self, edits: list[Edit]) -> str:
         """Return the text after all changes that do not overlap."""
-        data, last = self.data, len(self.data) + 1
+        parts, last = [], len(self.data)
         for start, end, new in sorted(set(edits), reverse=True):
             if end <= last:
-                data = data[:start] + new.encode() + data[end:]
+                parts += [self.data[end:last], new.encode()]
                 last = start
-        return data.decode()
+        return b"".join([self.data[:last], *reversed(parts)]).decode()
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end of the first line."""
+        return "\r\n" if self.data.partition(b"\n")[0].endswith(b"\r") else "\n"
+
+    @cached_property
+    def broadcast(self) -> str:
+        """The name of the function `broadcast` with the imports of the text."""
+        text = with_line_feeds(self.data.decode())
+        if module := re.search(r"^from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (\w+))?", text, re.MULTILINE):
+            return f"{module[1] or 'functions'}.broadcast"
+        if module := re.search(r"^import pyspark\.sql\.functions as (\w+)", text, re.MULTILINE):
+            return f"{module[1]}.broadcast"
+        return "broadcast"
 
 
 def _method(node: ast.AST, line: int, *names: str) -> ast.Call | None:
@@ -160,20 +198,11 @@ def _broadcast(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edi
         return
     text = places.text(call.args[0])
     if ".hint(" not in text:
-        yield places.start(call.args[0]), places.end(call.args[0]), f"{_name_of_broadcast(places)}({text})"
-
-
-def _name_of_broadcast(places: _Places) -> str:
-    text = places.data.decode()
-    if module := re.search(r"^from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (\w+))?", text, re.MULTILINE):
-        return f"{module[1] or 'functions'}.broadcast"
-    if module := re.search(r"^import pyspark\.sql\.functions as (\w+)", text, re.MULTILINE):
-        return f"{module[1]}.broadcast"
-    return "broadcast"
+        yield places.start(call.args[0]), places.end(call.args[0]), f"{places.broadcast}({text})"
 
 
 def _import_of_broadcast(tree: ast.Module, places: _Places) -> list[Edit]:
-    if _name_of_broadcast(places) != "broadcast":
+    if places.broadcast != "broadcast":
         return []
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [alias.asname or alias.name for node in imports for alias in node.names]
@@ -181,7 +210,7 @@ def _import_of_broadcast(tree: ast.Module, places: _Places) -> list[Edit]:
         return []
     after = [node for node in imports if getattr(node, "module", "") in {"__future__", "pyspark", "pyspark.sql"}]
     place = places.starts[after[-1].end_lineno or 0] if after else places.starts[(imports or tree.body)[0].lineno - 1]
-    return [(place, place, "from pyspark.sql.functions import broadcast\n")]
+    return [(place, place, f"from pyspark.sql.functions import broadcast{places.newline}")]
 
 
 EDITS: dict[str, Callable[[ast.AST, Finding, _Places], Iterator[Edit]]] = {

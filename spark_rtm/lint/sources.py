@@ -25,6 +25,8 @@ CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_
 """Folders that are skipped everywhere, like every folder with a `pyvenv.cfg`."""
 OUTPUTS = {"build", "dist", "site", "spark-warehouse"}
 """Folders that are skipped only directly below a given folder; deeper down, the names also occur in source code."""
+MARK = "\ufeff"
+"""The byte order mark, with which some editors begin a file in UTF-8."""
 MAX_BYTES = 2_000_000
 MAX_SEARCHED_BYTES = 100_000_000
 """A longer file counts as relevant without a search."""
@@ -90,7 +92,17 @@ def is_relevant(text: str, suffix: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file; a file that need not be checked is empty."""
+    """Return the text of a regular file, with line feeds; a file that need not be checked is empty."""
+    return with_line_feeds(read_original(path).removeprefix(MARK))
+
+
+def with_line_feeds(text: str) -> str:
+    """Return a text whose line ends are all line feeds."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_original(path: Path) -> str:
+    """Return the text of a regular file with its line ends and its mark; a file that need not be checked is empty."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")
@@ -108,13 +120,12 @@ def _text(file: BinaryIO) -> str:
             return ""
         raise UncheckedError(f"the file has more than {MAX_BYTES:,} bytes, so it was not checked", "split the file")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         if not _is_relevant(data, file):
             return ""
         reason = "the file is not encoded in UTF-8, so it was not checked"
         raise UncheckedError(reason, "convert the file to UTF-8") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _is_relevant(data: bytes, file: BinaryIO) -> bool:

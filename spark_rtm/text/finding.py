@@ -6,6 +6,7 @@ Every finding names the engines to which it applies.
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
@@ -14,6 +15,11 @@ from urllib.parse import quote
 OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
 NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
+NAMES_OF_SEVERITIES = (
+    ("error", "error", "errors"),
+    ("warning", "warning", "warnings"),
+    ("information", "note", "notes"),
+)
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
 SARIF_LEVELS = {"information": "note"}
@@ -57,7 +63,7 @@ def render(findings: Iterable[Finding], style: str = "text", rules: RuleDetails 
     """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
-        return "\n".join(printable(f"{f.path}:{f.line}: {f.rule}: {f.text}") for f in ordered)
+        return "\n".join(printable(f"{f.path}:{f.line}: {_label(f)}: {f.text}") for f in ordered)
     if style == "json":
         return json.dumps([asdict(finding) for finding in ordered], indent=2)
     if style == "github":
@@ -65,6 +71,22 @@ def render(findings: Iterable[Finding], style: str = "text", rules: RuleDetails 
     if style == "sarif":
         return json.dumps(_sarif(ordered, rules or {}), indent=2)
     raise ValueError(f"unknown style {style!r}; use one of {', '.join(STYLES)}")
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """Return the number of findings of each severity, such as `2 errors, 1 warning`."""
+    counts = Counter(finding.severity for finding in findings)
+    parts = [
+        f"{counts[severity]} {name if counts[severity] == 1 else several}"
+        for severity, name, several in NAMES_OF_SEVERITIES
+        if counts[severity]
+    ]
+    return ", ".join(parts)
+
+
+def _label(finding: Finding) -> str:
+    """Return the rule, preceded by its severity unless it is an error."""
+    return finding.rule if finding.severity == "error" else f"{finding.severity}: {finding.rule}"
 
 
 def _annotation(finding: Finding) -> str:

@@ -2,10 +2,17 @@
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from scripts.pack.files import ROOT
 from scripts.skills import main
 from spark_rtm.lint.engine import RULES
 from tests.lint.test_lint import BAD
@@ -77,7 +84,7 @@ def test_standard_input_is_checked_under_its_file_name(
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
     assert 1 == lint("--strict", "--stdin-filename", "docs/page.md", "-")
 
-    assert capsys.readouterr().err.startswith("docs/page.md:1: trigger-duration: ")
+    assert capsys.readouterr().out.startswith("docs/page.md:1: warning: trigger-duration: ")
 
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
     assert 0 == lint("--stdin-filename", "docs/page.md", "--exclude", "docs")
@@ -114,3 +121,122 @@ def test_sarif_links_the_help_of_each_rule(folder: Path, capsys: pytest.CaptureF
     assert ["frozen-clock", "trigger-duration"] == [rule["id"] for rule in rules]
     assert all(rule["helpUri"].startswith("https://") for rule in rules)
     assert all(rule["shortDescription"]["text"].startswith("Checks for ") for rule in rules)
+
+
+def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
+    """Line ends, also mixed ones, the byte order mark, the mode and a link to the file stay."""
+    job, link = tmp_path / "job.py", tmp_path / "link.py"
+    job.write_bytes(f"\ufeffimport os\r\n{BAD}x = 1\r\n".encode())
+    job.chmod(0o750)
+    link.symlink_to(job)
+
+    assert 0 == lint(link, "--fix")
+
+    assert f"\ufeffimport os\r\n{GOOD}x = 1\r\n".encode() == job.read_bytes()
+    assert (0o750, True) == (job.stat().st_mode & 0o777, link.is_symlink())
+    assert [job, link] == sorted(tmp_path.iterdir())
+
+
+def test_added_import_has_the_line_end_of_the_file(tmp_path: Path) -> None:
+    """A file with carriage returns gets no bare line feed."""
+    job = tmp_path / "job.py"
+    lines = [
+        'users = spark.read.table("users")',
+        'events = spark.readStream.format("kafka").load().join(users, "key")',
+        'events.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()',
+    ]
+    job.write_bytes("".join(f"{line}\r\n" for line in lines).encode())
+
+    lint(job, "--fix")
+
+    assert job.read_bytes().startswith(b"from pyspark.sql.functions import broadcast\r\n")
+    assert 4 == job.read_bytes().count(b"\r\n") == job.read_bytes().count(b"\n")
+
+
+def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The other files are corrected; the status says that something was not checked."""
+    (folder / "a_latin.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
+
+    assert 2 == lint(folder, "--fix")
+    assert GOOD == (folder / "error.py").read_text()
+    assert "a_latin.py:1: warning: unchecked: " in capsys.readouterr().out
+
+
+def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk or a read-only file leaves the old text, is named in one line, and gives status 2."""
+    full = folder / "a_full.py"
+    full.write_text(BAD)
+    write = Path.write_bytes
+
+    def write_unless_full(path: Path, data: bytes) -> int:
+        if path.name == full.name:
+            write(path, data[:5])
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", write_unless_full)
+
+    assert 2 == lint(folder, "--fix")
+    assert (BAD, GOOD) == (full.read_text(), (folder / "error.py").read_text())
+    assert "a_full.py was not corrected: No space left on device" in capsys.readouterr().err
+    assert ["a_full.py", "error.py", "warning.py"] == sorted(path.name for path in folder.iterdir())
+
+
+def test_diff_escapes_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file name cannot send commands to the terminal."""
+    (tmp_path / "\x1b[2Jjob.py").write_text(BAD)
+
+    assert 1 == lint(tmp_path, "--diff")
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_standard_input_that_is_no_text_is_wrong_usage() -> None:
+    """Latin-1 from an editor gives status 2 and one line instead of a traceback."""
+    command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", "-"]
+    done = subprocess.run(command, input=b"# \xe9 realTime=True\n", capture_output=True, check=False, timeout=60)
+
+    assert (2, 1) == (done.returncode, len(done.stderr.splitlines()))
+
+
+def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
+    """`rtm lint | head` is quiet."""
+    (tmp_path / "job.py").write_text(BAD * 5000)
+    command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert b"" == process.stderr.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_worker_processes_end_with_the_linter(tmp_path: Path, number: signal.Signals) -> None:
+    """A linter that is killed, by `timeout` or an editor, leaves no process behind."""
+    for index in range(200):
+        (tmp_path / f"job_{index}.py").write_text(BAD * 400)
+    command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        _wait_until(lambda: len(_members(process.pid)) > 1)
+        process.send_signal(number)
+        process.wait()
+        _wait_until(lambda: not _members(process.pid))
+    finally:
+        for member in _members(process.pid):
+            os.kill(member, signal.SIGKILL)
+
+
+def _members(session: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True, check=False)
+    rows = [line.split() for line in found.stdout.splitlines()]
+    return [int(pid) for pid, state in rows if not state.startswith("Z")]
+
+
+def _wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,10 +1,14 @@
 """Corrections of Python files: triggers, output modes and broadcasts."""
 
+import ast
+from collections.abc import Iterator
+
 import pytest
 
 from spark_rtm.lint.engine import lint_text
-from spark_rtm.lint.fixes import fixed
+from spark_rtm.lint.fixes import EDITS, Edit, _Places, fixed
 from spark_rtm.lint.settings import Settings
+from spark_rtm.text.finding import Finding
 
 EVENTS = 'events = spark.readStream.format("kafka").load().select("key", "value")\n'
 USERS = 'users = spark.read.table("users")\n'
@@ -96,3 +100,24 @@ def test_other_formats_are_not_changed() -> None:
 
     assert lint_text(page, "page.md")
     assert page == corrected(page, "page.md")
+
+
+def test_work_grows_with_the_number_of_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node is offered only the findings of its lines, so ten times as many queries need ten times the work."""
+    calls = 0
+
+    def counted(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
+        nonlocal calls
+        calls += 1
+        return original(node, finding, places)
+
+    original = EDITS["trigger-duration"]
+    monkeypatch.setitem(EDITS, "trigger-duration", counted)
+    counts = []
+    for number in (20, 200):
+        calls = 0
+        text = (EVENTS + START.format(UPDATE + ".trigger(realTime=True)")) * number
+        assert text.replace("realTime=True", 'realTime="5 minutes"') == corrected(text)
+        counts.append(calls)
+
+    assert 10 * counts[0] == counts[1]

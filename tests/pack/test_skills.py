@@ -1,5 +1,6 @@
-"""The command line: no output on success, findings on standard error, a separate status for wrong usage."""
+"""The command line: no output on success, findings on standard output, a separate status for wrong usage."""
 
+import ast
 import contextlib
 import io
 import json
@@ -51,20 +52,30 @@ def bad_file(tmp_path: Path) -> Path:
 
 def test_generate_repairs_what_validate_found(copied: Path) -> None:
     """
-    A finding is one line on standard error, and the exit status is 1; `generate` fixes what the finding says it fixes.
+    A finding is one line on standard output, and the exit status is 1; `generate` fixes what the finding says it fixes.
 
     The fixed pack is valid: `validate` prints nothing and exits with status 0.
     """
     (copied / "manifest.json").unlink()
     found = _skills("validate", root=copied)
 
-    assert (1, "") == (found.returncode, found.stdout)
-    assert all(line.count(":") >= 3 and ";" in line for line in found.stderr.splitlines())
-    assert "manifest.json:1: " in found.stderr
+    assert (1, "") == (found.returncode, found.stderr)
+    assert all(line.count(":") >= 3 and ";" in line for line in found.stdout.splitlines())
+    assert "manifest.json:1: " in found.stdout
     assert "wrote manifest.json\n" == _skills("generate", root=copied).stdout
 
     fixed = _skills("validate", root=copied)
     assert (0, "", "") == (fixed.returncode, fixed.stdout, fixed.stderr)
+
+
+def test_old_python_is_named_in_one_line() -> None:
+    """Assistants call whatever `python` is there: 3.8 can parse the file, and it says which Python it needs."""
+    script = files.ROOT / "scripts/skills.py"
+    ast.parse(script.read_text(), feature_version=(3, 8))
+    code = f"import runpy, sys; sys.version_info = (3, 9, 6); runpy.run_path({str(script)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code, "lint"], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (2, "skills.py: this is Python 3.9; run it with Python 3.11 or newer\n") == (done.returncode, done.stderr)
 
 
 def test_generate_names_the_page_with_an_unknown_part(copied: Path) -> None:
@@ -82,8 +93,9 @@ def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
     done = _called("lint", str(bad_file))
 
     assert 1 == done.returncode
-    assert f"{bad_file.as_posix()}:1: " in done.stderr
-    assert '"5 minutes"' in done.stderr
+    assert f"{bad_file.as_posix()}:1: " in done.stdout
+    assert '"5 minutes"' in done.stdout
+    assert "2 errors\n" == done.stderr
 
 
 @pytest.mark.parametrize("style", ["json", "github", "sarif"])
@@ -186,7 +198,7 @@ def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, 
     again = _bare("install", "--check", "--to", str(tmp_path / "skills"), root=tmp_path / "skills/spark-real-time-mode")
 
     assert 1 == linted.returncode
-    assert '"5 minutes"' in linted.stderr
+    assert '"5 minutes"' in linted.stdout
     assert (0, 0) == (installed.returncode, again.returncode), installed.stderr + again.stderr
 
 
@@ -230,9 +242,9 @@ def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Pat
 
     done = _skills("install", root=copied, home=tmp_path)
 
-    assert (2, f"installed into {tmp_path}/.copilot/skills\n") == (done.returncode, done.stdout)
-    malformed, edited = done.stderr.splitlines()
-    assert malformed.startswith(f"skills.py: cannot install into {tmp_path}/.claude/skills: ")
+    edited, installed = sorted(done.stdout.splitlines())
+    assert (2, f"installed into {tmp_path}/.copilot/skills") == (done.returncode, installed)
+    assert done.stderr.startswith(f"skills.py: cannot install into {tmp_path}/.claude/skills: ")
     assert edited.startswith(f"{tmp_path}/.cursor/skills/spark-real-time-mode/SKILL.md:1: install: has local edits")
 
 
