@@ -61,6 +61,16 @@ def test_action_annotates_mistake_and_writes_sarif(project: Path) -> None:
     assert len(done.stdout.splitlines()) == len(run["results"])
 
 
+def test_action_with_a_missing_path_fails_and_leaves_a_valid_file(project: Path) -> None:
+    """The upload step accepts the file, so that only the real error is shown."""
+    done = _lint_step(project, paths="nope", **{"sarif-file": "rtm.sarif"})
+
+    assert (2, True) == (done.returncode, "these paths do not exist, so nothing was checked: nope" in done.stderr)
+    written = json.loads((project / "rtm.sarif").read_text())
+    assert ("2.1.0", [[]]) == (written["version"], [run["results"] for run in written["runs"]])
+    assert all(run["tool"]["driver"]["name"] for run in written["runs"])
+
+
 def test_action_succeeds_without_mistakes(project: Path) -> None:
     """A folder without findings passes, and an input is never executed."""
     (project / "bad.py").write_text("print('good')\n")
