@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_rtm.inspect.files.folder import UnreadableError
+from spark_rtm.inspect.files.folder import LocalFolder, UnreadableError
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -37,8 +37,9 @@ class Connection:
     def properties(self) -> dict[str, str]:
         """Return the properties of the client. Raise `UnreadableError` if the file cannot be read."""
         try:
-            lines = self.config.read_text(encoding="utf-8").splitlines() if self.config else []
-        except (OSError, UnicodeDecodeError) as error:
+            content = LocalFolder(self.config.resolve().parent).read(self.config.resolve().name) if self.config else b""
+            lines = content.decode().splitlines()
+        except (OSError, UnicodeDecodeError, UnreadableError) as error:
             raise UnreadableError(f"cannot read --command-config {self.config}: {error}; check the path") from None
         pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith("#")]
         return {key.strip(): value.strip() for key, _, value in pairs} | {"bootstrap.servers": self.bootstrap_servers}

@@ -1,7 +1,12 @@
 """Folders that `inspect` cannot inspect: other folders, damaged files, hostile files."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts import skills
+from scripts.pack.files import ROOT
 from tests.inspect.files import (
     STARTED_MS,
     add_state,
@@ -88,7 +94,7 @@ DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "empty offsets": ("offsets/3", b"", "is empty", DELETE_OFFSETS),
     "half offsets": ("offsets/3", b'v1\n{}\n{"clicks":{"0":', "is not complete JSON", DELETE_OFFSETS),
     "offsets without sources": ("offsets/3", b"v1\n{}", "ends before the offsets of the first source", DELETE_OFFSETS),
-    "unknown version": ("offsets/3", b"hello\n{}", "begins with 'hello' instead of a version", DELETE_OFFSETS),
+    "unknown version": ("offsets/3", b"hello\n{}", "does not begin with a version", DELETE_OFFSETS),
     "bytes": ("offsets/3", b"\xff\xfe\0", "is not text", DELETE_OFFSETS),
     "committed offsets": ("offsets/2", b"", "is empty", RESTORE),
     "old commit": ("commits/0", b"", "is empty", RESTORE),
@@ -164,3 +170,88 @@ def test_wrong_types_are_damage(
 
     assert status == done, err
     assert (status == 2) == (f" as {field}; " in err)
+
+
+SECRET = "aws_secret_access_key = hidden"
+
+
+def _hidden(path: Path) -> Path:
+    path.write_text(SECRET)
+    return path
+
+
+TRAPS: dict[str, Callable[[Path, Path], object]] = {
+    "link to a secret": lambda folder, outside: _linked(folder / "metadata", _hidden(outside)),
+    "secret as an offset": lambda folder, _: _hidden(folder / "offsets/2"),
+    "source outside": lambda folder, _: (folder / "offsets/2").write_text("v2\n{}\n../../out:{}"),
+    "pipe": lambda folder, _: os.mkfifo(_removed(folder / "offsets/2")),  # type: ignore[func-returns-value]
+    "endless device": lambda folder, _: _linked(folder / "metadata", Path("/dev/zero")),
+    "sparse file": lambda folder, _: os.truncate(folder / "metadata", 20_000_000_000),
+    "folders that link to each other": lambda folder, _: _doubled(folder / "state/0"),
+}
+
+
+def _removed(path: Path) -> Path:
+    path.unlink()
+    return path
+
+
+def _linked(path: Path, target: Path) -> None:
+    _removed(path).symlink_to(target)
+
+
+def _doubled(folder: Path) -> None:
+    """Make 2^27 paths of 54 links."""
+    for number in range(27):
+        level = folder / f"d{number}"
+        level.mkdir(parents=True)
+        for name in ("x", "y"):
+            (level / name).symlink_to(f"../d{number + 1}")
+
+
+@pytest.mark.parametrize("change", TRAPS.values(), ids=TRAPS)
+def test_hostile_folder_is_refused_in_little_time_and_memory(
+    tmp_path: Path, change: Callable[[Path, Path], object]
+) -> None:
+    """Nothing is read from outside, and nothing of a file that is no log is printed."""
+    change(write_checkpoint(tmp_path / "checkpoint"), tmp_path / "out")
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (500_000_000, 500_000_000));"
+        "from scripts.skills import main; sys.exit(main(sys.argv[1:]))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, "inspect", str(tmp_path / "checkpoint")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+    )
+
+    assert done.returncode in {0, 1, 2}
+    assert not {"Traceback", "hidden", "aws_secret"} & set(re.findall(r"\w+", done.stdout + done.stderr))
+
+
+@pytest.mark.parametrize("name", ["link to a secret", "source outside", "pipe", "endless device", "sparse file"])
+def test_refused_file_is_named_with_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """The status is 2, and one line says why."""
+    TRAPS[name](write_checkpoint(tmp_path / "checkpoint"), tmp_path / "out")
+
+    status, _, err = run_inspect(capsys, tmp_path / "checkpoint")
+
+    assert (2, 1) == (status, len(err.splitlines()))
+    assert re.search(r"is a link or outside of|is no regular file|has more than 10,000,000 bytes", err)
+
+
+def test_many_stores_of_many_partitions_are_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A few kilobytes of JSON cannot describe 30 million folders."""
+    checkpoint = write_checkpoint(tmp_path)
+    stores = [{"storeName": f"s{number}", "numPartitions": 100_000} for number in range(300)]
+    content = {"operatorInfo": {"operatorName": "stateStoreSave"}, "stateStoreInfo": stores}
+    write(checkpoint / "state/0/_metadata/metadata", "v1\n" + json.dumps(content), STARTED_MS)
+
+    status, _, err = run_inspect(capsys, checkpoint)
+
+    assert 2 == status
+    assert "states 100000 partitions of 300 stores" in err

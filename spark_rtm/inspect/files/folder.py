@@ -1,12 +1,16 @@
 """
 List and read the files of a checkpoint, in a local folder or in an object store.
 
-Nothing here writes. `fsspec` is imported only for a path with a scheme, so local checkpoints need no packages.
+Nothing here writes. Only regular files of bounded size inside of the folder are read, and no link is followed, because
+a folder of somebody else can lead anywhere. `fsspec` is imported only for a path with a scheme, so local checkpoints
+need no packages.
 """
 
 import contextlib
 import datetime
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +21,11 @@ from urllib.parse import unquote, urlsplit
 _SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]+):/")
 # The keys under which the file systems of fsspec report the time of the last change.
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+
+
+MAX_BYTES = 10_000_000
+"""Files of the logs are much smaller: 10,000 Kafka partitions need 0.3 MB."""
+MAX_FILES = 1_000_000
 
 
 class UnreadableError(Exception):
@@ -51,20 +60,36 @@ class LocalFolder:
 
     def entries(self, path: str = "") -> dict[str, Entry]:
         """Return the entries of a subfolder by name; a folder that does not exist has none."""
-        folder = self.root / path
+        folder = self._inside(path)
         if not folder.is_dir():
             return {}
         found = {}
         for child in sorted(folder.iterdir()):
             # A running query deletes files at any time.
             with contextlib.suppress(FileNotFoundError):
-                status = child.stat()
-                found[child.name] = Entry(child.is_dir(), status.st_size, status.st_mtime)
+                status = child.lstat()
+                found[child.name] = Entry(stat.S_ISDIR(status.st_mode), status.st_size, status.st_mtime)
         return found
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
-        return (self.root / path).read_bytes()
+        file = self._inside(path)
+        # Without O_NONBLOCK, opening a named pipe waits for a writer.
+        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise UnreadableError(f"{file} is no regular file, so nothing was inspected; pass a checkpoint")
+            return _limited(opened.read(MAX_BYTES + 1), str(file))
+
+    def _inside(self, path: str) -> Path:
+        """Return the place of a path whose names come from files of the folder."""
+        place = self.root
+        for name in path.split("/") if path else ():
+            place /= name
+            if name in {"", ".", ".."} or place.is_symlink():
+                raise UnreadableError(
+                    f"{place} is a link or outside of the checkpoint, so nothing was inspected; pass a folder of files"
+                )
+        return place
 
 
 @dataclass(frozen=True)
@@ -92,7 +117,7 @@ class StoreFolder:
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
         with _reported(path):
-            return bytes(self.system.cat_file(f"{self.root}/{path}"))
+            return _limited(bytes(self.system.cat_file(f"{self.root}/{path}", end=MAX_BYTES + 1)), path)
 
 
 def open_folder(target: str) -> Folder:
@@ -109,13 +134,26 @@ def open_folder(target: str) -> Folder:
 
 
 def walk(folder: Folder, path: str = "") -> Iterator[tuple[str, Entry]]:
-    """Yield the path and entry of each file below a subfolder."""
+    """Yield the path and entry of each file below a subfolder. Raise `UnreadableError` if there are too many."""
+    for number, found in enumerate(_walk(folder, path)):
+        if number == MAX_FILES:
+            raise UnreadableError(f"{path} has more than {MAX_FILES:,} files, so nothing was inspected; copy less")
+        yield found
+
+
+def _walk(folder: Folder, path: str) -> Iterator[tuple[str, Entry]]:
     for name, entry in folder.entries(path).items():
         child = f"{path}/{name}" if path else name
         if entry.is_folder:
-            yield from walk(folder, child)
+            yield from _walk(folder, child)
         else:
             yield child, entry
+
+
+def _limited(content: bytes, path: str) -> bytes:
+    if len(content) > MAX_BYTES:
+        raise UnreadableError(f"{path} has more than {MAX_BYTES:,} bytes, so nothing was inspected; pass a checkpoint")
+    return content
 
 
 def _open_store(target: str) -> Folder:

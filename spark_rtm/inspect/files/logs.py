@@ -3,6 +3,7 @@ Parse the logs of a checkpoint: `metadata`, `offsets/`, `commits/` and the first
 
 Spark plans batch N by writing `offsets/N` and commits it by writing `commits/N`.
 A file of a log is complete or absent, unless the machine failed or somebody edited it.
+Errors do not quote a file, because it may be no log but a secret.
 """
 
 import json
@@ -152,7 +153,7 @@ def _head(path: str, text: str) -> tuple[int, str, list[str]]:
     first, *rest = text.removesuffix("\n").split("\n")
     match = _VERSION.fullmatch(first)
     if not match:
-        raise DamagedError(path, f"begins with {first[:20]!r} instead of a version such as v1")
+        raise DamagedError(path, "does not begin with a version such as v1")
     if not rest:
         raise DamagedError(path, "ends after its version")
     return int(match[1]), rest[0], rest[1:]
@@ -162,7 +163,7 @@ def _json(path: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise DamagedError(path, f"contains {text[:60]!r}, which is not complete JSON") from None
+        raise DamagedError(path, "contains a line that is not complete JSON") from None
 
 
 def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
@@ -179,5 +180,5 @@ def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T 
 def _json_object(path: str, text: str) -> dict[str, Any]:
     content = _json(path, text)
     if not isinstance(content, dict):
-        raise DamagedError(path, f"contains {text[:60]!r} instead of a JSON object")
+        raise DamagedError(path, "contains another value instead of a JSON object")
     return content

@@ -11,6 +11,7 @@ from spark_rtm.inspect.files.folder import Folder, walk
 from spark_rtm.inspect.files.logs import DamagedError
 
 MAX_PARTITIONS = 100_000
+"""Limit for the partitions of all stores of an operator."""
 DEFAULT_STORE = "default"
 # Format 1 names a file by its version, format 2 by its version and an id.
 _FILE = re.compile(r"(?P<version>\d+)(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
@@ -88,8 +89,8 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
         stores = content["stateStoreInfo"]
         names = tuple(str(store["storeName"]) for store in stores)
         partitions = max(int(store["numPartitions"]) for store in stores)
-        if partitions > MAX_PARTITIONS:
-            raise DamagedError(path, f"states {partitions} partitions")
+        if partitions * len(names) > MAX_PARTITIONS:
+            raise DamagedError(path, f"states {partitions} partitions of {len(names)} stores")
         return str(content["operatorInfo"]["operatorName"]), names, partitions
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
