@@ -51,7 +51,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in texts.items():
         mounted.append(File.generated(config, name, content=page.for_site(ROOT, name, text)))
     for name in tree.raw(ROOT):
-        if name not in texts:
+        if not name.endswith(".md"):
             mounted.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     return mounted
 
@@ -77,9 +77,10 @@ def on_post_page(output: str, **_: Any) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the raw pages next to the rendered ones, and the files for language models."""
     site = Path(config.site_dir)
-    for path in tree.pages(ROOT):
-        raw = site / pack_files.relative(ROOT, path)
-        raw.write_bytes(path.read_bytes())
+    # mkdocs would render `spark_rtm/README.md` in place of the page of the folder, so no raw page is listed above.
+    for name in tree.raw(ROOT):
+        if name.endswith(".md"):
+            (site / name).write_bytes((ROOT / name).read_bytes())
     for name, text in machines.texts(ROOT).items():
         (site / name).write_text(text, encoding="utf-8")
 
