@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
-from scripts.site import diagrams, layout, machines, measured, page, tree
+from scripts.site import diagrams, layout, machines, measured, page, redirects, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
@@ -50,6 +50,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     texts[f"{tree.MEASURED_DIR}/index.md"] = measured.page(ROOT)
     for name, text in texts.items():
         mounted.append(File.generated(config, name, content=page.for_site(ROOT, name, text)))
+    for name, text in redirects.pages(ROOT).items():
+        mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):
         if not name.endswith(".md"):
             mounted.append(File.generated(config, name, abs_src_path=str(ROOT / name)))

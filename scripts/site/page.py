@@ -28,11 +28,11 @@ _HOME_CARDS = """
 
     Read about [real-time mode](references/real_time_mode.md) on one page, check
     [what is allowed](references/sources_sinks_operators.md) on each engine, and count slots with the
-    [slot calculator](references/slot_calculator.md).
+    [slot calculator](references/cluster_and_slots.md#how-many-slots-does-a-query-need).
 
 - **Fix an error**
 
-    Paste the exception into the [error finder](references/error_finder.md), or look up the
+    Paste the exception into the [error finder](references/errors.md), or look up the
     [condition](references/errors.md#all-conditions) or the
     [symptom](references/debugging.md).
 

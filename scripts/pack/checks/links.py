@@ -42,7 +42,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
 
     `SKILL.md`, or the index of a group, must link to each page, and each page must link to a test.
     A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
-    The subject of a test is the module or page after which the test is named.
+    The subject of a test is the module, page or form after which the test is named.
     """
     modules = files.modules(root)
     yield from _check_pages(root, modules)
@@ -52,7 +52,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
     subjects = [*modules, *files.references(root)]
-    subjects += [*files.tools(root), *(root / "evals").rglob("*.py")]
+    subjects += [*files.tools(root), *(root / "evals").rglob("*.py"), *(root / "scripts/site/tools").glob("*.html")]
     subjects += [path for folder in files.CODE for path in (root / folder).rglob("*.scala")]
     names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
     for test in files.tests(root):
