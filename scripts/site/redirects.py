@@ -10,8 +10,10 @@ from scripts.pack import files
 
 REDIRECTS = {
     "assistants": "install.md#skill",
+    "chaos": "faults.md#what-a-fault-costs",
     "error_finder": "errors.md",
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
+    "soak": "faults.md#what-grows-in-hours",
 }
 """The new place of each page that is no longer in `references/`."""
 

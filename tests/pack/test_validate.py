@@ -165,9 +165,9 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
     ),
     "navigation": (
         check_navigation,
-        _replace("mkdocs.yml", "- references/soak.md", "# - references/soak.md"),
+        _replace("mkdocs.yml", "- references/faults.md", "# - references/faults.md"),
         "mkdocs.yml",
-        "`nav` does not contain references/soak.md",
+        "`nav` does not contain references/faults.md",
     ),
     "module": (
         check_orphans,
