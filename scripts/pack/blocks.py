@@ -1,10 +1,5 @@
-"""
-Render the generated parts of pages: the list of pages, settings, error conditions, lint rules, benchmark tables.
+"""Render the generated parts of pages: the list of pages, error conditions, lint rules, benchmark tables."""
 
-This module parses the source code of the settings instead of importing it, so `generate` does not need Spark.
-"""
-
-import ast
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,19 +32,6 @@ def router(root: Path, _: str) -> str:
         text = path.read_text(encoding="utf-8")
         lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}\n")
     return "".join(lines)
-
-
-def settings(root: Path, class_name: str) -> str:
-    """Return a table of a settings class: each field, its default and the first line of its description."""
-    tree = ast.parse((root / "examples/attribution/settings.py").read_text(encoding="utf-8"))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
-    if not classes:
-        raise ValueError(f"examples/attribution/settings.py does not define the class {class_name!r}")
-    rows = []
-    for field, description in zip(classes[0].body, classes[0].body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and field.value is not None:
-            rows.append((f"`{ast.unparse(field.target)}`", f"`{ast.unparse(field.value)}`", _first_line(description)))
-    return table(("setting", "default", "meaning"), rows)
 
 
 def conditions(root: Path, _: str) -> str:
@@ -104,7 +86,6 @@ BLOCKS: dict[str, Maker] = {
     "measured-growth-million": growth.million,
     "router": router,
     "assistants": assistant_folders,
-    "settings": settings,
     "conditions": conditions,
     "lint-rules": lint_rules,
     "lint-index": lint_index,
@@ -134,9 +115,3 @@ BLOCKS: dict[str, Maker] = {
     "output-prove": prove.output,
     "output-prove-examples": prove.examples,
 }
-
-
-def _first_line(node: ast.stmt) -> str:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return node.value.value.strip().splitlines()[0]
-    return ""

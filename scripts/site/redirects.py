@@ -10,6 +10,7 @@ from scripts.pack import files
 
 REDIRECTS = {
     "assistants": "install.md#skill",
+    "attribution_settings": "attribution.md#flow",
     "chaos": "faults.md#what-a-fault-costs",
     "error_finder": "errors.md",
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",

@@ -25,16 +25,6 @@ def test_edited_excerpt_is_restored(copied: Path) -> None:
     assert [page] == changed
 
 
-def test_changed_default_reaches_the_settings_table(copied: Path) -> None:
-    """The settings table takes its defaults from the code."""
-    page, code = copied / "references/attribution_settings.md", copied / "examples/attribution/settings.py"
-    code.write_text(code.read_text().replace("rate: float = 150", "rate: float = 151"))
-
-    generate.write_all(copied)
-
-    assert "| `rate` | `151` |" in page.read_text()
-
-
 def test_new_page_reaches_the_router(copied: Path) -> None:
     """A new page appears in the router of SKILL.md."""
     (copied / "references/new_page.md").write_text("# New page\n\n*Read when it is new.*\n")
@@ -72,9 +62,8 @@ def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> Non
             '```python {excerpt="examples/attribution/settings.py:Gone"}\n```\n',
             r"new_page\.md: excerpt .* does not define 'Gone'",
         ),
-        ("<!-- generated: settings Gone -->\n<!-- end -->\n", r"new_page\.md: .* does not define the class 'Gone'"),
     ],
-    ids=["block", "excerpt", "settings"],
+    ids=["block", "excerpt"],
 )
 def test_request_for_missing_part_names_the_page(copied: Path, text: str, problem: str) -> None:
     """A request for a part that does not exist fails with the name of the page."""
