@@ -18,7 +18,8 @@ from scripts.pack.tables import (
 )
 from scripts.pack.tables.format import table
 from scripts.pack.tables.pipeline import chaos, demo, soak
-from spark_rtm.lint.engine import GROUPS
+from spark_rtm.lint.engine import RULES
+from spark_rtm.lint.rules.rule import LABELS
 
 Maker = Callable[[Path, str], str]
 
@@ -27,8 +28,6 @@ def router(root: Path, _: str) -> str:
     """Return a list that links each page and states when to read it."""
     lines = []
     for path in files.references(root):
-        if files.router_of(path) != files.SKILL:
-            continue
         text = path.read_text(encoding="utf-8")
         lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}\n")
     return "".join(lines)
@@ -50,14 +49,6 @@ def conditions(root: Path, _: str) -> str:
     return table(("condition", "reproduced and fixed in"), rows)
 
 
-def lint_rules(_: Path, group: str) -> str:
-    """Return a section for each lint rule of a group, built from its docstring, and the cited sources."""
-    contents = f"Rules: {', '.join(f'[{rule.id}](#{rule.id})' for rule in GROUPS[group])}.\n"
-    sections = "\n".join(rule.section() for rule in GROUPS[group])
-    definitions = sorted({definition for rule in GROUPS[group] for definition in rule.definitions})
-    return "\n".join([contents, sections, *definitions, ""])
-
-
 def assistant_folders(_: Path, __: str) -> str:
     """Return a table of the assistants, their commands and their skills folders."""
     header = ("assistant", "its own commands", "folders: personal, project", "source of the folders")
@@ -65,13 +56,17 @@ def assistant_folders(_: Path, __: str) -> str:
 
 
 def lint_index(_: Path, __: str) -> str:
-    """Return a table of all lint rules, with links to their sections."""
+    """Return a table of all lint rules; the site links each rule to its page."""
     rows = [
-        (f"[{rule.id}](lint_rules_{group}.md#{rule.id})", rule.what.removeprefix("Checks for ").rstrip("."))
-        for group, rules in GROUPS.items()
-        for rule in rules
+        (
+            f"`{rule.id}`",
+            rule.severity,
+            "differs" if len(rule.cases) > 1 else LABELS[rule.engines].replace("Both engines", "both"),
+            rule.what.removeprefix("Checks for ").rstrip("."),
+        )
+        for rule in RULES
     ]
-    return table(("rule", "checks for"), rows)
+    return table(("rule", "severity", "engine", "checks for"), rows)
 
 
 BLOCKS: dict[str, Maker] = {
@@ -87,7 +82,6 @@ BLOCKS: dict[str, Maker] = {
     "router": router,
     "assistants": assistant_folders,
     "conditions": conditions,
-    "lint-rules": lint_rules,
     "lint-index": lint_index,
     "verification": verification.verification,
     "measured-postgres-sink": postgres_sink.sink,

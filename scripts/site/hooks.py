@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
-from scripts.site import diagrams, layout, machines, measured, page, redirects, tree
+from scripts.site import diagrams, layout, machines, measured, page, redirects, rules, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
@@ -21,7 +21,7 @@ OTHER_LANGUAGES = "assets/javascripts/lunr/"
 SEARCH_BOOSTS = {
     "README.md": 0.2,
     pack_files.SKILL: 0.2,
-    **dict.fromkeys(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("references/lint_rules*.md")), 0.3),
+    rules.INDEX: 0.3,
     "references/sources_sinks_operators.md": 3.0,
 }
 
@@ -50,7 +50,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     texts[f"{tree.MEASURED_DIR}/index.md"] = measured.page(ROOT)
     for name, text in texts.items():
         mounted.append(File.generated(config, name, content=page.for_site(ROOT, name, text)))
-    for name, text in redirects.pages(ROOT).items():
+    for name, text in (rules.pages() | redirects.pages(ROOT)).items():
         mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):
         if not name.endswith(".md"):

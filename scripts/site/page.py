@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import chart, error_finder, layout, tree
+from scripts.site import chart, error_finder, layout, rules, tree
 from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
@@ -52,6 +52,8 @@ def for_site(root: Path, name: str, text: str) -> str:
         _link_sources(root, name, lines)
         _title_fences(lines)
     text = "\n".join(lines) + "\n"
+    if name == rules.INDEX:
+        text = rules.linked(text)
     if name.startswith("references/"):
         text = layout.adapted(text)
     text = _TOOL.sub(lambda match: tool(root, match["name"], text), text)

@@ -13,6 +13,13 @@ REDIRECTS = {
     "attribution_settings": "attribution.md#flow",
     "chaos": "faults.md#what-a-fault-costs",
     "error_finder": "errors.md",
+    **dict.fromkeys(
+        (f"lint_rules_{group}" for group in ("queries", "operators", "settings", "jobs", "text", "clusters")),
+        "lint_rules.md#rules",
+    ),
+    "lint_prose": "lint_rules.md",
+    "aims": "latency.md",
+    "price": "tuning.md",
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
     "soak": "faults.md#what-grows-in-hours",
 }

@@ -151,12 +151,6 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         "references/lost.md",
         "not linked from SKILL.md",
     ),
-    "unindexed": (
-        check_orphans,
-        _write("references/lint_rules_lost.md", "# Lost\n\n*Read when lost.*\n"),
-        "references/lint_rules_lost.md",
-        "not linked from references/lint_rules.md",
-    ),
     "untested": (
         check_orphans,
         _write("references/lost.md", "# Lost\n\n*Read when lost.*\n"),
@@ -305,10 +299,7 @@ def test_wrong_trigger_anywhere_in_the_pack_is_found() -> None:
     """If any valid trigger of a page or an example becomes `True`, `validate` reports its line and the valid form."""
     valid_trigger = re.compile(r"realTime=f?\"[^\"]*\"")
     checked = 0
-    # The pages of lint rules are generated as a whole, so any change of it is already reported as out of date.
-    for path in {*files.pages(files.ROOT), *files.modules(files.ROOT)} - set(
-        (files.ROOT / "references").glob("lint_rules_*.md")
-    ):
+    for path in {*files.pages(files.ROOT), *files.modules(files.ROOT)}:
         text = path.read_text(encoding="utf-8")
         for match in valid_trigger.finditer(text):
             wrong = f"{text[: match.start()]}realTime=True{text[match.end() :]}"

@@ -31,7 +31,10 @@ async (address) => {
   return document.documentElement.scrollWidth;
 }
 """
-MOVED = {f"references/{name}.html": place.replace(".md", ".html") for name, place in redirects.REDIRECTS.items()}
+MOVED = {
+    old.replace(".md", ".html"): redirects.REDIRECTS[Path(old).stem].replace(".md", ".html")
+    for old in redirects.pages(files.ROOT)
+}
 STABLE_PAGES = SAMPLE_PAGES[:3]
 SHIFTS_SCRIPT = """
 window.shifts = 0;
