@@ -22,15 +22,38 @@ from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
 
 Maker = Callable[[Path, str], str]
+ERRORS = "errors_"
 
 
 def router(root: Path, _: str) -> str:
-    """Return a list that links each page and states when to read it."""
-    lines = []
-    for path in files.references(root):
-        text = path.read_text(encoding="utf-8")
-        lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}\n")
-    return "".join(lines)
+    """
+    Return a list that links each page and states when to read it, in the order of the navigation of the site.
+
+    The pages of errors share the line of `errors.md`, which leads from a condition to its section.
+    """
+    pages = sorted(files.references(root), key=lambda path: _place(root, path))
+    lines = {path.stem: _entry(root, path) for path in pages if not path.stem.startswith(ERRORS)}
+    parts = [path for path in pages if path.stem.startswith(ERRORS)]
+    links = (f"[{_part(path)}]({files.relative(root, path)})" for path in parts)
+    lines[ERRORS.rstrip("_")] += f"; {', '.join(links)}" if parts else ""
+    return "".join(f"{line}\n" for line in lines.values())
+
+
+def _part(path: Path) -> str:
+    """Return the title of a page of errors without the word that its line begins with, such as `at start`."""
+    return files.title(path.read_text(encoding="utf-8")).removeprefix("Errors ").removesuffix(" errors")
+
+
+def _entry(root: Path, path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}"
+
+
+def _place(root: Path, path: Path) -> tuple[int, str]:
+    """Return the line of a page in the navigation; a page that it lacks, which `validate` reports, comes last."""
+    lines = (root / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
+    entry = f"- {files.relative(root, path)}"
+    return next((number for number, line in enumerate(lines) if line.strip() == entry), len(lines)), path.name
 
 
 def conditions(root: Path, _: str) -> str:

@@ -34,6 +34,24 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
     assert "- [New page](references/new_page.md): it is new\n" in (copied / "SKILL.md").read_text()
 
 
+def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
+    """Pages come in the order in which people need them, and the pages of errors share a line."""
+    site = copied / "mkdocs.yml"
+    site.write_text(
+        site.read_text()
+        .replace("      - references/state.md\n", "")
+        .replace("  - Write:\n", "  - Write:\n      - references/state.md\n")
+    )
+
+    generate.write_all(copied)
+
+    lines = (copied / "SKILL.md").read_text().partition("<!-- generated: router -->\n")[2].splitlines()
+    assert lines[0].startswith("- [State](references/state.md): ")
+    [errors] = [line for line in lines if "references/errors" in line]
+    assert errors.startswith("- [Errors](references/errors.md): ")
+    assert "; [at start](references/errors_at_start.md), [while running](" in errors
+
+
 def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None:
     """A release changes one line of `pyproject.toml`; the manifest has the hashes of the changed files."""
     changed_file, old = copied / "pyproject.toml", project(copied)["version"]
