@@ -1,10 +1,5 @@
-"""
-Render the generated parts of pages: the list of pages, settings, error conditions, lint rules, benchmark tables.
+"""Render the generated parts of pages: the list of pages, error conditions, lint rules, benchmark tables."""
 
-This module parses the source code of the settings instead of importing it, so `generate` does not need Spark.
-"""
-
-import ast
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,33 +18,42 @@ from scripts.pack.tables import (
 )
 from scripts.pack.tables.format import table
 from scripts.pack.tables.pipeline import chaos, demo, soak
-from spark_rtm.lint.engine import GROUPS
+from spark_rtm.lint.engine import RULES
+from spark_rtm.lint.rules.rule import LABELS
 
 Maker = Callable[[Path, str], str]
+ERRORS = "errors_"
 
 
 def router(root: Path, _: str) -> str:
-    """Return a list that links each page and states when to read it."""
-    lines = []
-    for path in files.references(root):
-        if files.router_of(path) != files.SKILL:
-            continue
-        text = path.read_text(encoding="utf-8")
-        lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}\n")
-    return "".join(lines)
+    """
+    Return a list that links each page and states when to read it, in the order of the navigation of the site.
+
+    The pages of errors share the line of `errors.md`, which leads from a condition to its section.
+    """
+    pages = sorted(files.references(root), key=lambda path: _place(root, path))
+    lines = {path.stem: _entry(root, path) for path in pages if not path.stem.startswith(ERRORS)}
+    parts = [path for path in pages if path.stem.startswith(ERRORS)]
+    links = (f"[{_part(path)}]({files.relative(root, path)})" for path in parts)
+    lines[ERRORS.rstrip("_")] += f"; {', '.join(links)}" if parts else ""
+    return "".join(f"{line}\n" for line in lines.values())
 
 
-def settings(root: Path, class_name: str) -> str:
-    """Return a table of a settings class: each field, its default and the first line of its description."""
-    tree = ast.parse((root / "examples/attribution/settings.py").read_text(encoding="utf-8"))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name]
-    if not classes:
-        raise ValueError(f"examples/attribution/settings.py does not define the class {class_name!r}")
-    rows = []
-    for field, description in zip(classes[0].body, classes[0].body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and field.value is not None:
-            rows.append((f"`{ast.unparse(field.target)}`", f"`{ast.unparse(field.value)}`", _first_line(description)))
-    return table(("setting", "default", "meaning"), rows)
+def _part(path: Path) -> str:
+    """Return the title of a page of errors without the word that its line begins with, such as `at start`."""
+    return files.title(path.read_text(encoding="utf-8")).removeprefix("Errors ").removesuffix(" errors")
+
+
+def _entry(root: Path, path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}"
+
+
+def _place(root: Path, path: Path) -> tuple[int, str]:
+    """Return the line of a page in the navigation; a page that it lacks, which `validate` reports, comes last."""
+    lines = (root / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
+    entry = f"- {files.relative(root, path)}"
+    return next((number for number, line in enumerate(lines) if line.strip() == entry), len(lines)), path.name
 
 
 def conditions(root: Path, _: str) -> str:
@@ -68,14 +72,6 @@ def conditions(root: Path, _: str) -> str:
     return table(("condition", "reproduced and fixed in"), rows)
 
 
-def lint_rules(_: Path, group: str) -> str:
-    """Return a section for each lint rule of a group, built from its docstring, and the cited sources."""
-    contents = f"Rules: {', '.join(f'[{rule.id}](#{rule.id})' for rule in GROUPS[group])}.\n"
-    sections = "\n".join(rule.section() for rule in GROUPS[group])
-    definitions = sorted({definition for rule in GROUPS[group] for definition in rule.definitions})
-    return "\n".join([contents, sections, *definitions, ""])
-
-
 def assistant_folders(_: Path, __: str) -> str:
     """Return a table of the assistants, their commands and their skills folders."""
     header = ("assistant", "its own commands", "folders: personal, project", "source of the folders")
@@ -83,13 +79,17 @@ def assistant_folders(_: Path, __: str) -> str:
 
 
 def lint_index(_: Path, __: str) -> str:
-    """Return a table of all lint rules, with links to their sections."""
+    """Return a table of all lint rules; the site links each rule to its page."""
     rows = [
-        (f"[{rule.id}](lint_rules_{group}.md#{rule.id})", rule.what.removeprefix("Checks for ").rstrip("."))
-        for group, rules in GROUPS.items()
-        for rule in rules
+        (
+            f"`{rule.id}`",
+            rule.severity,
+            "differs" if len(rule.cases) > 1 else LABELS[rule.engines].replace("Both engines", "both"),
+            rule.what.removeprefix("Checks for ").rstrip("."),
+        )
+        for rule in RULES
     ]
-    return table(("rule", "checks for"), rows)
+    return table(("rule", "severity", "engine", "checks for"), rows)
 
 
 BLOCKS: dict[str, Maker] = {
@@ -104,9 +104,7 @@ BLOCKS: dict[str, Maker] = {
     "measured-growth-million": growth.million,
     "router": router,
     "assistants": assistant_folders,
-    "settings": settings,
     "conditions": conditions,
-    "lint-rules": lint_rules,
     "lint-index": lint_index,
     "verification": verification.verification,
     "measured-postgres-sink": postgres_sink.sink,
@@ -134,9 +132,3 @@ BLOCKS: dict[str, Maker] = {
     "output-prove": prove.output,
     "output-prove-examples": prove.examples,
 }
-
-
-def _first_line(node: ast.stmt) -> str:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return node.value.value.strip().splitlines()[0]
-    return ""

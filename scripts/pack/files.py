@@ -13,8 +13,6 @@ CODE = ("spark_rtm", "examples", "benchmarks")
 TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm/text/")
 """The packages of commands: nobody copies their modules, and the linter's contain mistakes as examples."""
 SKILL = "SKILL.md"
-INDEXES = {"lint_rules_": "references/lint_rules.md"}
-"""Pages whose names have this prefix are linked from an index, because SKILL.md would be too long with all of them."""
 MANIFEST = "manifest.json"
 NOTICES = "THIRD_PARTY.md"
 """The licences of the packages and jars that this repository downloads."""
@@ -78,8 +76,3 @@ def files_below(folder: Path) -> list[Path]:
 
 def _is_leftover(path: Path) -> bool:
     return any(part == "__pycache__" or part.startswith(".") for part in path.parts) or path.suffix == ".pyc"
-
-
-def router_of(page: Path) -> str:
-    """Return the path of the page that must link to a page: SKILL.md, or the index of a group of pages."""
-    return next((index for prefix, index in INDEXES.items() if page.name.startswith(prefix)), SKILL)

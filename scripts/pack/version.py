@@ -1,4 +1,4 @@
-"""Write the version and the address of `pyproject.toml` into the other files that state them."""
+"""Write the version and the addresses of `pyproject.toml` into the other files that state them."""
 
 import re
 import tomllib
@@ -18,6 +18,7 @@ ADDRESSES = {
     ".claude-plugin/plugin.json": r'^(  "repository": ")[^"]+',
     "references/install.md": r"(  - repo: )\S+",
 }
+SITES = {"spark_rtm/__init__.py": r'^(DOCUMENTATION = ")[^"]+'}
 OWNERS = {"references/install.md": r"(      - uses: )(?!actions/)[^@\s]+"}
 """Places with the owner and the name of the repository, which the address ends with."""
 
@@ -29,13 +30,13 @@ def project(root: Path) -> dict[str, Any]:
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """Return the text of a file with the version and address of the project. Raise ValueError if it states none."""
-    if not any(name in places for places in (PLACES, ADDRESSES, OWNERS)):
+    """Return the text of a file with the version and addresses of the project. Raise ValueError if it states none."""
+    if not any(name in places for places in (PLACES, ADDRESSES, SITES, OWNERS)):
         return text
     known = project(root)
     address = known["urls"]["Repository"]
-    owner = "/".join(address.split("/")[-2:])
-    for places, value in ((PLACES, known["version"]), (ADDRESSES, address), (OWNERS, owner)):
+    owner, site = "/".join(address.split("/")[-2:]), known["urls"]["Documentation"]
+    for places, value in ((PLACES, known["version"]), (ADDRESSES, address), (SITES, site), (OWNERS, owner)):
         if name in places:
             text, count = re.subn(places[name], rf"\g<1>{value}", text, flags=re.MULTILINE)
             if not count:

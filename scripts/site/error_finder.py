@@ -1,7 +1,7 @@
 """
 Collect the data of the error finder: every error condition on the pages, with its message and its fix.
 
-The build embeds the data as JSON in the page of the error finder.
+The build embeds the data as JSON in the page with the error finder, `references/errors.md`.
 """
 
 import json

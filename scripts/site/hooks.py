@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
-from scripts.site import diagrams, layout, machines, measured, page, tree
+from scripts.site import diagrams, layout, machines, measured, page, redirects, rules, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
@@ -21,7 +21,7 @@ OTHER_LANGUAGES = "assets/javascripts/lunr/"
 SEARCH_BOOSTS = {
     "README.md": 0.2,
     pack_files.SKILL: 0.2,
-    **dict.fromkeys(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("references/lint_rules*.md")), 0.3),
+    rules.INDEX: 0.3,
     "references/sources_sinks_operators.md": 3.0,
 }
 
@@ -50,8 +50,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     texts[f"{tree.MEASURED_DIR}/index.md"] = measured.page(ROOT)
     for name, text in texts.items():
         mounted.append(File.generated(config, name, content=page.for_site(ROOT, name, text)))
+    for name, text in (rules.pages() | redirects.pages(ROOT)).items():
+        mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):
-        if name not in texts:
+        if not name.endswith(".md"):
             mounted.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     return mounted
 
@@ -77,9 +79,10 @@ def on_post_page(output: str, **_: Any) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the raw pages next to the rendered ones, and the files for language models."""
     site = Path(config.site_dir)
-    for path in tree.pages(ROOT):
-        raw = site / pack_files.relative(ROOT, path)
-        raw.write_bytes(path.read_bytes())
+    # mkdocs would render `spark_rtm/README.md` in place of the page of the folder, so no raw page is listed above.
+    for name in tree.raw(ROOT):
+        if name.endswith(".md"):
+            (site / name).write_bytes((ROOT / name).read_bytes())
     for name, text in machines.texts(ROOT).items():
         (site / name).write_text(text, encoding="utf-8")
 

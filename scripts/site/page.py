@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import chart, error_finder, layout, tree
+from scripts.site import chart, error_finder, layout, rules, tree
 from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
@@ -28,11 +28,11 @@ _HOME_CARDS = """
 
     Read about [real-time mode](references/real_time_mode.md) on one page, check
     [what is allowed](references/sources_sinks_operators.md) on each engine, and count slots with the
-    [slot calculator](references/slot_calculator.md).
+    [slot calculator](references/cluster_and_slots.md#how-many-slots-does-a-query-need).
 
 - **Fix an error**
 
-    Paste the exception into the [error finder](references/error_finder.md), or look up the
+    Paste the exception into the [error finder](references/errors.md), or look up the
     [condition](references/errors.md#all-conditions) or the
     [symptom](references/debugging.md).
 
@@ -52,6 +52,8 @@ def for_site(root: Path, name: str, text: str) -> str:
         _link_sources(root, name, lines)
         _title_fences(lines)
     text = "\n".join(lines) + "\n"
+    if name == rules.INDEX:
+        text = rules.linked(text)
     if name.startswith("references/"):
         text = layout.adapted(text)
     text = _TOOL.sub(lambda match: tool(root, match["name"], text), text)

@@ -135,7 +135,7 @@ def _changed(paths: Sequence[Path], settings: Settings) -> dict[Path, tuple[str,
 def _reported(findings: list[Finding], settings: Settings, options: argparse.Namespace) -> int:
     text = _statistics(findings) if options.statistics else render(findings, options.format, _details(findings))
     show(text)
-    if findings and options.format == "text":
+    if findings and options.format == "text" and not options.statistics:
         print(summary(findings), file=sys.stderr)
     return _status(findings, settings)
 

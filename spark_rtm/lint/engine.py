@@ -41,16 +41,18 @@ from spark_rtm.lint.sources import is_relevant, read_sources, read_text
 from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.text.finding import ENGINES, Finding, in_order
 
-GROUPS: dict[str, list[Rule]] = {
-    "queries": [*TRIGGER_RULES, *WRITER_RULES, *SOURCE_RULES],
-    "operators": [*OPERATOR_RULES, *STATE_RULES],
-    "settings": [*SETTING_RULES, *MODE_RULES],
-    "jobs": JOB_RULES,
-    "text": CLAIM_RULES,
-    "clusters": CLUSTER_RULES,
-}
-"""The rules of each page `references/lint_rules_*.md`."""
-RULES: list[Rule] = [rule for rules in GROUPS.values() for rule in rules]
+RULES: list[Rule] = [
+    *TRIGGER_RULES,
+    *WRITER_RULES,
+    *SOURCE_RULES,
+    *OPERATOR_RULES,
+    *STATE_RULES,
+    *SETTING_RULES,
+    *MODE_RULES,
+    *JOB_RULES,
+    *CLAIM_RULES,
+    *CLUSTER_RULES,
+]
 DEFINITIONS = {".json": read_json, ".yaml": read_yaml, ".yml": read_yaml, ".tf": read_hcl}
 OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
     ".scala": partial(scala_problems, is_excerpt=False),

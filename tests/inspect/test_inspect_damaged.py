@@ -184,7 +184,7 @@ TRAPS: dict[str, Callable[[Path, Path], object]] = {
     "link to a secret": lambda folder, outside: _linked(folder / "metadata", _hidden(outside)),
     "secret as an offset": lambda folder, _: _hidden(folder / "offsets/2"),
     "source outside": lambda folder, _: (folder / "offsets/2").write_text("v2\n{}\n../../out:{}"),
-    "pipe": lambda folder, _: os.mkfifo(_removed(folder / "offsets/2")),  # type: ignore[func-returns-value]
+    "pipe": lambda folder, _: os.mkfifo(_removed(folder / "offsets/2")),
     "endless device": lambda folder, _: _linked(folder / "metadata", Path("/dev/zero")),
     "sparse file": lambda folder, _: os.truncate(folder / "metadata", 20_000_000_000),
     "folders that link to each other": lambda folder, _: _doubled(folder / "state/0"),

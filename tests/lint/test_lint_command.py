@@ -14,6 +14,7 @@ import pytest
 
 from scripts.pack.files import ROOT
 from scripts.skills import main
+from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
 from tests.lint.test_lint import BAD
 
@@ -119,6 +120,8 @@ def test_sarif_links_the_help_of_each_rule(folder: Path, capsys: pytest.CaptureF
 
     rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
     assert ["frozen-clock", "trigger-duration"] == [rule["id"] for rule in rules]
+    pages = [f"{DOCUMENTATION}/references/lint_rules/{rule['id']}.html" for rule in rules]
+    assert pages == [rule["helpUri"] for rule in rules]
     assert all(rule["helpUri"].startswith("https://") for rule in rules)
     assert all(rule["shortDescription"]["text"].startswith("Checks for ") for rule in rules)
 

@@ -25,16 +25,6 @@ def test_edited_excerpt_is_restored(copied: Path) -> None:
     assert [page] == changed
 
 
-def test_changed_default_reaches_the_settings_table(copied: Path) -> None:
-    """The settings table takes its defaults from the code."""
-    page, code = copied / "references/attribution_settings.md", copied / "examples/attribution/settings.py"
-    code.write_text(code.read_text().replace("rate: float = 150", "rate: float = 151"))
-
-    generate.write_all(copied)
-
-    assert "| `rate` | `151` |" in page.read_text()
-
-
 def test_new_page_reaches_the_router(copied: Path) -> None:
     """A new page appears in the router of SKILL.md."""
     (copied / "references/new_page.md").write_text("# New page\n\n*Read when it is new.*\n")
@@ -42,6 +32,24 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
     generate.write_all(copied)
 
     assert "- [New page](references/new_page.md): it is new\n" in (copied / "SKILL.md").read_text()
+
+
+def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
+    """Pages come in the order in which people need them, and the pages of errors share a line."""
+    site = copied / "mkdocs.yml"
+    site.write_text(
+        site.read_text()
+        .replace("      - references/state.md\n", "")
+        .replace("  - Write:\n", "  - Write:\n      - references/state.md\n")
+    )
+
+    generate.write_all(copied)
+
+    lines = (copied / "SKILL.md").read_text().partition("<!-- generated: router -->\n")[2].splitlines()
+    assert lines[0].startswith("- [State](references/state.md): ")
+    [errors] = [line for line in lines if "references/errors" in line]
+    assert errors.startswith("- [Errors](references/errors.md): ")
+    assert "; [at start](references/errors_at_start.md), [while running](" in errors
 
 
 def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None:
@@ -72,9 +80,8 @@ def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> Non
             '```python {excerpt="examples/attribution/settings.py:Gone"}\n```\n',
             r"new_page\.md: excerpt .* does not define 'Gone'",
         ),
-        ("<!-- generated: settings Gone -->\n<!-- end -->\n", r"new_page\.md: .* does not define the class 'Gone'"),
     ],
-    ids=["block", "excerpt", "settings"],
+    ids=["block", "excerpt"],
 )
 def test_request_for_missing_part_names_the_page(copied: Path, text: str, problem: str) -> None:
     """A request for a part that does not exist fails with the name of the page."""

@@ -27,8 +27,8 @@ CONDITION_AND_ADDRESS = """findings => findings.map(one => [
 
 @pytest.fixture
 def finder(phone: Page, address: str) -> Page:
-    """Return the page of the error finder."""
-    phone.goto(f"{address}references/error_finder.html")
+    """Return the page with the error finder."""
+    phone.goto(f"{address}references/errors.html")
     return phone
 
 

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 from scripts.pack import files
-from scripts.site import tree
+from scripts.site import redirects, tree
 from tests.site.helpers import Document
 
 pytestmark = pytest.mark.services
@@ -19,8 +19,8 @@ MAX_HOME_BYTES = 500_000
 SAMPLE_PAGES = (
     "index.html",
     "references/errors_at_start.html",
-    "references/slot_calculator.html",
-    "references/error_finder.html",
+    "references/cluster_and_slots.html",
+    "references/errors.html",
     "references/measured/index.html",
     "references/tuning.html",
 )
@@ -31,6 +31,10 @@ async (address) => {
   return document.documentElement.scrollWidth;
 }
 """
+MOVED = {
+    old.replace(".md", ".html"): redirects.REDIRECTS[Path(old).stem].replace(".md", ".html")
+    for old in redirects.pages(files.ROOT)
+}
 STABLE_PAGES = SAMPLE_PAGES[:3]
 SHIFTS_SCRIPT = """
 window.shifts = 0;
@@ -82,7 +86,7 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
     widths = {
         name: phone_visit.to(name).page.evaluate("document.documentElement.scrollWidth")
         for name in pages
-        if not is_source(name)
+        if not is_source(name) and name not in MOVED
     }
     # Source pages differ only in their text, so one page shows all texts in turn.
     phone_visit.to("examples/attribution/settings.py.html")
@@ -92,6 +96,15 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
 
     assert [] == phone_visit.problems
     assert {} == {name: width for name, width in widths.items() if width > 360}
+
+
+def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit) -> None:
+    """A browser that opens the address of a removed page arrives at the page, and the section, that replaced it."""
+    for old, new in MOVED.items():
+        phone_visit.page.goto(phone_visit.address + old, wait_until="commit")
+        phone_visit.page.wait_for_url(f"{phone_visit.address}references/{new}")
+
+    assert [] == phone_visit.problems
 
 
 def is_source(name: str) -> bool:

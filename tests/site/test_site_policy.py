@@ -62,7 +62,7 @@ def test_policy_comes_before_the_first_script_of_each_page(texts: dict[str, str]
 def test_policy_blocks_what_the_site_does_not_need(browser: Browser, address: str) -> None:
     """The browser blocks inline scripts and handlers, other servers, other bases and forms that are sent."""
     page = browser.new_page()
-    page.goto(f"{address}references/error_finder.html")
+    page.goto(f"{address}references/errors.html")
     blocked = page.evaluate(ATTACKS_SCRIPT)
     has_run = page.evaluate("window.hasRun")
     page.close()

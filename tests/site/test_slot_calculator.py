@@ -16,8 +16,8 @@ FIELDS = ("source_partitions", "repartitions", "shuffle_partitions", "stateful_s
 
 @pytest.fixture
 def calculator(phone: Page, address: str) -> Page:
-    """Return the page of the slot calculator."""
-    phone.goto(f"{address}references/slot_calculator.html")
+    """Return the page with the slot calculator."""
+    phone.goto(f"{address}references/cluster_and_slots.html")
     return phone
 
 

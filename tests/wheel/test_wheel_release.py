@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from scripts.pack.files import ROOT
-from scripts.pack.version import ADDRESSES, with_version
+from scripts.pack.version import ADDRESSES, SITES, with_version
 from spark_rtm.text import markdown
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -40,6 +40,18 @@ def test_address_of_the_repository_is_stated_once(tmp_path: Path) -> None:
         changed = with_version(tmp_path, name, (tmp_path / name).read_text())
         assert "https://git.example.org/us/spark-real-time-mode" in changed
         assert "your-organization" not in changed
+
+
+def test_address_of_the_site_is_stated_once(tmp_path: Path) -> None:
+    """A changed address in `pyproject.toml` reaches the package, and so the links of the linter."""
+    text = (ROOT / "pyproject.toml").read_text()
+    changed = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)
+    (tmp_path / "pyproject.toml").write_text(changed)
+
+    for name in SITES:
+        written = with_version(tmp_path, name, (ROOT / name).read_text())
+        assert '"https://a.b/c"' in written
+        assert "your-organization" not in written
 
 
 def test_each_promise_of_the_security_policy_links_a_test() -> None:

@@ -18,8 +18,6 @@ from spark_rtm.text.finding import Finding
 WRONG_TRIGGER = re.compile(r"realTime\s*=\s*(?:True|False|\d|\"\"|'')")
 # PySpark's error condition for a trigger that is not a duration.
 REFUSAL_CONDITION = "VALUE_NOT_NON_EMPTY_STR"
-# The first line of the generated list of lint rules. The examples of these rules contain invalid triggers.
-RULES_MARK = "<!-- generated: lint-rules"
 
 
 def check_advice(root: Path) -> Iterator[Finding]:
@@ -45,6 +43,6 @@ def wrong_triggers(text: str, name: str) -> Iterator[Finding]:
     refused = {number for fence in proofs for number in range(fence.line, fence.end_line)}
     for number, line in enumerate(text.splitlines(), 1):
         wrong = WRONG_TRIGGER.search(line)
-        if wrong and number not in refused and RULES_MARK not in text:
+        if wrong and number not in refused:
             problem = f"`{wrong[0]}` is not a duration, so PySpark refuses it with {REFUSAL_CONDITION}"
             yield Finding(name, number, "trigger", problem, 'write realTime="5 minutes"')

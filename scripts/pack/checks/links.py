@@ -40,9 +40,9 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     """
     Yield pages without the required links, unreachable modules, and tests without a subject.
 
-    `SKILL.md`, or the index of a group, must link to each page, and each page must link to a test.
+    `SKILL.md` must link to each page, and each page must link to a test.
     A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
-    The subject of a test is the module or page after which the test is named.
+    The subject of a test is the module, page or form after which the test is named.
     """
     modules = files.modules(root)
     yield from _check_pages(root, modules)
@@ -52,7 +52,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
     subjects = [*modules, *files.references(root)]
-    subjects += [*files.tools(root), *(root / "evals").rglob("*.py")]
+    subjects += [*files.tools(root), *(root / "evals").rglob("*.py"), *(root / "scripts/site/tools").glob("*.html")]
     subjects += [path for folder in files.CODE for path in (root / folder).rglob("*.scala")]
     names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
     for test in files.tests(root):
@@ -85,17 +85,16 @@ def link_targets(page: Path) -> set[Path]:
 
 
 def _check_pages(root: Path, modules: list[Path]) -> Iterator[Finding]:
-    routers = [root / name for name in (files.SKILL, *files.INDEXES.values())]
-    routed = {router: link_targets(router) if router.is_file() else set() for router in routers}
+    skill = root / files.SKILL
+    routed = link_targets(skill) if skill.is_file() else set()
     for page in files.references(root):
         name, text = files.relative(root, page), page.read_text(encoding="utf-8")
         if files.read_when(text) is None:
             problem = "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page"
             yield Finding(name, 1, "orphan", problem, "add the line below the title")
-        router = root / files.router_of(page)
-        if page.resolve() not in routed[router]:
+        if page.resolve() not in routed:
             remedy = "run `python scripts/skills.py generate`"
-            problem = f"is not linked from {files.relative(root, router)}, so assistants cannot find it"
+            problem = f"is not linked from {files.SKILL}, so assistants cannot find it"
             yield Finding(name, 1, "orphan", problem, remedy)
         linked = link_targets(page)
         if not any(target.is_relative_to((root / "tests").resolve()) for target in linked):

@@ -5,7 +5,6 @@ Every token of a page takes up space in the assistant's context, so exceeding a 
 Specification: https://agentskills.io/specification (read 2026-11-21); `skills-ref` is its reference implementation.
 """
 
-import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +18,13 @@ from spark_rtm.text.frontmatter import read_frontmatter
 
 RULE_ENGINES = ("both", "OSS", "Databricks")
 MAX_SKILL_LINES = 150
-MAX_SKILL_TOKENS = 5_000
+# These three may only shrink, to 11,000 bytes of `SKILL.md`, and to 40 pages and 420,000 bytes of references.
+MAX_SKILL_BYTES = 11_600
+MAX_PAGES = 41
+MAX_PAGES_BYTES = 460_000
 MAX_SKILL_FENCE_LINES = 10
 MAX_PAGE_LINES = 200
 MAX_LINES_WITHOUT_CONTENTS = 120
-# Token counts depend on the tokenizer. Markdown with code rarely has fewer than three characters per token,
-# so dividing by this number rarely underestimates the count.
-MIN_CHARACTERS_PER_TOKEN = 3
 
 
 def check_frontmatter(root: Path) -> Iterator[Finding]:
@@ -46,7 +45,8 @@ def check_frontmatter(root: Path) -> Iterator[Finding]:
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
-    """Yield pages that are too long, long pages without a table of contents, and long fences in `SKILL.md`."""
+    """Yield pages that are too long or too many, long pages without contents, and long fences in `SKILL.md`."""
+    yield from _check_sizes_together(files.references(root))
     for path in files.pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         lines = len(text.splitlines())
@@ -75,10 +75,18 @@ def check_rule_engines(root: Path) -> Iterator[Finding]:
                 yield Finding(files.SKILL, line, "engine", problem, f"begin with {', '.join(RULE_ENGINES)}")
 
 
+def _check_sizes_together(pages: list[Path]) -> Iterator[Finding]:
+    size = sum(path.stat().st_size for path in pages)
+    for number, limit, unit in ((len(pages), MAX_PAGES, "pages"), (size, MAX_PAGES_BYTES, "bytes")):
+        if number > limit:
+            problem = f"has {number} {unit}, more than the {limit} allowed"
+            yield Finding("references", 1, "budget", problem, "answer the question on the page that is nearest to it")
+
+
 def _check_skill_size(text: str) -> Iterator[Finding]:
-    tokens = math.ceil(len(text) / MIN_CHARACTERS_PER_TOKEN)
-    if tokens > MAX_SKILL_TOKENS:
-        problem = f"has about {tokens} tokens, more than the {MAX_SKILL_TOKENS} allowed"
+    size = len(text.encode())
+    if size > MAX_SKILL_BYTES:
+        problem = f"has {size} bytes, more than the {MAX_SKILL_BYTES} allowed"
         yield Finding(files.SKILL, 1, "budget", problem, "move details to a page under references/")
     for fence in parsed.fences(text):
         lines = fence.code.count("\n")

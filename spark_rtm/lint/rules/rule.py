@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from textwrap import indent
 
+from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.rules.citations import CITATIONS
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
 from spark_rtm.lint.spark.streams import Query, Setting, Trigger
@@ -92,7 +93,7 @@ Check = Callable[..., Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One lint rule; the docstring of `check` becomes the section of the rule in `references/lint_rules_*.md`."""
+    """One lint rule; the docstring of `check` is the text of its page on the site and of `lint --explain`."""
 
     id: str
     subject: str
@@ -144,10 +145,8 @@ class Rule:
 
     @property
     def help_uri(self) -> str:
-        """Return the address of the first public source of the rule, or of the guide if the evidence is a test."""
-        sources = [CITATIONS[label] for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
-        public = [source for source in sources if source.startswith("https://")]
-        return (public or [CITATIONS["guide"]])[0].partition(" ")[0]
+        """Return the address of the rule's page on the site."""
+        return f"{DOCUMENTATION}/references/lint_rules/{self.id}.html"
 
     @property
     def engine_text(self) -> str:
@@ -158,7 +157,7 @@ class Rule:
         return f"{self.severity.capitalize()} on {next(iter(self.cases)).replace('Both', 'both')}."
 
     def section(self) -> str:
-        """Return the rule's section in a page `references/lint_rules_*.md`: the heading and a list."""
+        """Return the rule's section as Markdown: the heading and a list."""
         entries = {
             "What it does": self.what,
             "Why it is bad": self.why,

@@ -1,0 +1,58 @@
+"""
+Render a page for each lint rule from its docstring, and link the pages from the index of the rules.
+
+The repository has only the index: `lint --explain RULE` prints the same text, and the findings of `lint` in SARIF link
+the pages.
+"""
+
+import re
+
+from spark_rtm.lint.engine import RULES
+from spark_rtm.lint.rules.rule import Rule
+
+INDEX = "references/lint_rules.md"
+FOLDER = "references/lint_rules"
+LANGUAGES = {"module": "python", "page": "text", "cluster": "json"}
+_INDEX_ROW = re.compile(r"^\| `(?P<id>[\w-]+)` \|", re.MULTILINE)
+_LINK = re.compile(r"(?P<opening>\]\(|\]: )(?P<target>(?!https://)[\w./]+)")
+
+
+def pages() -> dict[str, str]:
+    """Return the Markdown of each rule's page, by its path."""
+    return {f"{FOLDER}/{rule.id}.md": _page(rule) for rule in RULES}
+
+
+def linked(index: str) -> str:
+    """Return the index with a link to the page of each rule."""
+    known = {rule.id for rule in RULES}
+    return _INDEX_ROW.sub(
+        lambda row: f"| [`{row['id']}`](lint_rules/{row['id']}.md) |" if row["id"] in known else row[0], index
+    )
+
+
+def _page(rule: Rule) -> str:
+    sections = {
+        "Why it is bad": rule.why,
+        "Reported at": rule.reported_at,
+        "Wrong example": _fence(rule, rule.example),
+        "Use instead": _fence(rule, rule.use_instead),
+        "Engines": rule.engine_text,
+        "Source": _from_folder("\n".join([rule.source, "", *rule.definitions])),
+    }
+    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items() if text)
+    see = f"[Lint rules](../lint_rules.md) lists all rules. `# rtm: ignore[{rule.id}] reason` silences a line."
+    return f"---\ntitle: {rule.id}\nsearch:\n  boost: 0.3\n---\n\n# {rule.id}\n\n{rule.what}\n{see}\n\n{body}\n"
+
+
+def _fence(rule: Rule, text: str) -> str:
+    return f"```{LANGUAGES[rule.subject]}\n{text}\n```"
+
+
+def _from_folder(text: str) -> str:
+    """Return a text of a rule, whose links start in `references/`, with links that start in the folder of the pages."""
+
+    def to_site(link: re.Match[str]) -> str:
+        target = link["target"]
+        return f"{link['opening']}../{target}{'' if target.endswith('.md') else '.md'}"
+
+    return _LINK.sub(to_site, text)

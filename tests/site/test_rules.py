@@ -1,0 +1,60 @@
+"""The site has a page for each lint rule, which the index of the rules and the findings of `lint` link."""
+
+import re
+from html import unescape
+from pathlib import Path
+from urllib.parse import urljoin
+
+import pytest
+
+from scripts.site import rules
+from spark_rtm import DOCUMENTATION
+from spark_rtm.lint.engine import RULES
+from tests.site.helpers import Document
+
+pytestmark = pytest.mark.services
+
+
+def text_of(page: Path) -> str:
+    """Return the text of the article of a page, without its tags."""
+    article = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", article)).split())
+
+
+def squeezed(text: str) -> str:
+    """Return a text without Markdown's marks of code, and with single spaces."""
+    return " ".join(text.replace("`", "").split())
+
+
+def test_page_of_each_rule_shows_its_docstring(built: Path) -> None:
+    """The page has what the rule does, why, where it reports, a wrong example, what to use instead, and the engines."""
+    for rule in RULES:
+        shown = squeezed(text_of(built / f"{rules.FOLDER}/{rule.id}.html"))
+        parts = (rule.what, rule.why, rule.reported_at, rule.example, rule.use_instead, rule.engine_text)
+
+        assert [] == [part for part in parts if squeezed(part) not in shown]
+
+
+def test_page_of_each_rule_links_its_sources(pages: dict[str, Document]) -> None:
+    """The sources of a docstring are links, both public ones and tests and pages of the repository."""
+    for rule in RULES:
+        linked = {urljoin(f"{rules.FOLDER}/", address) for address in pages[f"{rules.FOLDER}/{rule.id}.html"].addresses}
+        public = {definition.split()[1] for definition in rule.definitions if "https://" in definition.split()[1]}
+
+        assert public <= linked
+        assert not rule.source.startswith("[test]") or "tests/lint/test_lint_programs_on_spark.py.html" in linked
+
+
+def test_index_links_the_page_of_each_rule(pages: dict[str, Document]) -> None:
+    """The index of the site links every rule, and the address in the findings is that of the page."""
+    linked = pages["references/lint_rules.html"].addresses
+
+    assert [] == [rule.id for rule in RULES if f"lint_rules/{rule.id}.html" not in linked]
+    assert [] == [r.id for r in RULES if r.help_uri.removeprefix(f"{DOCUMENTATION}/") not in pages]
+
+
+def test_name_in_the_index_that_is_no_rule_gets_no_link() -> None:
+    """Only the names of rules become links, and only in the first column."""
+    index = "| `output-mode` | `sink` |\n| `text` | x |\n"
+
+    assert "| [`output-mode`](lint_rules/output-mode.md) | `sink` |\n| `text` | x |\n" == rules.linked(index)
