@@ -10,7 +10,6 @@ from pathlib import Path
 
 from scripts.pack import assistants, files, notices, parsed, verification
 from scripts.pack.tables import (
-    aims,
     boundary,
     checkpoint_storage,
     growth,
@@ -19,7 +18,6 @@ from scripts.pack.tables import (
     postgres_sink,
     price,
     prove,
-    sizing,
 )
 from scripts.pack.tables.format import table
 from scripts.pack.tables.pipeline import chaos, demo, soak
@@ -94,7 +92,6 @@ def lint_index(_: Path, __: str) -> str:
 
 BLOCKS: dict[str, Maker] = {
     "measured-boundary": boundary.phases,
-    "measured-aims": aims.aims,
     "measured-chaos": chaos.faults,
     "measured-checkpoint-storage": checkpoint_storage.pauses,
     "measured-demo": demo.comparison,
@@ -119,7 +116,6 @@ BLOCKS: dict[str, Maker] = {
     "measured-tuning": latency.tuning,
     "measured-throughput": latency.throughput,
     "measured-limits": latency.limits,
-    "measured-sizing": sizing.sizing,
     "measured-price": price.changes,
     "measured-price-limits": price.limits,
     "measured-engine-only": latency.engine_only,
