@@ -64,7 +64,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage boundary price growth
+BENCHMARKS := latency throughput tuning other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage boundary price growth
 .PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help: ## list the commands
@@ -137,9 +137,6 @@ bench-throughput: setup $(VENV)/installed-bench ## find the highest rate that ea
 
 bench-tuning: setup $(VENV)/installed-bench ## vary one setting of real-time mode at a time; options as for bench-latency
 	@$(PY) -m benchmarks.tuning $(BENCH_OPTIONS)
-
-bench-engine-only: setup $(VENV)/installed-bench ## measure Spark without Kafka; options as for bench-latency
-	@$(PY) -m benchmarks.engine_only $(BENCH_OPTIONS)
 
 bench-other-engines: setup $(VENV)/installed-bench ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements; options as for bench-latency
 	@$(PY) -m benchmarks.other_engines $(BENCH_OPTIONS)

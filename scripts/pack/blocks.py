@@ -118,7 +118,6 @@ BLOCKS: dict[str, Maker] = {
     "measured-limits": latency.limits,
     "measured-price": price.changes,
     "measured-price-limits": price.limits,
-    "measured-engine-only": latency.engine_only,
     "measured-other-engines": other_engines.other_engines,
     "measured-other-engines-ranks": other_engines.ranks,
     "measured-other-engines-spread": other_engines.spread,

@@ -1,5 +1,5 @@
 """
-Render the JSON of the latency, tuning, throughput and engine-only benchmarks as Markdown tables.
+Render the JSON of the latency, tuning and throughput benchmarks as Markdown tables.
 
 Numbers from the JSON are rounded but otherwise unchanged, so a reader can find each of them in the JSON.
 The only computed numbers are three kinds of ratios: between one and two copies of the query, between the highest and
@@ -187,15 +187,6 @@ def limits(root: Path, _: str) -> str:
             f"p50 in micro-batch mode is {_times(min(slower))} to {_times(max(slower))} times that in real-time mode.\n"
         )
     return "".join(lines)
-
-
-def engine_only(root: Path, _: str) -> str:
-    """Return a table of the latency without Kafka, for each mode of `make bench-engine-only`."""
-    content = _content(root, "engine_only")
-    rows = [(case["engine"], *latencies(case), f"{case['outputs_per_record']:g}") for case in content["cases"]]
-    header = ("mode", *PERCENTILES, "output rows per record")
-    unit = "Latency is in ms, measured from the scheduled send of a record to the output row that counts it."
-    return f"{_conditions(content, 'bench-engine-only', unit)}\n{table(header, rows)}"
 
 
 def _content(root: Path, stem: str) -> dict[str, Any]:

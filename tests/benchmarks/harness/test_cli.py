@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import engine_only, latency, throughput, tuning
+from benchmarks import latency, throughput, tuning
 from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, RunOptions, exit_status, parse
 from benchmarks.harness.conditions import conditions
 from benchmarks.other_engines import options as other_engines
@@ -17,7 +17,7 @@ def test_filter_selects_cases_by_workload_and_engine(texts: tuple[str, ...], *, 
     assert expected == BenchmarkOptions(filter=texts).is_selected("stateful", "real-time")
 
 
-@pytest.mark.parametrize("module", [latency, throughput, tuning, engine_only, other_engines])
+@pytest.mark.parametrize("module", [latency, throughput, tuning, other_engines])
 @pytest.mark.parametrize("quick", [False, True])
 def test_run_is_long_enough_for_its_boundaries(module: object, *, quick: bool) -> None:
     """With its defaults each benchmark measures at least 3.5 trigger intervals after a longer warm-up."""

@@ -215,16 +215,6 @@ def test_repeated_runs_are_counted_above_the_table(tmp_path: Path, late_runs: li
     assert ("repeated" in text) == bool(late_runs)
 
 
-def test_engine_only_table_mentions_no_other_programs(tmp_path: Path) -> None:
-    """Runs without Kafka do not measure other programs, so the conditions do not mention them."""
-    write(tmp_path, "engine_only", cases=[case("", "real-time", 2)], runs=[{"missing": 0}])
-
-    text = latency.engine_only(tmp_path, "")
-
-    assert [("real-time", "2.5", "4.5", "6.5", "8.5", "11", "1")] == rows(text)
-    assert "Runs: 3 per case, each with 45 s of warm-up and then 120 s of measurement. Latency is in ms," in text
-
-
 def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None:
     """Without the JSON file the error names the command that writes it; an unknown workload lists the known ones."""
     with pytest.raises(
@@ -232,8 +222,6 @@ def test_missing_measurement_is_refused_with_its_command(tmp_path: Path) -> None
         match=r"references/measured/latency\.json does not exist; create it with `make bench-latency PUBLISH=1`",
     ):
         latency.modes(tmp_path, "stateful")
-    with pytest.raises(ValueError, match=r"engine_only\.json does not exist; create it with `make bench-engine-only "):
-        latency.engine_only(tmp_path, "")
 
     write(tmp_path, "latency", cases=[case("stateless", "real-time", 1)])
     with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; use one of stateless"):
