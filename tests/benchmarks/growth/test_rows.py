@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks.growth.__main__ import Options, write
+from benchmarks.growth.measure import Options, write
 from benchmarks.growth.points import PlannedPoint, Point
 from benchmarks.growth.rows import point_row, problems_of
 from benchmarks.results.run_result import RunResult

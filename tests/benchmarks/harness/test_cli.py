@@ -2,10 +2,12 @@
 
 import pytest
 
-from benchmarks import latency, throughput, tuning
 from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, RunOptions, exit_status, parse
 from benchmarks.harness.conditions import conditions
+from benchmarks.latency import measure as latency
 from benchmarks.other_engines import options as other_engines
+from benchmarks.settings import tuning
+from benchmarks.throughput import measure as throughput
 
 
 @pytest.mark.parametrize(

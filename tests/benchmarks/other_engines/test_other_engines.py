@@ -9,9 +9,9 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.harness.baseline import echo
 from benchmarks.harness.run import run_case
 from benchmarks.harness.workloads import Workload
-from benchmarks.other_engines.__main__ import main
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.other_engines.measure import main
 from benchmarks.results.record_times import Traffic
 
 pytestmark = pytest.mark.services

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.other_engines.__main__ import main
 from benchmarks.other_engines.cases import OTHER_ENGINES
 from benchmarks.other_engines.engine import prepare
 from benchmarks.other_engines.install.redact import without_addresses
 from benchmarks.other_engines.install.venv import python_with
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.other_engines.measure import main
 from benchmarks.other_engines.quix import QUIX
 from scripts.pack.tables.other_engines import OTHER_ENGINES as PUBLISHED_JSON
 from scripts.pack.tables.other_engines import other_engines as table_of_other_engines

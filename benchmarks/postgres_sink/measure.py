@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness.cli import BenchmarkOptions, exit_status, parse
+from benchmarks.postgres_sink.chart import draw
+from benchmarks.postgres_sink.end_to_end import PATHS, PathLatency, enable_commit_times, measure_path
+from benchmarks.postgres_sink.flush import METHODS, FlushCase, measure_flushes
+from benchmarks.postgres_sink.single_row import single_row_ms
 from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, write_json
-from benchmarks.sink.chart import draw
-from benchmarks.sink.end_to_end import PATHS, PathLatency, enable_commit_times, measure_path
-from benchmarks.sink.flush import METHODS, FlushCase, measure_flushes
-from benchmarks.sink.single_row import single_row_ms
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import LocalPostgres, kafka_broker, running
 from spark_rtm.services.spark import build_session

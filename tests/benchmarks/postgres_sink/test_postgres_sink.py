@@ -12,12 +12,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks.postgres_sink import main
-from benchmarks.sink.chart import draw
-from benchmarks.sink.end_to_end import commit_times_ms, enable_commit_times, send
-from benchmarks.sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
-from benchmarks.sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
-from benchmarks.sink.single_row import single_row_ms
+from benchmarks.postgres_sink.chart import draw
+from benchmarks.postgres_sink.end_to_end import commit_times_ms, enable_commit_times, send
+from benchmarks.postgres_sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
+from benchmarks.postgres_sink.measure import main
+from benchmarks.postgres_sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
+from benchmarks.postgres_sink.single_row import single_row_ms
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
 from examples.attribution.settings import DemoSettings, Settings
 from spark_rtm.services import LocalPostgres, running

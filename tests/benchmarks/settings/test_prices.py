@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results.prices import UNTOUCHED, helpful, summarize_prices
 from benchmarks.results.run_result import RunResult
+from benchmarks.settings.prices import UNTOUCHED, helpful, summarize_prices
 from tests.benchmarks.helpers import run_result
-from tests.benchmarks.results.conftest import DrawPrices
+from tests.benchmarks.settings.conftest import DrawChanges
 
 
 def priced(engine: str, cpu_seconds: float, latency_ms: int = 2, workload: str = "stateful") -> RunResult:
@@ -50,13 +50,13 @@ def test_only_cheap_and_fast_changes_are_combined() -> None:
     assert ["good", "best"] == helpful(rows)
 
 
-def test_chart_names_each_change_at_its_bar(tmp_path: Path, draw_prices: DrawPrices) -> None:
+def test_chart_names_each_change_at_its_bar(tmp_path: Path, draw_changes: DrawChanges) -> None:
     """The same rows give the same file, and each bar carries its name and its ratio."""
     rows = summarize_prices([(priced(UNTOUCHED, 100), 0), (priced("a", 80), 0)])
-    [chart] = draw_prices(rows, tmp_path / "price.svg")
+    [chart] = draw_changes(rows, tmp_path / "price.svg")
     first = chart.read_bytes()
 
-    assert [chart] == draw_prices(rows, tmp_path / "price.svg")
+    assert [chart] == draw_changes(rows, tmp_path / "price.svg")
     assert first == chart.read_bytes()
     assert b"a: 0.80x" in first
 

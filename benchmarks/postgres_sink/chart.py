@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.sink.flush import METHODS, REFERENCE_METHOD, FlushCase
+from benchmarks.postgres_sink.flush import METHODS, REFERENCE_METHOD, FlushCase
 from spark_rtm.measure import palette
 
 COLORS = {

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
-from benchmarks.joins import latencies_ms
+from benchmarks.probes.joins import latencies_ms
 from spark_rtm.kafka.topics import ensure_topics
 
 PRODUCERS_TIME = {"message.timestamp.type": "CreateTime"}

@@ -17,7 +17,7 @@ from benchmarks.results.publish import write_results
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.summary import summarize
 from benchmarks.results.table import print_cases
-from benchmarks.spark.setting_variants import setting_variants
+from benchmarks.settings.setting_variants import setting_variants
 from benchmarks.spark.variants import recommended
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks.sink.methods import (
+from benchmarks.postgres_sink.methods import (
     COLD,
     COLUMNS,
     HOT,

@@ -24,7 +24,7 @@ from benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker, wa
 from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.validity import MIN_BOUNDARIES
-from benchmarks.spark.price_variants import changed, short_boundary
+from benchmarks.settings.price_variants import changed, short_boundary
 from benchmarks.spark.variants import recommended
 
 MODULE, RECOMMENDED = "boundary", "recommended"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.price import COMBINED, GROUP, alone, combined, main
-from benchmarks.results.prices import UNTOUCHED, WARM_UNTOUCHED
-from benchmarks.spark.price_variants import CHANGES
+from benchmarks.settings.price import COMBINED, GROUP, alone, combined, main
+from benchmarks.settings.price_variants import CHANGES
+from benchmarks.settings.prices import UNTOUCHED, WARM_UNTOUCHED
 from benchmarks.spark.variants import recommended
 
 BASE = recommended(5, quick=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from benchmarks.spark.setting_variants import setting_variants
+from benchmarks.settings.setting_variants import setting_variants
 from benchmarks.spark.variants import recommended
 
 

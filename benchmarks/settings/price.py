@@ -20,12 +20,12 @@ from benchmarks.harness.plan import PlannedRun, back_and_forth, plain_console, r
 from benchmarks.harness.rate_search import find_limit
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
-from benchmarks.results.price_chart import draw
-from benchmarks.results.prices import UNTOUCHED, WARM_UNTOUCHED, helpful, summarize_prices
 from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
-from benchmarks.spark.price_variants import CHANGES, Change
+from benchmarks.settings.chart import draw
+from benchmarks.settings.price_variants import CHANGES, Change
+from benchmarks.settings.prices import UNTOUCHED, WARM_UNTOUCHED, helpful, summarize_prices
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import recommended, spark_case
 

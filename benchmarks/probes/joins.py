@@ -34,7 +34,7 @@ from spark_rtm.realtime.slots import preflight
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
 
-PROGRAM = "python -m benchmarks.joins"
+PROGRAM = "python -m benchmarks.probes.joins"
 BOUND = TimeBound(within_seconds=60, lateness_seconds=60)
 GAP_RECORDS = 200
 """A click follows its impression after this many further impressions."""

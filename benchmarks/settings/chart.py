@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.results.prices import MAX_HELPFUL_RATIO, is_untouched
+from benchmarks.settings.prices import MAX_HELPFUL_RATIO, is_untouched
 from spark_rtm.measure import palette
 
 SAVING_COLOR, OTHER_COLOR = palette.LIGHT_GREEN, palette.LIGHT_GREY

@@ -6,7 +6,7 @@ import time
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks.sink.methods import COLUMNS, HOT, create
+from benchmarks.postgres_sink.methods import COLUMNS, HOT, create
 from spark_rtm.sinks import PostgresUpsertSink
 
 WARM_UP_ROWS = 20

@@ -30,7 +30,7 @@ from spark_rtm.realtime.queries import raise_if_failed
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
 
-PROGRAM = "python -m benchmarks.timeout_lateness"
+PROGRAM = "python -m benchmarks.probes.timeout_lateness"
 WARM_UP_SECONDS = 40
 DRAIN_SECONDS = 60
 

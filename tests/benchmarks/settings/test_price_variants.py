@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.settings.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, changed, short_boundary
 from benchmarks.spark.idle_rules import EXCLUDED_CONF
-from benchmarks.spark.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, changed, short_boundary
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import recommended
 
