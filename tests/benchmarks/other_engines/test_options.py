@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.harness.plan import START_AND_END_SECONDS, rotate
 from benchmarks.harness.rate_search import STEP_FIELDS
+from benchmarks.other_engines.cases import OTHER_ENGINES, engine_cases
 from benchmarks.other_engines.limits import limit_problems
+from benchmarks.other_engines.long_interval import long_interval_plan
 from benchmarks.other_engines.options import options_of, require_all
 
 STEP: dict[str, Any] = {
@@ -69,3 +72,20 @@ def test_each_measurement_has_its_own_length_and_interval() -> None:
     assert interval.warm_up_seconds + interval.duration > 600
     assert (4_000, 64_000) == (limits.rate[0], limits.rate[-1])
     assert {2_000} == {traffic.warm_up_rate for traffic in limits.traffics()}
+
+
+@pytest.mark.parametrize(("flags", "max_minutes"), [([], 65), (["--long-interval"], 45)], ids=["full", "interval"])
+def test_plan_fits_into_its_time(flags: list[str], max_minutes: float) -> None:
+    """The traffic and the usual time to start and stop the engines take at most this long."""
+    options = options_of(flags, "")
+    cases = engine_cases(OTHER_ENGINES, options.interval_seconds)
+    plan = (
+        long_interval_plan(options, OTHER_ENGINES)
+        if options.long_interval
+        else rotate(cases, options.traffics(), options.repeats)
+    )
+
+    # The broker is warmed up before the first run.
+    seconds = options.warm_up_seconds + sum(run.traffic.seconds + START_AND_END_SECONDS for run in plan)
+
+    assert seconds <= 60 * max_minutes

@@ -17,11 +17,11 @@ from benchmarks.other_engines.install.venv import python_with
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.measure import main
 from benchmarks.other_engines.quix import QUIX
-from scripts.pack.tables.other_engines import OTHER_ENGINES as PUBLISHED_JSON
-from scripts.pack.tables.other_engines import other_engines as table_of_other_engines
+from benchmarks.other_engines.table import other_engines as table_of_other_engines
 from spark_rtm.services.cache import cache_root
 from tests.helpers import ivy_settings
 
+PUBLISHED_JSON = "references/measured/other_engines.json"
 WHEEL = {
     "tiny_engine.py": "",
     "tiny_engine-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-engine\nVersion: 1.0\n",

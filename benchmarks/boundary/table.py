@@ -1,12 +1,10 @@
-"""Render the JSON of `make bench-boundary` as a Markdown table, or say that no run is published."""
+"""Render the JSON of `make bench-boundary` as a Markdown table."""
 
 from pathlib import Path
 
-from scripts.pack.tables.format import conditions, measured, table
+from benchmarks.results.format import Block, conditions, published, table
 
-BOUNDARY = "references/measured/boundary.json"
-BENCHMARK = "bench-boundary"
-
+COMMAND = "bench-boundary"
 
 GROUPS = {
     "append the record": ["append the record"],
@@ -25,7 +23,7 @@ GROUPS = {
 
 def phases(root: Path, _: str) -> str:
     """Return the conditions, the phases of one boundary per case and the chart."""
-    content = measured(root, BOUNDARY, f"make {BENCHMARK} PUBLISH=1")
+    content = published(root, "boundary", COMMAND)
     rows = [
         (
             *(case["engine"], str(case["boundaries"]), f"{case['wait_mean_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
@@ -34,7 +32,6 @@ def phases(root: Path, _: str) -> str:
         for case in content["cases"]
     ]
     header = ("settings", "boundaries", "longest wait: mean / max", *GROUPS)
-    clients = f"Kafka connector {content['conditions']['kafka_connector']}"
     unit = (
         "Times are in ms, from the time at which the slowest record was due until its result was received. "
         "The phases are means over the boundaries, and add up to the mean wait. "
@@ -47,5 +44,8 @@ def phases(root: Path, _: str) -> str:
             unit += (
                 f" The row *{case['engine']}* is an experiment that changes {settings}; measure it before you use it."
             )
-    text = conditions(content, BENCHMARK, clients, unit)
+    text = conditions(content, COMMAND, unit)
     return f"{text}\n{table(header, rows)}\n![Timeline of one batch boundary](measured/boundary.svg)\n"
+
+
+BLOCKS: dict[str, Block] = {"measured-boundary": phases}

@@ -8,21 +8,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import (
+from benchmarks.results.format import (
+    LATENCY_UNIT,
     PERCENTILES,
+    Block,
     conditions,
     factor,
     latencies,
-    measured,
     milliseconds,
+    of_workload,
+    published,
     table,
 )
 
-OTHER_ENGINES = "references/measured/other_engines.json"
-LONG_INTERVAL = "references/measured/other_engines_interval.json"
-LIMITS = "references/measured/other_engines_limits.json"
-BENCHMARK = "bench-other-engines"
-LATENCY = "Latency is in ms, measured from scheduled send to receipt."
+COMMAND = "bench-other-engines"
+INTERVAL_COMMAND, LIMITS_COMMAND = f"{COMMAND} BENCH=--long-interval", f"{COMMAND} BENCH=--limits"
 # The JSON contains only the name of the mode.
 MODES = {"real-time": "real-time mode", "real-time, two copies": "real-time mode with two copies"}
 COMMIT_SETTINGS = ("commit.interval.ms", "execution.checkpointing.interval", "commit_interval", "interval_seconds")
@@ -34,11 +34,8 @@ SINGLE_RUN = (
 
 def other_engines(root: Path, workload: str) -> str:
     """Return a table for workload `stateless` or `stateful`: the baseline, then each engine."""
-    content = _published(root)
-    cases = [case for case in content["cases"] if case["workload"] in {"echo", workload}]
-    if all(case["workload"] == "echo" for case in cases):
-        known = sorted({case["workload"] for case in content["cases"]} - {"echo"})
-        raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")
+    content = published(root, "other_engines", COMMAND)
+    cases = of_workload(content["cases"], workload)
     header = (f"{workload}: engine", "records/s", *PERCENTILES, "p50 / baseline")
     missing = [
         f"{engine['engine']} was not measured: {engine['not_measured']}.\n"
@@ -46,12 +43,12 @@ def other_engines(root: Path, workload: str) -> str:
         if engine["not_measured"]
     ]
     text = table((*header, "batch boundaries", "CPU cores of the engine"), [_row(case) for case in cases])
-    return "\n".join([_conditions(content, BENCHMARK, LATENCY), text, *missing])
+    return "\n".join([_conditions(content, COMMAND, LATENCY_UNIT), text, *missing])
 
 
 def ranks(root: Path, _: str) -> str:
     """Return the order of the engines by p50 and by p99, with and without state."""
-    cases, lines = _published(root)["cases"], []
+    cases, lines = published(root, "other_engines", COMMAND)["cases"], []
     cases = [case for case in cases if case["rate"] == cases[0]["rate"]]
     for name in ("p50", "p99"):
         for workload, state in (("stateless", "without state"), ("stateful", "with state")):
@@ -63,7 +60,7 @@ def ranks(root: Path, _: str) -> str:
 
 def spread(root: Path, _: str) -> str:
     """Return how often each engine committed, and how far its runs differ."""
-    content = _published(root)
+    content = published(root, "other_engines", COMMAND)
     engines_by_seconds: dict[float, list[str]] = {}
     for label, settings in content["settings"].items():
         if any(name in settings for name in COMMIT_SETTINGS):
@@ -91,7 +88,7 @@ def spread(root: Path, _: str) -> str:
 
 def long_interval(root: Path, _: str) -> str:
     """Return a table of the engines with state at a commit interval of minutes."""
-    content = measured(root, LONG_INTERVAL, f"make {BENCHMARK} BENCH=--long-interval PUBLISH=1")
+    content = published(root, "other_engines_interval", INTERVAL_COMMAND)
     seconds = content["conditions"]["interval_seconds"]
     rows = []
     for case, run in zip(content["cases"], content["runs"], strict=True):
@@ -105,12 +102,12 @@ def long_interval(root: Path, _: str) -> str:
     header = (f"commit every {seconds:g} s: engine", *PERCENTILES, "p50 / baseline", "batch boundaries")
     text = table((*header, "longest wait at a boundary: median / max", "records due during a pause"), rows)
     note = "Each engine ran once, one after another. The baseline, which commits nothing, ran for a minute.\n"
-    return f"{_conditions(content, f'{BENCHMARK} BENCH=--long-interval', LATENCY)}\n{text}\n{note}"
+    return f"{_conditions(content, INTERVAL_COMMAND, LATENCY_UNIT)}\n{text}\n{note}"
 
 
 def limits(root: Path, _: str) -> str:
     """Return a table of the highest rate that each engine sustains."""
-    content = measured(root, LIMITS, f"make {BENCHMARK} BENCH=--limits PUBLISH=1")
+    content = published(root, "other_engines_limits", LIMITS_COMMAND)
     cells: dict[str, dict[str, str]] = {}
     for limit in content["limits"]:
         engine, workload = limit["engine"], limit["workload"]
@@ -127,12 +124,7 @@ def limits(root: Path, _: str) -> str:
         "the first rate that it does not sustain."
     )
     header = ("engine", *(f"{workload}: max. sustained records/s (p50 at this rate)" for workload in workloads))
-    return f"{_conditions(content, f'{BENCHMARK} BENCH=--limits', unit)}\n{table(header, rows)}"
-
-
-def _published(root: Path) -> dict[str, Any]:
-    content: dict[str, Any] = measured(root, OTHER_ENGINES, f"make {BENCHMARK} PUBLISH=1")
-    return content
+    return f"{_conditions(content, LIMITS_COMMAND, unit)}\n{table(header, rows)}"
 
 
 def _row(case: Mapping[str, Any]) -> tuple[str, ...]:
@@ -163,9 +155,18 @@ def _commit_seconds(settings: Mapping[str, Any]) -> float:
 def _conditions(content: dict[str, Any], command: str, unit: str) -> str:
     measured = [engine for engine in content["other_engines"] if not engine["not_measured"]]
     versions = ", ".join(f"{engine['engine']} {_version(engine)}" for engine in measured)
-    return conditions(content, command, versions or "no other engine", unit)
+    return conditions(content, command, unit, versions or "no other engine")
 
 
 def _version(engine: dict[str, Any]) -> str:
     first: str = engine["packages"].split(", ")[0]
     return first.replace("==", ":").rpartition(":")[2]
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-other-engines": other_engines,
+    "measured-other-engines-ranks": ranks,
+    "measured-other-engines-spread": spread,
+    "measured-other-engines-interval": long_interval,
+    "measured-other-engines-limits": limits,
+}

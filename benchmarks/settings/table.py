@@ -1,23 +1,30 @@
-"""Render the JSON of `make bench-price` as Markdown tables."""
+"""Render the JSON of `make bench-tuning` and `make bench-price` as Markdown tables."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import conditions, measured, median_and_tail, milliseconds, table
+from benchmarks.results.format import (
+    LATENCY_UNIT,
+    PERCENTILES,
+    Block,
+    conditions,
+    factor,
+    latencies,
+    median_and_tail,
+    milliseconds,
+    of_workload,
+    published,
+    table,
+)
 
-PRICE = "references/measured/price.json"
-BENCHMARK = "bench-price"
 UNTOUCHED, WARM = "untouched", ", warm"
 
 
 def changes(root: Path, workload: str) -> str:
     """Return a table of the changes of one workload, the cheapest first, and the changes that were combined."""
-    content = _published(root)
-    cases = [case for case in content["cases"] if case["workload"] == workload]
-    if not cases:
-        known = sorted({case["workload"] for case in content["cases"]})
-        raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")
+    content = published(root, "price", "bench-price")
+    cases = of_workload(content["cases"], workload)
     rows = [
         (
             *(case["engine"], f"{case['cpu_seconds_per_million']:,.0f}", f"{case['cpu_ratio']:.2f}x"),
@@ -38,9 +45,28 @@ def changes(root: Path, workload: str) -> str:
     return f"{_conditions(content)}\n{table(header, rows)}\n{_noise(content, workload)}{_combined(content, workload)}"
 
 
+def tuning(root: Path, _: str) -> str:
+    """Return a table of `make bench-tuning`: each row changes one setting, and the others have recommended values."""
+    content = published(root, "tuning", "bench-tuning")
+    rows = []
+    for case in content["cases"]:
+        pause = (
+            "-" if case["pause_median_ms"] is None else f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}"
+        )
+        setting, _, value = case["engine"].partition(" = ")
+        name = f"`{setting}`" if "." in setting else setting
+        spread = f"{milliseconds(case['p99_lowest_ms'])} / {milliseconds(case['p99_highest_ms'])}"
+        rows.append((case["workload"], name, value, *latencies(case), spread, pause, f"{case['engine_cores']:.2f}"))
+    header = ("workload", "changed setting", "value", *PERCENTILES)
+    more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
+    spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
+    note = f"The p99 values of two runs with the same settings differ by up to {factor(max(spreads))}.\n"
+    return f"{conditions(content, 'bench-tuning', LATENCY_UNIT)}\n{table((*header, *more), rows)}\n{note}"
+
+
 def limits(root: Path, _: str) -> str:
     """Return a table with the latency at each rate of the search, or that the query fell behind."""
-    content = _published(root)
+    content = published(root, "price", "bench-price")
     names = [limit["engine"] for limit in content["limits"]]
     steps = {(step["rate"], step["engine"]): step for step in content["steps"]}
     rates = sorted({step["rate"] for step in content["steps"]})
@@ -56,19 +82,13 @@ def _step(step: Mapping[str, Any] | None) -> str:
     return median_and_tail(step) if step["sustained"] else "fell behind"
 
 
-def _published(root: Path) -> dict[str, Any]:
-    content: dict[str, Any] = measured(root, PRICE, f"make {BENCHMARK} PUBLISH=1")
-    return content
-
-
 def _conditions(content: dict[str, Any]) -> str:
-    clients = f"Kafka connector {content['conditions']['kafka_connector']}"
     unit = (
         "Latency is in ms, measured from scheduled send to receipt. "
         f"Rows named *warm* had {content['conditions']['long_warm_up_seconds']:g} s of warm-up. "
         "*Relative* compares with the nearest run of the untouched query, so compare changes by it."
     )
-    return conditions(content, BENCHMARK, clients, unit)
+    return conditions(content, "bench-price", unit)
 
 
 def _noise(content: Mapping[str, Any], workload: str) -> str:
@@ -94,3 +114,6 @@ def _combined(content: Mapping[str, Any], workload: str) -> str:
         f"Changes that helped, and were combined: {'; '.join(names)}. "
         f"If two of them change the same setting, the combined query has the later one.\n"
     )
+
+
+BLOCKS: dict[str, Block] = {"measured-tuning": tuning, "measured-price": changes, "measured-price-limits": limits}

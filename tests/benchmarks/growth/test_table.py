@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.growth.charts import draw
+from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
+from benchmarks.results.publish import write_json
 from scripts.pack import blocks, files, generate
-from scripts.pack.tables.growth import LIMITS, MEASURED, conditions, million, model, points, reached_at
 from spark_rtm.capacity import Demand, capacity
-from tests.benchmarks.growth.synthetic import content, rows
-from tests.pack.tables.published import publish
+from tests.benchmarks.growth.synthetic import content
 
 PAGE = "references/growth.md"
 
@@ -18,15 +18,8 @@ PAGE = "references/growth.md"
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     """Return a folder with runs that the functions of the benchmark have written."""
-    publish(tmp_path, MEASURED, content())
+    write_json(content(), tmp_path / MEASURED)
     return tmp_path
-
-
-@pytest.mark.parametrize("maker", [points, conditions, model, million])
-def test_missing_runs_are_named_with_their_command(tmp_path: Path, maker: blocks.Maker) -> None:
-    """Without the JSON, the error names the file and the command that creates it."""
-    with pytest.raises(ValueError, match=r"growth\.json does not exist; create it with `make bench-growth PUBLISH=1`"):
-        maker(tmp_path, "rate")
 
 
 def test_page_has_the_tables_and_charts_of_the_runs(published: Path) -> None:
@@ -45,32 +38,6 @@ def test_page_has_the_tables_and_charts_of_the_runs(published: Path) -> None:
     assert [1] * len(charts) == [text.count(f"(measured/{name})") for name in charts]
     page.write_text(text)
     assert text == generate.render_page(published, page)
-
-
-def test_rows_show_the_numbers_of_the_runs(published: Path) -> None:
-    """The base is the first row; a run that fell behind is marked."""
-    fell_behind = content()
-    next(row for row in fell_behind["runs"] if row["rate"] == 4_000)["kept_up"] = False
-    publish(published, MEASURED, fell_behind)
-
-    lines = points(published, "rate").splitlines()
-
-    base = rows()[0]
-    assert lines[2].startswith(f"| base | {1e3 * base['busy_cores']:,.0f} | {base['busy_cores']:.2f} |")
-    assert lines[7].startswith("| rate = 4,000 (fell behind) |")
-    assert "Base: 1,000 records/s, 2 partitions, 1,000 keys" in conditions(published, "")
-    first, last = (f"{row['busy_cores']:.2f}" for row in rows() if row["dimension"] == "base")
-    assert f"The equal first and last run used {first} and {last} busy cores" in conditions(published, "")
-    assert "`queries * rate`" in model(published, "")
-
-
-def test_state_that_was_not_filled_completely_is_mentioned(published: Path) -> None:
-    """The reader learns which state was smaller than planned."""
-    short = content()
-    next(row for row in short["runs"] if row["state_keys"] == 10_000_000)["state_rows"] = 6_500_000
-    publish(published, MEASURED, short)
-
-    assert "was over after 6,500,000 of 10,000,000 keys." in conditions(published, "")
 
 
 def test_million_records_are_computed_from_the_model(published: Path) -> None:

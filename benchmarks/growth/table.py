@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import measured, milliseconds, table
+from benchmarks.results.format import Block, measured, milliseconds, table
 from spark_rtm.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
 
 MEASURED = "references/measured/growth.json"
@@ -177,3 +177,11 @@ def _term(row: Mapping[str, Any]) -> str:
 
 def _optional(value: float | None) -> str:
     return "-" if value is None else milliseconds(value)
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-growth": points,
+    "measured-growth-conditions": conditions,
+    "measured-growth-model": model,
+    "measured-growth-million": million,
+}

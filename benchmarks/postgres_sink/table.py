@@ -1,22 +1,21 @@
 """Render the JSON of `make bench-postgres-sink` as Markdown tables."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import factor, table
+from benchmarks.results.format import Block, factor, published, table
 
-SINK = "references/measured/postgres_sink.json"
+COMMAND = "bench-postgres-sink"
 
 
 def sink(root: Path, _: str) -> str:
     """Return the conditions, the speed-up of flushes, the latency from Kafka to commit, and the latency of one row."""
-    content: dict[str, Any] = json.loads((root / SINK).read_text(encoding="utf-8"))
+    content = published(root, "postgres_sink", COMMAND)
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
     scale = "" if known["scale"] == 1 else f' BENCH="--scale {known["scale"]:g}"'
     conditions = (
-        f"Measured with `make bench-postgres-sink PUBLISH=1{scale}` on {known['date']}. "
+        f"Measured with `make {COMMAND} PUBLISH=1{scale}` on {known['date']}. "
         f"Machine: {known['cores']} cores, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}. "
         f"The load average of the machine was {before} before the runs and {after} after them.\n"
     )
@@ -47,3 +46,6 @@ def _single_row(visible_ms: dict[str, float]) -> str:
         f"With `linger_ms` 2, a single row became visible to another connection after {visible_ms['p50']} ms (p50), "
         f"{visible_ms['p99']} ms (p99) and {visible_ms['max']} ms (max).\n"
     )
+
+
+BLOCKS: dict[str, Block] = {"measured-postgres-sink": sink}

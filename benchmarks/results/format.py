@@ -1,11 +1,15 @@
-"""Read generated benchmark results, and format their numbers, conditions and Markdown tables."""
+"""Read published measurements, and format their numbers, conditions and Markdown tables. Imports no Spark."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+Block = Callable[[Path, str], str]
+"""A renderer: the root of the repository and the argument of a generated part become Markdown."""
+LATENCY_UNIT = "Latency is in ms, measured from scheduled send to receipt."
+BASELINE_WORKLOAD = "echo"
 
 
 def measured(root: Path, name: str, command: str) -> Any:
@@ -14,6 +18,20 @@ def measured(root: Path, name: str, command: str) -> Any:
     if not path.is_file():
         raise ValueError(f"{name} does not exist; create it with `{command}`")
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def published(root: Path, stem: str, command: str) -> dict[str, Any]:
+    """Return the JSON of a benchmark, which `make COMMAND PUBLISH=1` writes."""
+    content: dict[str, Any] = measured(root, f"references/measured/{stem}.json", f"make {command} PUBLISH=1")
+    return content
+
+
+def of_workload(cases: Sequence[dict[str, Any]], workload: str) -> list[dict[str, Any]]:
+    """Return the cases of a workload, and those of the baseline; raise ValueError if the workload has none."""
+    known = sorted({case["workload"] for case in cases} - {BASELINE_WORKLOAD})
+    if workload not in known:
+        raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")
+    return [case for case in cases if case["workload"] in {BASELINE_WORKLOAD, workload}]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -43,9 +61,10 @@ def factor(value: float | None) -> str:
     return "-" if value is None else f"{float(f'{value:.2g}'):,g}x"
 
 
-def conditions(content: Mapping[str, Any], command: str, clients: str, unit: str = "") -> str:
+def conditions(content: Mapping[str, Any], command: str, unit: str = "", clients: str = "") -> str:
     """Return the sentences above a table, which state the command, date, machine, load, runs and unit."""
     known = content["conditions"]
+    clients = clients or f"Kafka connector {known['kafka_connector']}"
     java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
     faster = f" (at first {known['warm_up_rate']:,g} records/s)" if known.get("warm_up_rate") else ""

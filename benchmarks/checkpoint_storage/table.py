@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from scripts.pack.tables.format import conditions, measured, table
+from benchmarks.results.format import Block, conditions, published, table
 
-STORAGE = "references/measured/checkpoint_storage.json"
-BENCHMARK = "bench-checkpoint-storage"
+COMMAND = "bench-checkpoint-storage"
 
 
 def pauses(root: Path, _: str) -> str:
     """Return the conditions, and a table of the pauses by storage and file manager."""
-    content = measured(root, STORAGE, f"make {BENCHMARK} PUBLISH=1")
+    content = published(root, "checkpoint_storage", COMMAND)
     known = content["conditions"]
     clients = f"Kafka connector {known['kafka_connector']}, a standalone cluster of {known['workers']} workers"
     unit = f"The pause is the time by which a batch of `{known['query']}` exceeds the trigger interval."
@@ -25,4 +24,7 @@ def pauses(root: Path, _: str) -> str:
         for case in content["cases"]
     ]
     header = ("checkpoints", "file manager", "boundaries", "pause in ms, median / max", "wrong results")
-    return f"{conditions(content, BENCHMARK, clients, unit)}\n{table(header, rows)}"
+    return f"{conditions(content, COMMAND, unit, clients)}\n{table(header, rows)}"
+
+
+BLOCKS: dict[str, Block] = {"measured-checkpoint-storage": pauses}
