@@ -1,6 +1,6 @@
 """Draw the timeline of one batch boundary; each bar carries its own name, so the chart needs no legend."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,15 @@ WAIT_COLOR = palette.RED
 MIN_LABEL_MS = 0.5
 
 
-def draw(boundary: Mapping[str, Any], path: Path) -> Path:
-    """Draw the phases of a boundary from top to bottom, below the wait of its slowest record."""
+def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """
+    Draw the typical boundary of the first case, and return the file.
+
+    The phases stand from top to bottom, below the wait of the slowest record.
+    """
+    if not cases:
+        return []
+    boundary, path = cases[0]["typical"], folder / "boundary.svg"
     # Identical numbers produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = "boundary"
     mpl.rcParams["svg.fonttype"] = "none"
@@ -41,4 +48,4 @@ def draw(boundary: Mapping[str, Any], path: Path) -> Path:
     axes.spines[["top", "right", "left"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
-    return path
+    return [path]

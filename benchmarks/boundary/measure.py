@@ -6,7 +6,6 @@ The program prints the phases, and writes `boundary.json` and the timeline of on
 The program exits with status 1 if a run is invalid.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,18 +15,16 @@ from rich.table import Table
 
 from benchmarks.boundary.chart import draw
 from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained
-from benchmarks.boundary.run import WORKLOAD, traced_case
+from benchmarks.boundary.run import WORKLOAD, changed, short_boundary, traced_case
 from benchmarks.boundary.summary import few, summary
-from benchmarks.harness.cli import RunOptions, exit_status, parse
-from benchmarks.harness.conditions import conditions
-from benchmarks.harness.plan import PlannedRun, plain_console, run_on_broker, warm_broker
-from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import RunOptions, conditions
+from benchmarks.harness.plan import PlannedRun, run_on_broker, warm_broker
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.validity import MIN_BOUNDARIES
-from benchmarks.settings.price_variants import changed, short_boundary
 from benchmarks.spark.variants import recommended
 
-MODULE, RECOMMENDED = "boundary", "recommended"
+RECOMMENDED = "recommended"
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,9 @@ class Options(RunOptions):
     """Records per second."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit status."""
-    options = parse(Options, MODULE, __doc__, "--quick --filter recommended", arguments)
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
-    console, base = plain_console(), recommended(options.interval_seconds, quick=options.quick)
+def measure(options: Options, console: Console) -> Outcome:
+    """Explain the boundaries of the recommended settings, and of those for a short boundary."""
+    base = recommended(options.interval_seconds, quick=options.quick)
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     variants = {RECOMMENDED: base, "short boundary": short_boundary(base)}
     selected = [name for name in variants if options.is_selected(WORKLOAD, name)]
@@ -70,17 +62,9 @@ def _measure(options: Options) -> int:
         for name, explained in found.items()
         if explained
     ]
-    content = {"conditions": conditions(options), "cases": cases, "runs": runs}
     _print(cases, console)
-    return _write(content, problems, console, publish=options.publish)
-
-
-def _write(content: dict[str, Any], problems: Sequence[str], console: Console, *, publish: bool) -> int:
-    folder, cases = PUBLISHED_DIR if publish and not problems else BUILD_DIR, content["cases"]
-    written = [write_json(content, folder / f"{MODULE}.json")]
-    written += [draw(cases[0]["typical"], folder / f"{MODULE}.svg")] if cases else []
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
-    return report_problems(problems)
+    content = {"conditions": conditions(options), "cases": cases, "runs": runs}
+    return Outcome("boundary", content, problems, lambda folder: draw(cases, folder))
 
 
 def _print(cases: Sequence[dict[str, Any]], console: Console) -> None:
@@ -93,5 +77,4 @@ def _print(cases: Sequence[dict[str, Any]], console: Console) -> None:
     console.print(table)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark("boundary", __doc__, Options, measure, example="--quick --filter recommended")

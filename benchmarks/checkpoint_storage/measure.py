@@ -7,7 +7,6 @@ replay. The object store is a server on this machine, so its numbers do not cont
 """
 
 import statistics
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +20,8 @@ from rich.console import Console
 
 from benchmarks.checkpoint_storage.cases import Case, cases
 from benchmarks.checkpoint_storage.s3_server import ObjectStore, client_jars, object_store
-from benchmarks.harness.cli import BenchmarkOptions, exit_status, parse
-from benchmarks.harness.conditions import conditions
-from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import CaseOptions, conditions
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import run
 from examples.attribution.demo.stderr_filter import filter_worker_logs
@@ -32,7 +30,8 @@ from spark_rtm.services import connector, kafka_broker, postgres_server, run_fol
 from spark_rtm.services.cluster import job_confs, standalone_cluster
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
-MODULE = "checkpoint_storage"
+STEM = "checkpoint_storage"
+QUICK_RUN = {"duration": 12, "warm_up_seconds": 6, "repeats": 1}
 QUERY = "events_to_attributed"
 """The stateful query of the pipeline that runs in real-time mode and has the most state."""
 MANAGER_CONF = "spark.sql.streaming.checkpointFileManagerClass"
@@ -40,7 +39,7 @@ WORKERS = 2
 
 
 @dataclass(frozen=True)
-class Options(BenchmarkOptions):
+class Options(CaseOptions):
     """Options of this benchmark."""
 
     duration: float = 40
@@ -57,15 +56,9 @@ class Options(BenchmarkOptions):
     """Folder on a file system that all workers share. The default is a folder outside of the run's own folder."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit status."""
-    quick = {"duration": 12, "warm_up_seconds": 6, "repeats": 1}
-    options = parse(Options, MODULE, __doc__, "--quick --filter 'object store'", arguments, {"quick": quick})
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
-    runs, console = list[dict[str, Any]](), Console(width=140)
+def measure(options: Options, console: Console) -> Outcome:
+    """Run the pipeline with each storage and file manager."""
+    runs = list[dict[str, Any]]()
     with ExitStack() as stack:
         folder = run_folder()
         local, shared = (
@@ -92,10 +85,7 @@ def _measure(options: Options) -> int:
         "workers": WORKERS,
     }
     problems = [f"{one['storage']}, {one['manager']}: {one['problem']}" for one in runs if one["problem"]]
-    folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
-    content = {"conditions": known, "cases": list(summary(runs)), "runs": runs}
-    console.print(f"written: {write_json(content, folder / f'{MODULE}.json')}", soft_wrap=True)
-    return report_problems(problems)
+    return Outcome(STEM, {"conditions": known, "cases": list(summary(runs)), "runs": runs}, problems)
 
 
 @contextmanager
@@ -107,7 +97,7 @@ def _cluster(options: Options, store: ObjectStore) -> Iterator[Callable[[Case], 
         jars = ",".join(map(str, [*connector().jars, *client_jars()]))
         confs = {**FAST_COMPILER_CONFS, **store.confs(), **job_confs("examples"), "spark.jars": jars}
         with filter_worker_logs():
-            spark = build_session(MODULE, master=master, confs=confs)
+            spark = build_session(STEM, master=master, confs=confs)
         stack.callback(spark.stop)
         yield lambda case: _run(options, case, spark, master, servers, dsn)
 
@@ -162,5 +152,6 @@ def summary(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         }
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "checkpoint-storage", __doc__, Options, measure, "--quick --filter 'object store'", {"quick": QUICK_RUN}
+)

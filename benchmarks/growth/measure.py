@@ -7,7 +7,6 @@ The program prints a table, and writes `growth.json` and its charts.
 The program exits with status 1 if a run is invalid.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +19,9 @@ from benchmarks.growth.engine import case_of
 from benchmarks.growth.fit import model_rows
 from benchmarks.growth.points import PlannedPoint, Point, planned_points
 from benchmarks.growth.rows import point_row, problems_of
-from benchmarks.harness.cli import BenchmarkOptions, exit_status, parse
-from benchmarks.harness.conditions import conditions
-from benchmarks.harness.plan import PlannedRun, plain_console, run_plan
-from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import CaseOptions, conditions
+from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import recommended
 
@@ -42,7 +40,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Options(BenchmarkOptions):
+class Options(CaseOptions):
     """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 28
@@ -64,15 +62,9 @@ class Options(BenchmarkOptions):
     """Seconds to fill the state before a run. The state is smaller if the time is too short; the JSON has its size."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit status."""
-    description = (__doc__ or "").format(minutes=PLANNED_MINUTES)
-    options = parse(Options, "growth", description, "--filter state_keys", arguments)
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
-    console, base = plain_console(), recommended(options.interval_seconds, quick=options.quick)
+def measure(options: Options, console: Console) -> Outcome:
+    """Run all points, or those of the selected dimensions."""
+    base = recommended(options.interval_seconds, quick=options.quick)
     points = selected(options.filter) * options.repeats
     plan = [
         PlannedRun(
@@ -83,7 +75,8 @@ def _measure(options: Options) -> int:
     ]
     results = run_plan(plan, Point().partitions, options.max_late_runs, console)
     rows = [point_row(planned, result) for planned, result in zip(points, results, strict=True)]
-    return write(options, rows, problems_of(rows), console, is_complete=not options.filter)
+    console.print(_table(rows))
+    return outcome(options, rows)
 
 
 def selected(dimensions: Sequence[str]) -> list[PlannedPoint]:
@@ -97,25 +90,19 @@ def selected(dimensions: Sequence[str]) -> list[PlannedPoint]:
     return [points[0], *(point for point in points[1:-1] if point.dimension in dimensions)]
 
 
-def write(
-    options: Options, rows: Sequence[dict[str, Any]], problems: list[str], console: Console, *, is_complete: bool
-) -> int:
-    """Write the JSON and its charts, and return the exit status. Only a complete run has a model and is published."""
+def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
+    """Return the rows with the cost model. A part of the plan has no model, and must not be published."""
     content = {"conditions": conditions(options), "runs": list(rows), "base": Point().inputs}
-    folder = BUILD_DIR
-    if is_complete:
+    problems = problems_of(rows)
+    if not options.filter:
         try:
             content |= model_rows(rows)
         except ValueError as error:
             # The rows of an hour are written even if too few of them are valid.
-            problems = [*problems, str(error)]
-        folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
+            problems.append(str(error))
     elif options.publish:
-        problems = [*problems, "a part of the plan has no cost model; run it without --filter to publish"]
-    console.print(_table(rows))
-    written = [write_json(content, folder / "growth.json"), *draw(content, folder)]
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
-    return report_problems(problems)
+        problems.append("a part of the plan has no cost model; run it without --filter to publish")
+    return Outcome("growth", content, problems, lambda folder: draw(content, folder))
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
@@ -131,5 +118,6 @@ def _text(value: object) -> str:
     return "-" if value is None else f"{value:,.10g}"
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "growth", (__doc__ or "").format(minutes=PLANNED_MINUTES), Options, measure, example="--filter state_keys"
+)

@@ -7,29 +7,23 @@ The program exits with status 1 if a run is invalid.
 With `--quick`, it measures the baseline and two modes, once each and in one session.
 """
 
-import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from rich.console import Console
 
 from benchmarks.harness.baseline import BASELINE, baseline_case
-from benchmarks.harness.cli import RunOptions, exit_status, parse
-from benchmarks.harness.conditions import conditions
+from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
+from benchmarks.harness.cli import RunOptions, conditions
 from benchmarks.harness.plan import (
     PlannedRun,
     alternate,
-    plain_console,
     run_on_broker,
     run_plan,
     warm_broker,
 )
-from benchmarks.results.publish import write_results
 from benchmarks.results.record_times import Arrivals, Traffic
 from benchmarks.results.run_result import RunResult
-from benchmarks.results.summary import summarize
-from benchmarks.results.table import print_cases
 from benchmarks.spark.quick import in_session, quick_cases, quick_traffic, shared_session
 from benchmarks.spark.variants import variants
 
@@ -56,23 +50,16 @@ class Options(RunOptions):
     """Distribution of the time gaps between records. Several values are measured in sequence."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit status."""
-    options = parse(Options, "latency", __doc__, "--quick --filter stateful", arguments, {"quick": QUICK_RUN})
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
-    console = plain_console()
+def measure(options: Options, console: Console) -> Outcome:
+    """Measure each mode on each workload."""
     note = QUICK_NOTE.format(seconds=options.interval_seconds) if options.quick else ""
     if note:
         console.print(note, style="yellow", soft_wrap=True)
     results = _quick_results(options, console) if options.quick else _results(options, console)
-    content = {"conditions": conditions(options), **summarize(results)}
-    print_cases(content, console)
+    outcome = outcome_of("latency", {"conditions": conditions(options)}, results, console)
     if note:
         console.print(note, style="yellow", soft_wrap=True)
-    return write_results(content, results, "latency", console, publish=options.publish)
+    return outcome
 
 
 def _results(options: Options, console: Console) -> list[RunResult]:
@@ -104,5 +91,6 @@ def _traffics(options: Options) -> list[Traffic]:
     return [Traffic(options.rate, options.warm_up_seconds, options.duration, arrivals) for arrivals in options.arrivals]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "latency", __doc__, Options, measure, example="--quick --filter stateful", presets={"quick": QUICK_RUN}
+)

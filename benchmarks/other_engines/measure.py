@@ -9,34 +9,25 @@ The program exits with status 1 if a run is invalid.
 If an engine cannot be installed, the program skips the engine and prints the reason.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.cli import exit_status
-from benchmarks.harness.conditions import conditions
-from benchmarks.harness.plan import plain_console, rotate, run_plan
+from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
+from benchmarks.harness.cli import conditions
+from benchmarks.harness.plan import rotate, run_plan
 from benchmarks.other_engines.cases import OTHER_ENGINES, describe, engine_cases
 from benchmarks.other_engines.engine import OtherEngine, prepare
 from benchmarks.other_engines.install.venv import to_stderr
 from benchmarks.other_engines.limits import measure_limits
 from benchmarks.other_engines.long_interval import measure_long_interval
-from benchmarks.other_engines.options import Options, options_of, require_all
-from benchmarks.results.publish import write_results
-from benchmarks.results.summary import summarize
-from benchmarks.results.table import print_cases
+from benchmarks.other_engines.options import PRESETS, Options, require_all
 
 
-def main(arguments: Sequence[str] | None = None, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> int:
-    """Install missing engines, run the benchmark, and return the exit status."""
-    options = options_of(arguments, __doc__)
-    return exit_status(lambda: _measure(options, engines))
-
-
-def _measure(options: Options, engines: Sequence[OtherEngine]) -> int:
-    console, missing = plain_console(), prepare(engines, to_stderr)
+def measure(options: Options, console: Console, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> Outcome:
+    """Install missing engines, and make one of the three measurements."""
+    missing = prepare(engines, to_stderr)
     require_all(options, missing)
     installed = [engine for engine in engines if engine.name not in missing]
     described = {"conditions": conditions(options), "other_engines": describe(engines, missing)}
@@ -51,7 +42,7 @@ def _measure(options: Options, engines: Sequence[OtherEngine]) -> int:
 
 def _measure_latency(
     options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
-) -> int:
+) -> Outcome:
     cases = [
         case
         for case in engine_cases(engines, options.interval_seconds, quick=options.quick)
@@ -59,10 +50,14 @@ def _measure_latency(
     ]
     plan = rotate(cases, options.traffics(), options.repeats)
     results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
-    content = {**described, **summarize(results)}
-    print_cases(content, console)
-    return write_results(content, results, "other_engines", console, publish=options.publish)
+    return outcome_of("other_engines", described, results, console)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "other-engines",
+    __doc__,
+    Options,
+    measure,
+    example="--quick --filter echo --filter Flink --filter real-time",
+    presets=PRESETS,
+)

@@ -17,8 +17,10 @@ COLORS = {
 }
 
 
-def draw(cases: Sequence[FlushCase], path: Path) -> None:
-    """Draw the cases with cold keys. A bar with the value 2 means twice as fast as executemany."""
+def draw(cases: Sequence[FlushCase], folder: Path) -> list[Path]:
+    """Draw the cases with cold keys, and return the file. A bar of 2 means twice as fast as executemany."""
+    if not cases:
+        return []
     # Identical cases produce an identical file, so a diff contains only real changes.
     mpl.rcParams["svg.hashsalt"] = "sink"
     networks = list(dict.fromkeys(case.network for case in cases))
@@ -34,4 +36,6 @@ def draw(cases: Sequence[FlushCase], path: Path) -> None:
         axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
         axes.set(title=network, xlabel="rows per flush", ylabel=f"speed relative to {REFERENCE_METHOD}")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS), frameon=False)
+    path = folder / "postgres_sink.svg"
     figure.savefig(path, metadata={"Date": None})
+    return [path]

@@ -8,7 +8,6 @@ Each measured time ends when the row is committed or when a reader has read the 
 
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -19,22 +18,22 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness.cli import BenchmarkOptions, exit_status, parse
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import CaseOptions
 from benchmarks.postgres_sink.chart import draw
 from benchmarks.postgres_sink.end_to_end import PATHS, PathLatency, enable_commit_times, measure_path
 from benchmarks.postgres_sink.flush import METHODS, FlushCase, measure_flushes
 from benchmarks.postgres_sink.single_row import single_row_ms
-from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, write_json
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import LocalPostgres, kafka_broker, running
 from spark_rtm.services.spark import build_session
 
 SINGLE_ROWS, MIN_SINGLE_ROWS = 500, 20
-WIDTH = 120
+QUICK_RUN = {"duration": 9, "scale": 0.2}
 
 
 @dataclass(frozen=True)
-class Options(BenchmarkOptions):
+class Options(CaseOptions):
     """Options of this benchmark."""
 
     duration: float = 45
@@ -53,15 +52,8 @@ class Options(BenchmarkOptions):
     """Skip the measurements of paths from Kafka, which need Kafka and Spark."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit status."""
-    quick = {"duration": 9, "scale": 0.2}
-    options = parse(Options, "postgres_sink", __doc__, "--quick --skip-end-to-end", arguments, {"quick": quick})
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
-    console = Console(width=WIDTH, highlight=False)
+def measure(options: Options, console: Console) -> Outcome:
+    """Measure flushes, a single row, and the paths from Kafka."""
     with ExitStack() as stack:
         server = stack.enter_context(running(LocalPostgres()))
         load_before = os.getloadavg()[0]
@@ -89,12 +81,7 @@ def _measure(options: Options) -> int:
         "single_row_visible_ms": single,
         "end_to_end": [asdict(path) for path in paths],
     }
-    written = [write_json(content, (PUBLISHED_DIR if options.publish else BUILD_DIR) / "postgres_sink.json")]
-    if flushes:
-        written.append(written[0].with_suffix(".svg"))
-        draw(flushes, written[1])
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
-    return 0
+    return Outcome("postgres_sink", content, draw=lambda folder: draw(flushes, folder))
 
 
 def flush_table(cases: Sequence[FlushCase]) -> Table:
@@ -140,5 +127,6 @@ def _conditions(options: Options, load_before: float) -> dict[str, Any]:
     }
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "postgres-sink", __doc__, Options, measure, example="--quick --skip-end-to-end", presets={"quick": QUICK_RUN}
+)

@@ -7,13 +7,9 @@ pair is missing or a pair was written that does not exist.
 """
 
 import json
-import os
-import sys
 import tempfile
-import threading
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,36 +17,33 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
 
-from benchmarks.harness.cli import exit_status
-from spark_rtm.command_line import arguments_of
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
+from spark_rtm.realtime.queries import KAFKA_SINK
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
 
-PROGRAM = "python -m benchmarks.probes.joins"
 BOUND = TimeBound(within_seconds=60, lateness_seconds=60)
 GAP_RECORDS = 200
 """A click follows its impression after this many further impressions."""
-DRAIN_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 60
     """Seconds of measured records after the warm-up."""
     warm_up_seconds: float = 40
     """Seconds of records before the measurement."""
-    quick: bool = False
-    """Run a short version of the benchmark."""
     rate: float = 200
     """Impressions per second; there are equally many clicks, one for each impression."""
     interval_seconds: int = 15
@@ -104,10 +97,9 @@ def _number(key: bytes | None) -> int:
 
 def _send(servers: str, topics: dict[str, int], options: Options) -> None:
     impressions, clicks, _ = topics
-    producer, pause = Producer({"bootstrap.servers": servers, "linger.ms": 0}), threading.Event()
-    begin = time.monotonic()
-    for number in range(int(options.rate * (options.warm_up_seconds + options.duration))):
-        pause.wait(max(0, begin + number / options.rate - time.monotonic()))
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    records = int(options.rate * (options.warm_up_seconds + options.duration))
+    for number in when_due((number / options.rate, number) for number in range(records)):
         value = json.dumps({"at_ms": int(time.time() * 1000)})
         producer.produce(impressions, value, str(number))
         if number >= GAP_RECORDS:
@@ -116,44 +108,33 @@ def _send(servers: str, topics: dict[str, int], options: Options) -> None:
     producer.flush(30)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the latency; return 1 if a pair is missing or wrong."""
-    options = arguments_of(
-        Options,
-        arguments,
-        program=PROGRAM,
-        description=(__doc__ or "").strip(),
-        example=f"{PROGRAM} --rate 200 --duration 60",
-        presets={"quick": {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5}},
-    )
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the latency of the pairs; a missing pair is a problem."""
     with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
         names = [f"{name}-{uuid.uuid4().hex[:8]}" for name in ("impressions", "clicks", "joined")]
         topics, spark = ensure_topics(servers, names, options.partitions), build_session("joins")
         try:
             query = start(spark, servers, topics, Path(folder), options.interval_seconds)
-            print(f"measuring for {options.warm_up_seconds + options.duration:g} s ...", flush=True)
-            sender = threading.Thread(target=_send, args=(servers, topics, options), daemon=True)
-            sender.start()
-            while sender.is_alive():
-                raise_if_failed([query])
-                sender.join(1)
-            threading.Event().wait(DRAIN_SECONDS)
-            raise_if_failed([query])
+            console.print(f"measuring for {options.warm_up_seconds + options.duration:g} s ...")
+            send_all(lambda: _send(servers, topics, options), query)
             values, missing = latencies_ms(servers, topics, int(options.rate * options.warm_up_seconds))
         finally:
             spark.stop()
-    p50_ms, p99_ms, max_ms = percentiles(values or [0], (0.5, 0.99, 1))
-    print(
-        f"{len(values):,} pairs, {missing} missing; latency p50 {p50_ms:g} ms, p99 {p99_ms:g} ms, max {max_ms:g} ms; "
-        f"{options.rate:g} impressions/s and as many clicks, interval {options.interval_seconds} s, "
-        f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
+    console.print(
+        f"{len(values):,} pairs, {missing} missing; latency {latency_text(values)}; "
+        f"{options.rate:g} impressions/s and as many clicks, interval {options.interval_seconds} s, {machine_text()}",
+        soft_wrap=True,
     )
-    return 1 if missing else 0
+    problems = [f"{missing} pairs are missing"] if missing else []
+    load = {"rate": options.rate, "interval_seconds": options.interval_seconds}
+    return outcome_of("joins", values, len(values) + missing, problems, **load)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "joins",
+    __doc__,
+    Options,
+    measure,
+    example="--rate 200 --duration 60",
+    presets={"quick": {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5}},
+)

@@ -7,12 +7,10 @@ Ticks provide these rows. With `--no-ticks`, a due timer waits for the heartbeat
 """
 
 import json
-import os
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,35 +18,31 @@ from typing import Any
 
 from confluent_kafka import Producer
 from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
 
-from benchmarks.harness.cli import exit_status
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
 from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS
 from examples.alerts.job import Options as JobOptions
 from examples.alerts.job import start
 from examples.alerts.ticks import ticking
-from spark_rtm.command_line import arguments_of
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.queries import raise_if_failed
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
 
-PROGRAM = "python -m benchmarks.probes.offline_lateness"
 WARM_UP_SECONDS = 40
-DRAIN_SECONDS = 10
 BEAT_SECONDS = 0.25
 CYCLE_SECONDS = 4.0
 """In each cycle, a device sends heartbeats in the first half and is silent in the second half."""
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 60
     """Seconds of measured heartbeats after the warm-up."""
-    quick: bool = False
-    """Run a short version of the benchmark."""
     devices: int = 50
     """Number of devices. Each device is silent for two of every four seconds."""
     interval_seconds: int = 300
@@ -82,21 +76,13 @@ def offline_lateness(job_options: JobOptions, options: Options) -> Alarms:
         stack.callback(query.stop)
         counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
         seconds = WARM_UP_SECONDS + options.duration
-        sender = threading.Thread(target=_send, args=(job_options, options.devices, seconds), daemon=True)
-        sender.start()
-        while sender.is_alive():
-            raise_if_failed([query])
-            sender.join(1)
-        threading.Event().wait(DRAIN_SECONDS)
-        raise_if_failed([query])
+        send_all(lambda: _send(job_options, options.devices, seconds), query)
         return _compare(job_options, query, counted_from_ms)
 
 
 def _send(options: JobOptions, devices: int, seconds: float) -> None:
     producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
-    start_at, pause = time.monotonic(), threading.Event()
-    for at, device in sorted(_beats(devices, seconds)):
-        pause.wait(max(0, start_at + at - time.monotonic()))
+    for device in when_due(sorted(_beats(devices, seconds))):
         value = json.dumps({"device_id": device, "beat_ts": int(time.time() * 1000)})
         producer.produce(f"{options.topic_prefix}heartbeats", value, device)
         producer.poll(0)
@@ -130,32 +116,29 @@ def _compare(options: JobOptions, query: StreamingQuery, counted_from_ms: int) -
     return Alarms(len(silences), lateness_ms, len(late_ms.keys() - silences), len(query.recentProgress))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the lateness; return 1 if a silence raised no alarm or if an alarm was false."""
-    options = arguments_of(
-        Options,
-        arguments,
-        program=PROGRAM,
-        description=(__doc__ or "").strip(),
-        example=f"{PROGRAM} --devices 50 --duration 60",
-        presets={"quick": {"duration": 9}},
-    )
-    return exit_status(lambda: _print_lateness(options))
-
-
-def _print_lateness(options: Options) -> int:
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the lateness; a silence without an alarm and a false alarm are problems."""
     with kafka_broker() as bootstrap_servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
         job_options = JobOptions(bootstrap_servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
         alarms = offline_lateness(job_options, options)
-    p50_ms, p99_ms, max_ms = percentiles(alarms.lateness_ms or [0], (0.5, 0.99, 1))
-    print(
+    console.print(
         f"{len(alarms.lateness_ms)} of {alarms.silences} silences raised an alarm; "
-        f"lateness p50 {p50_ms:g} ms, p99 {p99_ms:g} ms, max {max_ms:g} ms; {alarms.false} false alarms; "
-        f"{options.devices} devices, {alarms.boundaries} batch boundaries, {os.cpu_count()} CPUs, "
-        f"load {os.getloadavg()[0]:.1f}"
+        f"lateness {latency_text(alarms.lateness_ms)}; {alarms.false} false alarms; "
+        f"{options.devices} devices, {alarms.boundaries} batch boundaries, {machine_text()}",
+        soft_wrap=True,
     )
-    return 0 if len(alarms.lateness_ms) == alarms.silences and not alarms.false else 1
+    missing = alarms.silences - len(alarms.lateness_ms)
+    problems = [f"{missing} silences raised no alarm"] if missing else []
+    problems += [f"{alarms.false} alarms are false"] if alarms.false else []
+    load = {"devices": options.devices, "interval_seconds": options.interval_seconds}
+    return outcome_of("offline-lateness", alarms.lateness_ms, alarms.silences, problems, **load)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "offline-lateness",
+    __doc__,
+    Options,
+    measure,
+    example="--devices 50 --duration 60",
+    presets={"quick": {"duration": 9}},
+)

@@ -7,44 +7,40 @@ and then for the next batch.
 """
 
 import json
-import os
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
 
-from benchmarks.harness.cli import exit_status
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of, when_due
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC, create_topics
-from spark_rtm.command_line import arguments_of
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.queries import raise_if_failed
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
 
-PROGRAM = "python -m benchmarks.probes.timeout_lateness"
 WARM_UP_SECONDS = 40
 DRAIN_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 60
     """Seconds of measured requests after the warm-up."""
     rate: float = 50
     """Requests per second."""
-    quick: bool = False
-    """Run a short version of the benchmark."""
     interval_seconds: float = 0
     """Trigger interval of the micro-batch query in seconds. With 0, each batch starts right after the previous one."""
     time_scale: int = 100
@@ -106,10 +102,8 @@ def _measured(settings: Settings, query: StreamingQuery, producer: Producer, con
 
 
 def _send(settings: Settings, producer: Producer, seconds: float, sent_ms: list[int]) -> None:
-    start, pause = time.monotonic(), threading.Event()
-    while (at := len(sent_ms) / settings.rate) < seconds:
-        pause.wait(max(0, start + at - time.monotonic()))
-        now, name = int(time.time() * 1000), f"t{len(sent_ms)}"
+    for number in when_due((number / settings.rate, number) for number in range(int(settings.rate * seconds))):
+        now, name = int(time.time() * 1000), f"t{number}"
         times = dict.fromkeys(("effective_ts", "request_ts", "server_ts", "appended_at"), now)
         event = {**times, "event_id": name, "transaction_id": name, "kind": "request", "campaign_id": "c"}
         value = json.dumps({**event, "src": f"src:0:{name}", "slots": ["s"]}).encode()
@@ -119,34 +113,30 @@ def _send(settings: Settings, producer: Producer, seconds: float, sent_ms: list[
     producer.flush(30)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the lateness; return 1 if a request did not time out."""
-    options = arguments_of(
-        Options,
-        arguments,
-        program=PROGRAM,
-        description=(__doc__ or "").strip(),
-        example=f"{PROGRAM} --rate 50 --duration 60 --interval-seconds 1",
-        presets={"quick": {"duration": 9}},
-    )
-    return exit_status(lambda: _print_lateness(options))
-
-
-def _print_lateness(options: Options) -> int:
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the lateness; a request that did not time out is a problem."""
     settings = replace(
         DemoSettings(), rate=options.rate, duration=options.duration, time_scale=options.time_scale, slots=4
     )
-    lateness = timeout_lateness(settings, options.interval_seconds)
-    p50_ms, p99_ms, max_ms = percentiles(lateness.lateness_ms or [0], (0.5, 0.99, 1))
-    [batch_p50_ms] = percentiles(lateness.batches_ms or [0], [0.5])
-    print(
-        f"{len(lateness.lateness_ms)} of {lateness.requests} requests timed out; "
-        f"lateness p50 {p50_ms:g} ms, p99 {p99_ms:g} ms, max {max_ms:g} ms; batches p50 {batch_p50_ms:.0f} ms; "
-        f"{options.rate:g} requests/s, interval {options.interval_seconds:g} s, {os.cpu_count()} CPUs, "
-        f"load {os.getloadavg()[0]:.1f}"
+    found = timeout_lateness(settings, options.interval_seconds)
+    [batch_p50_ms] = percentiles(found.batches_ms or [0], [0.5])
+    console.print(
+        f"{len(found.lateness_ms)} of {found.requests} requests timed out; "
+        f"lateness {latency_text(found.lateness_ms)}; batches p50 {batch_p50_ms:.0f} ms; "
+        f"{options.rate:g} requests/s, interval {options.interval_seconds:g} s, {machine_text()}",
+        soft_wrap=True,
     )
-    return 0 if len(lateness.lateness_ms) == lateness.requests else 1
+    missing = found.requests - len(found.lateness_ms)
+    problems = [f"{missing} requests did not time out"] if missing else []
+    load = {"rate": options.rate, "interval_seconds": options.interval_seconds}
+    return outcome_of("timeout-lateness", found.lateness_ms, found.requests, problems, **load)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark(
+    "timeout-lateness",
+    __doc__,
+    Options,
+    measure,
+    example="--rate 50 --duration 60 --interval-seconds 1",
+    presets={"quick": {"duration": 9}},
+)

@@ -1,37 +1,38 @@
 """Draw how much CPU time each change saves or costs; each bar carries its own name, so the chart needs no legend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.settings.prices import MAX_HELPFUL_RATIO, is_untouched
+from benchmarks.settings.compare import helps, is_untouched, noise
 from spark_rtm.measure import palette
 
 SAVING_COLOR, OTHER_COLOR = palette.LIGHT_GREEN, palette.LIGHT_GREY
 
 
-def draw(cases: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
-    """Draw the CPU time of each change relative to the untouched query, one panel per workload; return the files."""
+def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
+    """Draw the CPU time of each change relative to the untouched query, one panel per workload; return the file."""
     # Identical numbers produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = "price"
+    mpl.rcParams["svg.hashsalt"] = stem
     mpl.rcParams["svg.fonttype"] = "none"
-    changed = [case for case in cases if not is_untouched(case["engine"])]
+    changed = [case for case in content["cases"] if case["cpu_ratio"] and not is_untouched(case["engine"])]
     if not changed:
         return []
     workloads = list(dict.fromkeys(case["workload"] for case in changed))
     panels = [[case for case in changed if case["workload"] == workload] for workload in workloads]
     figure = Figure(figsize=(9, 0.9 + 0.32 * len(changed) + 0.5 * len(panels)), layout="constrained")
-    figure.suptitle("Changes that lower the CPU time of a record are green", fontsize=11)
+    figure.suptitle("Changes that save more CPU time than equal runs differ are green", fontsize=11)
     grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=[len(panel) + 1 for panel in panels])
     highest = max(case["cpu_ratio"] for case in changed)
     for (axes,), workload, panel in zip(grid, workloads, panels, strict=True):
+        share = noise(content["runs"], workload)
         ordered = sorted(panel, key=lambda case: case["cpu_ratio"])
         for row, case in enumerate(ordered):
             ratio = case["cpu_ratio"]
-            axes.barh(row, ratio, color=SAVING_COLOR if ratio <= MAX_HELPFUL_RATIO else OTHER_COLOR)
+            axes.barh(row, ratio, color=SAVING_COLOR if helps(case, share) else OTHER_COLOR)
             axes.text(0.01, row, f"{case['engine']}: {ratio:.2f}x", va="center", fontsize=9)
         axes.axvline(1, color="black", linewidth=0.8)
         axes.set_ylim(len(ordered) - 0.4, -0.6)
@@ -40,6 +41,6 @@ def draw(cases: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
         axes.set_title(workload, loc="left", fontsize=10)
         axes.spines[["top", "right", "left"]].set_visible(False)
     grid[-1][0].set_xlabel("CPU time per record, relative to the untouched query (line at 1)")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{stem}.svg"
     figure.savefig(path, metadata={"Date": None})
     return [path]

@@ -1,6 +1,11 @@
-"""Render the JSON of `make bench-tuning` and `make bench-price` as Markdown tables."""
+"""
+Render the JSON of `make bench-settings`, and of the two benchmarks that it replaced, as Markdown tables.
 
-from collections.abc import Mapping
+The argument of a generated part names the JSON. Published runs of `make bench-tuning` and `make bench-price` keep their
+commands in it.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +22,40 @@ from benchmarks.results.format import (
     published,
     table,
 )
+from benchmarks.settings.compare import equal_costs, is_within, noise
 
-UNTOUCHED, WARM = "untouched", ", warm"
+COMMAND = "bench-settings"
+WARM = ", warm"
+COLUMNS = {
+    "cpu_seconds_per_million": ("CPU s per million records", "{:,.0f}".format),
+    "cpu_ratio": ("relative", "{:.2f}x".format),
+    "engine_cores": ("busy cores", "{:.2f}".format),
+    "p50_ms": ("p50", milliseconds),
+    "p99_ms": ("p99", milliseconds),
+    "p99.9_ms": ("p99.9", milliseconds),
+    "p50_ratio": ("p50 relative", "{:.2f}x".format),
+    "p99_ratio": ("p99 relative", "{:.2f}x".format),
+}
+"""The columns of a change by the field of the JSON: title and format. A column without values is omitted."""
 
 
-def changes(root: Path, workload: str) -> str:
-    """Return a table of the changes of one workload, the cheapest first, and the changes that were combined."""
-    content = published(root, "price", "bench-price")
-    cases = of_workload(content["cases"], workload)
-    rows = [
-        (
-            *(case["engine"], f"{case['cpu_seconds_per_million']:,.0f}", f"{case['cpu_ratio']:.2f}x"),
-            *(milliseconds(case[name]) for name in ("p50_ms", "p99_ms")),
-            *(f"{case[name]:.2f}x" for name in ("p50_ratio", "p99_ratio")),
-        )
-        for case in sorted(cases, key=lambda case: case["cpu_ratio"])
-    ]
-    header = (
-        f"{workload}: change",
-        "CPU s per million records",
-        "relative",
-        "p50",
-        "p99",
-        "p50 relative",
-        "p99 relative",
-    )
-    return f"{_conditions(content)}\n{table(header, rows)}\n{_noise(content, workload)}{_combined(content, workload)}"
+def changes(root: Path, argument: str) -> str:
+    """Return a table of the changes of a JSON and a workload, the cheapest first, without those within the noise."""
+    stem, _, workload = argument.partition(" ")
+    content = published(root, stem, COMMAND)
+    cases = sorted(of_workload(content["cases"], workload), key=lambda case: float(case["cpu_ratio"]))
+    share = noise(content["runs"], workload)
+    shown = [case for case in cases if not is_within(case, share)]
+    columns = {name: column for name, column in COLUMNS.items() if name in cases[0]}
+    rows = [(case["engine"], *(text(case[name]) for name, (_, text) in columns.items())) for case in shown]
+    header = (f"{workload}: change", *(title for title, _ in columns.values()))
+    notes = f"{_noise(content, workload, cases)}{_combined(content, workload, cases)}"
+    return f"{_conditions(content)}\n{table(header, rows)}\n{notes}"
 
 
 def tuning(root: Path, _: str) -> str:
     """Return a table of `make bench-tuning`: each row changes one setting, and the others have recommended values."""
-    content = published(root, "tuning", "bench-tuning")
+    content = published(root, "tuning", COMMAND)
     rows = []
     for case in content["cases"]:
         pause = (
@@ -61,12 +69,13 @@ def tuning(root: Path, _: str) -> str:
     more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
     spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
     note = f"The p99 values of two runs with the same settings differ by up to {factor(max(spreads))}.\n"
-    return f"{conditions(content, 'bench-tuning', LATENCY_UNIT)}\n{table((*header, *more), rows)}\n{note}"
+    text = conditions(content, content["conditions"]["command"], LATENCY_UNIT)
+    return f"{text}\n{table((*header, *more), rows)}\n{note}"
 
 
-def limits(root: Path, _: str) -> str:
+def limits(root: Path, stem: str) -> str:
     """Return a table with the latency at each rate of the search, or that the query fell behind."""
-    content = published(root, "price", "bench-price")
+    content = published(root, stem, COMMAND)
     names = [limit["engine"] for limit in content["limits"]]
     steps = {(step["rate"], step["engine"]): step for step in content["steps"]}
     rates = sorted({step["rate"] for step in content["steps"]})
@@ -83,37 +92,46 @@ def _step(step: Mapping[str, Any] | None) -> str:
 
 
 def _conditions(content: dict[str, Any]) -> str:
+    known = content["conditions"]
     unit = (
-        "Latency is in ms, measured from scheduled send to receipt. "
-        f"Rows named *warm* had {content['conditions']['long_warm_up_seconds']:g} s of warm-up. "
+        f"{LATENCY_UNIT} Rows named *warm* had {known['long_warm_up_seconds']:g} s of warm-up. "
         "*Relative* compares with the nearest run of the untouched query, so compare changes by it."
     )
-    return conditions(content, "bench-price", unit)
+    return conditions(content, known.get("command", COMMAND), unit)
 
 
-def _noise(content: Mapping[str, Any], workload: str) -> str:
-    """Return how much equal runs differ, if there are several."""
-    costs = sorted(
-        run["cpu_seconds_per_million"]
-        for run in content["runs"]
-        if (run["workload"], run["engine"]) == (workload, UNTOUCHED)
-    )
-    if len(costs) < 2:
-        return ""
+def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
+    """Return how much equal runs differ, and the changes whose effect is not larger."""
+    costs, share = equal_costs(content["runs"], workload), noise(content["runs"], workload)
+    if share is None:
+        return "The untouched query ran once, so the noise of this table is unknown.\n"
+    names = [f"`{case['engine']}` ({case['cpu_ratio']:.2f}x)" for case in cases if is_within(case, share)]
+    within = f" Changes within the noise: {'; '.join(names)}." if names else ""
     return (
         f"{len(costs)} equal runs of the untouched query needed {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s, so "
-        f"differences below {costs[-1] / costs[0] - 1:.0%} show nothing.\n"
+        f"differences up to {share:.0%} are noise.{within}\n"
     )
 
 
-def _combined(content: Mapping[str, Any], workload: str) -> str:
-    names = content["combined"].get(workload, [])
+def _combined(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
+    """Return the changes that the combined query has, and those of them that do not save more than the noise."""
+    names, share = content["combined"].get(workload, []), noise(content["runs"], workload)
     if not names:
         return ""
+    unhelpful = [case["engine"] for case in cases if case["engine"] in names and is_within(case, share)]
+    within = f" Of these, {_list(unhelpful)} did not help: the difference lies within the noise." if unhelpful else ""
     return (
-        f"Changes that helped, and were combined: {'; '.join(names)}. "
-        f"If two of them change the same setting, the combined query has the later one.\n"
+        f"The combined query has these changes: {_list(names)}. "
+        f"If two of them change the same setting, it has the later one.{within}\n"
     )
 
 
-BLOCKS: dict[str, Block] = {"measured-tuning": tuning, "measured-price": changes, "measured-price-limits": limits}
+def _list(names: Sequence[str]) -> str:
+    return "; ".join(f"`{name}`" for name in names)
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-settings": changes,
+    "measured-settings-limits": limits,
+    "measured-tuning": tuning,
+}

@@ -6,18 +6,16 @@ The program prints tables, and writes `throughput.json` and its charts.
 The program exits with status 1 if a run is invalid.
 """
 
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from benchmarks.harness.cli import RunOptions, exit_status, parse
-from benchmarks.harness.conditions import conditions
-from benchmarks.harness.plan import alternate, plain_console, run_on_broker, warm_broker
+from rich.console import Console
+
+from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
+from benchmarks.harness.cli import RunOptions, conditions
+from benchmarks.harness.plan import PlannedRun, alternate, run_on_broker, warm_broker
 from benchmarks.harness.rate_search import find_limit
-from benchmarks.results.publish import write_results
 from benchmarks.results.record_times import Traffic
-from benchmarks.results.summary import summarize
-from benchmarks.results.table import print_cases
 from benchmarks.spark.variants import variants
 
 STEP_SECONDS = 20.0
@@ -38,14 +36,9 @@ class Options(RunOptions):
     """Rates tested by the search, in records per second and in ascending order."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit status."""
-    options = parse(Options, "throughput", __doc__, "--quick --filter stateless", arguments)
-    return exit_status(lambda: _measure(options))
-
-
-def _measure(options: Options) -> int:
-    console, limits, steps, plan = plain_console(), [], [], []
+def measure(options: Options, console: Console) -> Outcome:
+    """Search the limit of each case, and measure its latency at fractions of the limit."""
+    limits, steps, plan = list[dict[str, Any]](), list[dict[str, Any]](), list[PlannedRun]()
     traffic = Traffic(options.rate[0], options.warm_up_seconds, options.duration)
     step = traffic if options.quick else replace(traffic, duration_seconds=STEP_SECONDS)
     cases = variants(options.interval_seconds, quick=True)
@@ -60,10 +53,8 @@ def _measure(options: Options) -> int:
             plan += alternate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
         results = run_on_broker(bootstrap_servers, plan, options.partitions, options.max_late_runs, console)
     described = {**conditions(options), "load_percents": LOAD_PERCENTS}
-    content = {"conditions": described, "limits": limits, "steps": steps, **summarize(results)}
-    print_cases(content, console)
-    return write_results(content, results, "throughput", console, publish=options.publish)
+    found = {"conditions": described, "limits": limits, "steps": steps}
+    return outcome_of("throughput", found, results, console)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BENCHMARK = Benchmark("throughput", __doc__, Options, measure, example="--quick --filter stateless")

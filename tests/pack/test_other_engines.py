@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.conditions import conditions
+from benchmarks.harness.cli import conditions
 from benchmarks.harness.plan import PlannedRun, rotate
 from benchmarks.harness.rate_search import step_of
 from benchmarks.other_engines.cases import OTHER_ENGINES, describe, engine_cases, limit_cases
 from benchmarks.other_engines.long_interval import long_interval_plan
-from benchmarks.other_engines.options import Options, options_of
+from benchmarks.other_engines.measure import BENCHMARK
+from benchmarks.other_engines.options import Options
 from benchmarks.results.format import milliseconds
 from benchmarks.results.publish import write_json
 from benchmarks.results.summary import summarize
@@ -86,7 +87,7 @@ def summary_of(plan: list[PlannedRun], **numbers: Any) -> dict[str, Any]:
 
 def publish_all(root: Path) -> None:
     """Write the results of all three measurements with the functions of the benchmark."""
-    full, interval, limits = (options_of(flags, "") for flags in ([], ["--long-interval"], ["--limits"]))
+    full, interval, limits = (BENCHMARK.parse(flags) for flags in ([], ["--long-interval"], ["--limits"]))
     plan = rotate(engine_cases(OTHER_ENGINES, full.interval_seconds), full.traffics(), full.repeats)
     content = {**described(full), **summary_of(plan, pauses_ms=[100.0] * 4), "late_runs": [GOOD]}
     write_json(content, root / f"{MEASURED}.json")

@@ -94,11 +94,13 @@ def test_published_checkpoint_storage_has_boundaries_of_each_kind() -> None:
     assert f"pyspark=={content['conditions']['pyspark']}" in pinned
 
 
-@pytest.mark.parametrize("block", ["measured-modes", "measured-other-engines", "measured-price"])
+@pytest.mark.parametrize("block", ["measured-modes", "measured-other-engines", "measured-settings price"])
 def test_unknown_workload_is_refused_with_the_known_ones(block: str) -> None:
     """A mistyped workload in a page is an error that lists the measured workloads."""
+    name, _, argument = f"{block} statefull".partition(" ")
+
     with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; use one of stateful, stateless"):
-        BLOCKS[block](files.ROOT, "statefull")
+        BLOCKS[name](files.ROOT, argument)
 
 
 def keep_rates(content: Any) -> None:
@@ -147,7 +149,13 @@ def change_first_fault(content: Any) -> None:
         ),
         ("measured-throughput", "throughput", keep_rates, "| stateless, real-time | 0 | - | - | - |", ""),
         ("measured-throughput", "throughput", keep_rates, "| echo, baseline (echo) | at least 64,000 | ", ""),
-        ("measured-price-limits", "price", change_rows("steps", sustained=False), "| fell behind | - |", "p50"),
+        (
+            "measured-settings-limits price",
+            "price",
+            change_rows("steps", sustained=False),
+            "| fell behind | - |",
+            "p50",
+        ),
         (
             "measured-other-engines stateful",
             "other_engines",

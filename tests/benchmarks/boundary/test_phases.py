@@ -133,10 +133,12 @@ def test_summary_has_the_mean_phases_and_the_boundary_with_the_median_wait() -> 
 
 def test_timeline_names_each_phase_at_its_bar(tmp_path: Path, draw_timeline: DrawTimeline) -> None:
     """The same boundary gives the same file, without a legend."""
-    row = summary("recommended", explain(traced(), TIMES))["typical"]
-    first = draw_timeline(row, tmp_path / "boundary.svg").read_bytes()
+    rows = [summary("recommended", explain(traced(), TIMES))]
+    [chart] = draw_timeline(rows, tmp_path)
+    first = chart.read_bytes()
 
-    assert first == draw_timeline(row, tmp_path / "boundary.svg").read_bytes()
+    assert [chart] == draw_timeline(rows, tmp_path)
+    assert first == chart.read_bytes()
     assert b"plan the query: 12 ms" in first
     assert all(name.encode() in first for name in PHASES)
 

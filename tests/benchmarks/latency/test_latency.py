@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.latency.measure import main
+from benchmarks.harness.benchmark import run
+from benchmarks.latency.measure import BENCHMARK
 from tests.conftest import ROOT
 from tests.helpers import eventually
 
@@ -34,7 +35,7 @@ def test_only_valid_results_are_written_to_the_published_folder(
     ]
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
     with contextlib.chdir(tmp_path):
-        status = main([*options, "--arrivals", "constant", "poisson"])
+        status = run(BENCHMARK, [*options, "--arrivals", "constant", "poisson"])
 
     folder = tmp_path / ("build/benchmarks" if status else "references/measured")
     assert {"latency.json", "latency_echo.svg"} == {path.name for path in folder.iterdir()}
@@ -48,7 +49,7 @@ def test_only_valid_results_are_written_to_the_published_folder(
 
 def test_interrupted_benchmark_ends_its_servers_and_writes_nothing(tmp_path: Path) -> None:
     """Ctrl-C during a run leaves neither processes nor partial results."""
-    command = [sys.executable, "-m", "benchmarks.latency.measure", "--filter", "baseline"]
+    command = [sys.executable, "-m", "benchmarks", "latency", "--filter", "baseline"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as benchmark:
         eventually(lambda: list(tmp_path.glob("*/bench-*/load_generator.log")), 60, "the load generator")

@@ -12,10 +12,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from benchmarks.harness.benchmark import run
 from benchmarks.postgres_sink.chart import draw
 from benchmarks.postgres_sink.end_to_end import commit_times_ms, enable_commit_times, send
 from benchmarks.postgres_sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
-from benchmarks.postgres_sink.measure import main
+from benchmarks.postgres_sink.measure import BENCHMARK
 from benchmarks.postgres_sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
 from benchmarks.postgres_sink.single_row import single_row_ms
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
@@ -103,12 +104,12 @@ def test_single_row_is_visible_only_after_the_linger_time(server: LocalPostgres)
 def test_benchmark_prints_ratios_and_writes_json_and_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The JSON is enough to draw the chart again, and the same cases give the same chart."""
     with contextlib.chdir(tmp_path):
-        assert 0 == main(["--scale", "0.01", "--max-rows", "10", "--skip-end-to-end"])
+        assert 0 == run(BENCHMARK, ["--scale", "0.01", "--max-rows", "10", "--skip-end-to-end"])
 
     written = json.loads((tmp_path / "build/benchmarks/postgres_sink.json").read_text())
     cases = [FlushCase(**case) for case in written["flushes"]]
-    draw(cases, tmp_path / "again.svg")
-    assert (tmp_path / "build/benchmarks/postgres_sink.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
+    [again] = draw(cases, tmp_path)
+    assert (tmp_path / "build/benchmarks/postgres_sink.svg").read_bytes() == again.read_bytes()
     text = capsys.readouterr().out
     assert "a single row is visible after p50" in text
     for case in cases:
@@ -119,7 +120,7 @@ def test_benchmark_prints_ratios_and_writes_json_and_chart(tmp_path: Path, capsy
 def test_filter_selects_flushes_by_network_and_keys(selected: str, expected: set[str], tmp_path: Path) -> None:
     """Flushes that the filter does not select are neither run nor drawn."""
     with contextlib.chdir(tmp_path):
-        assert 0 == main(["--scale", "0.01", "--max-rows", "1", "--skip-end-to-end", "--filter", selected])
+        assert 0 == run(BENCHMARK, ["--scale", "0.01", "--max-rows", "1", "--skip-end-to-end", "--filter", selected])
 
     written = json.loads((tmp_path / "build/benchmarks/postgres_sink.json").read_text())
     assert expected == {case["keys"] for case in written["flushes"]}

@@ -1,4 +1,4 @@
-"""Spark and the Kafka clients know each setting of the price benchmark, and each change has an effect."""
+"""Spark and the Kafka clients know each setting of the benchmark, and each change has an effect."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -6,16 +6,24 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.settings.price_variants import CHANGES, ROCKSDB, SHORT_BOUNDARY, Change, changed, short_boundary
+from benchmarks.boundary.run import SHORT_BOUNDARY, changed, short_boundary
+from benchmarks.settings.changes import ROCKSDB, Change, changes_of
 from benchmarks.spark.idle_rules import EXCLUDED_CONF
 from benchmarks.spark.queries import SparkOptions
-from benchmarks.spark.variants import recommended
+from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
 
-ALL = {name: change for named in CHANGES.values() for name, change in named.items()}
-CHANGED = [*ALL.values(), Change(SHORT_BOUNDARY)]
-SPARK_SETTINGS = sorted({key for change in CHANGED for key in change.confs if not key.startswith(ROCKSDB)})
-ROCKSDB_SETTINGS = {key: value for change in CHANGED for key, value in change.confs.items() if key.startswith(ROCKSDB)}
 BASE = recommended(15)
+CHANGES = changes_of(BASE)
+ALL = {f"{workload}: {name}": change for workload, named in CHANGES.items() for name, change in named.items()}
+CHANGED = [*ALL.values(), Change(SHORT_BOUNDARY)]
+FOREIGN = {CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF}
+"""Settings that Spark does not define: it reads them from the configuration of Hadoop, or hands them to the JVM."""
+SETTINGS = {key: value for change in CHANGED for key, value in change.confs.items() if key not in FOREIGN}
+SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
+ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
+LINGER, FETCH = "stateful: kafka.linger.ms = 5", "stateful: kafka.fetch.max.wait.ms = 5, kafka.fetch.min.bytes = 100000"
+# What a task commits without a check of it would be found broken only when it is read.
+CHECKS = ("kafka.check.crcs", "spark.sql.streaming.checkpoint.fileChecksum", "spark.shuffle.streaming.checksum")
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -72,21 +80,35 @@ def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_change_changes_the_query(name: str) -> None:
-    """No change equals the recommended settings, and an option with the prefix `kafka.` reaches the client."""
-    changed = ALL[name].applied(BASE)
+def test_each_change_changes_exactly_what_it_names(name: str) -> None:
+    """A change differs from the recommended settings in one way, and an option of Kafka reaches the client."""
+    change = ALL[name]
+    settings, found = asdict(BASE), asdict(change.applied(BASE))
 
-    assert asdict(BASE) != asdict(changed)
-    assert all(key.startswith("kafka.") for key in (*ALL[name].source, *ALL[name].sink))
+    different = {key for key in settings if settings[key] != found[key]}
+    different |= {"topic partitions"} if change.topic_partitions else set()
+    assert len(different) == 1 or (
+        name == "stateful: all of these = Spark's defaults" and different == {"confs", "warm_up_batches"}
+    )
+    client_options = (*change.source, *change.sink)
+    assert all(key.startswith("kafka.") or key == "asyncProgressTrackingEnabled" for key in client_options)
 
 
 def test_changes_can_be_combined() -> None:
     """Each change keeps the settings of the changes before it."""
-    both = ALL["shuffle.partitions = 1"].applied(ALL["linger.ms = 5"].applied(BASE))
+    both = ALL["stateful: spark.sql.shuffle.partitions = 1"].applied(ALL[LINGER].applied(BASE))
 
     expected = replace(BASE, shuffle_partitions=1, sink={**BASE.sink, "kafka.linger.ms": "5"})
     assert expected == both
-    assert "avro" == ALL["linger.ms = 5"].applied(ALL["Avro between the hops"].applied(BASE)).between
+    assert "avro" == ALL[LINGER].applied(ALL["two hops: Avro between the hops"].applied(BASE)).between
+
+
+def test_change_that_removes_a_check_is_never_combined() -> None:
+    """The page must not suggest to switch off a check for a share of CPU time."""
+    found = {name: change for name, change in ALL.items() if any(check in name for check in CHECKS)}
+
+    assert {"stateful", "stateless"} == {name.partition(":")[0] for name in found}
+    assert not any(change.may_combine for change in found.values())
 
 
 def test_short_boundary_keeps_the_other_settings() -> None:
@@ -110,4 +132,4 @@ def _source(change: Change) -> list[str]:
 
 
 def _sink(change: Change) -> list[str]:
-    return list(change.sink)
+    return [key for key in change.sink if key.startswith("kafka.")]
