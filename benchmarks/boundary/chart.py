@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.boundary.phases import DRIVER, PHASES, RECORD, SOURCE, STATE
+from benchmarks.results.svg import save
 from spark_rtm.measure import palette
 
 COLORS = {DRIVER: palette.GREY, SOURCE: palette.BLUE, STATE: palette.ORANGE, RECORD: palette.GREEN}
@@ -23,10 +23,7 @@ def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     """
     if not cases:
         return []
-    boundary, path = cases[0]["typical"], folder / "boundary.svg"
-    # Identical numbers produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = "boundary"
-    mpl.rcParams["svg.fonttype"] = "none"
+    boundary = cases[0]["typical"]
     wait_ms, spans = boundary["wait_ms"], boundary["spans"]
     figure = Figure(figsize=(9, 5.2), layout="constrained")
     axes = figure.subplots()
@@ -46,6 +43,4 @@ def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     axes.set_xlabel("ms after the slowest record was due")
     axes.set_title("One batch boundary: where the slowest record waits")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-    return [path]
+    return [save(figure, folder / "boundary.svg", "boundary")]

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.postgres_sink.flush import METHODS, REFERENCE_METHOD, FlushCase
+from benchmarks.results.svg import save
 from spark_rtm.measure import palette
 
 COLORS = {
@@ -21,8 +21,6 @@ def draw(cases: Sequence[FlushCase], folder: Path) -> list[Path]:
     """Draw the cases with cold keys, and return the file. A bar of 2 means twice as fast as executemany."""
     if not cases:
         return []
-    # Identical cases produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = "sink"
     networks = list(dict.fromkeys(case.network for case in cases))
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, network in zip(figure.subplots(1, len(networks), squeeze=False)[0], networks, strict=True):
@@ -36,6 +34,4 @@ def draw(cases: Sequence[FlushCase], folder: Path) -> list[Path]:
         axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
         axes.set(title=network, xlabel="rows per flush", ylabel=f"speed relative to {REFERENCE_METHOD}")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS), frameon=False)
-    path = folder / "postgres_sink.svg"
-    figure.savefig(path, metadata={"Date": None})
-    return [path]
+    return [save(figure, folder / "postgres_sink.svg", "sink")]

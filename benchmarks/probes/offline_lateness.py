@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Any
 
 from confluent_kafka import Producer
-from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
@@ -51,33 +50,33 @@ class Options(BenchmarkOptions):
     """Send ticks, so that due timers do not wait for the heartbeat of another device."""
 
 
-@dataclass(frozen=True)
-class Alarms:
-    """Silences of devices after the warm-up, and the alarms that were raised."""
-
-    silences: int
-    """Number of periods in which a device was silent for longer than `SILENCE_MS`."""
-    lateness_ms: list[int]
-    """Lateness of the alarm for each silence that raised an alarm."""
-    false: int
-    """Number of alarms for devices that were not silent."""
-    boundaries: int
-    """Number of batch boundaries during the measurement."""
-
-
-def offline_lateness(job_options: JobOptions, options: Options) -> Alarms:
-    """Send heartbeats with staggered silences, and compare the alarms with the append times of the heartbeats."""
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the lateness; a silence without an alarm and a false alarm are problems."""
     with ExitStack() as stack:
-        spark = build_session("offline-lateness", slots=job_options.slots)
+        servers = stack.enter_context(kafka_broker())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder()))
+        job = JobOptions(servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
+        spark = build_session("offline-lateness", slots=job.slots)
         stack.callback(spark.stop)
         if options.ticks:
-            stack.enter_context(ticking(job_options))
-        query = start(JOB, spark, job_options)
+            stack.enter_context(ticking(job))
+        query = start(JOB, spark, job)
         stack.callback(query.stop)
         counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
-        seconds = WARM_UP_SECONDS + options.duration
-        send_all(lambda: _send(job_options, options.devices, seconds), query)
-        return _compare(job_options, query, counted_from_ms)
+        send_all(lambda: _send(job, options.devices, WARM_UP_SECONDS + options.duration), query)
+        silences, late_ms = _silences(job, counted_from_ms), _alarms(job, counted_from_ms)
+        boundaries = len(query.recentProgress)
+    found, false = [late for alarm, late in late_ms.items() if alarm in silences], len(late_ms.keys() - silences)
+    console.print(
+        f"{len(found)} of {len(silences)} silences raised an alarm; "
+        f"lateness {latency_text(found)}; {false} false alarms; "
+        f"{options.devices} devices, {boundaries} batch boundaries, {machine_text()}",
+        soft_wrap=True,
+    )
+    problems = [f"{len(silences) - len(found)} silences raised no alarm"] if len(found) < len(silences) else []
+    problems += [f"{false} alarms are false"] if false else []
+    load = {"devices": options.devices, "interval_seconds": options.interval_seconds}
+    return outcome_of("offline-lateness", found, len(silences), problems, **load)
 
 
 def _send(options: JobOptions, devices: int, seconds: float) -> None:
@@ -97,41 +96,27 @@ def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:
                 yield since + beat * BEAT_SECONDS, f"d{number}"
 
 
-def _compare(options: JobOptions, query: StreamingQuery, counted_from_ms: int) -> Alarms:
+def _silences(options: JobOptions, counted_from_ms: int) -> set[str]:
+    """Return the ids of the alarms that the silences from a time on must raise."""
     beats_ms: dict[str, list[int]] = {}
     for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
         beats_ms.setdefault((message.key() or b"").decode(), []).append(message.timestamp()[1])
-    silences = {
+    return {
         f"{device}/{last_ms}"
         for device, times_ms in beats_ms.items()
         for last_ms, next_ms in pairwise([*times_ms, sys.maxsize])
         if next_ms - last_ms > SILENCE_MS and last_ms >= counted_from_ms
     }
+
+
+def _alarms(options: JobOptions, counted_from_ms: int) -> dict[str, int]:
+    """Return how late the alarms were appended, in milliseconds, by id."""
     late_ms: dict[str, int] = {}
     for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats-offline"):
         change: dict[str, Any] = json.loads(message.value() or b"")
         if change["status"] == "offline" and change["last_seen_ts"] >= counted_from_ms:
             late_ms[change["alarm_id"]] = message.timestamp()[1] - change["deadline_ts"]
-    lateness_ms = [late for alarm, late in late_ms.items() if alarm in silences]
-    return Alarms(len(silences), lateness_ms, len(late_ms.keys() - silences), len(query.recentProgress))
-
-
-def measure(options: Options, console: Console) -> Outcome:
-    """Print the lateness; a silence without an alarm and a false alarm are problems."""
-    with kafka_broker() as bootstrap_servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
-        job_options = JobOptions(bootstrap_servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
-        alarms = offline_lateness(job_options, options)
-    console.print(
-        f"{len(alarms.lateness_ms)} of {alarms.silences} silences raised an alarm; "
-        f"lateness {latency_text(alarms.lateness_ms)}; {alarms.false} false alarms; "
-        f"{options.devices} devices, {alarms.boundaries} batch boundaries, {machine_text()}",
-        soft_wrap=True,
-    )
-    missing = alarms.silences - len(alarms.lateness_ms)
-    problems = [f"{missing} silences raised no alarm"] if missing else []
-    problems += [f"{alarms.false} alarms are false"] if alarms.false else []
-    load = {"devices": options.devices, "interval_seconds": options.interval_seconds}
-    return outcome_of("offline-lateness", alarms.lateness_ms, alarms.silences, problems, **load)
+    return late_ms
 
 
 BENCHMARK = Benchmark(

@@ -28,14 +28,14 @@ def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
         yield item
 
 
-def send_all(send: Callable[[], None], query: StreamingQuery) -> None:
+def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS) -> None:
     """Send the records of a probe in a thread, and leave the query time to process the last of them."""
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
     while sender.is_alive():
         raise_if_failed([query])
         sender.join(1)
-    threading.Event().wait(DRAIN_SECONDS)
+    threading.Event().wait(drain_seconds)
     raise_if_failed([query])
 
 

@@ -8,29 +8,29 @@ and then for the next batch.
 
 import json
 import tempfile
-import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import latency_text, machine_text, outcome_of, when_due
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, EVENTS_TOPIC, create_topics
+from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.queries import raise_if_failed
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
 
 WARM_UP_SECONDS = 40
-DRAIN_SECONDS = 60
+DRAIN_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -47,62 +47,63 @@ class Options(BenchmarkOptions):
     """Divisor of all time windows."""
 
 
-@dataclass(frozen=True)
-class Lateness:
-    """Lateness of timeouts after the warm-up."""
-
-    requests: int
-    """Number of requests. No request gets an impression."""
-    lateness_ms: list[int]
-    """Lateness of each request that timed out."""
-    batches_ms: list[int]
-    """Durations of the batches."""
-
-
-def timeout_lateness(settings: Settings, interval_seconds: float) -> Lateness:
-    """Send requests at `settings.rate` that never get an impression, and measure how late their timeouts fire."""
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the lateness; a request that did not time out is a problem."""
+    settings = replace(
+        DemoSettings(), rate=options.rate, duration=options.duration, time_scale=options.time_scale, slots=4
+    )
+    sent_ms = list[int]()
     with ExitStack() as stack:
-        bootstrap_servers = stack.enter_context(kafka_broker())
-        create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
+        servers = stack.enter_context(kafka_broker())
+        create_topics(servers, settings.topic_prefix, settings.partitions)
         spark = build_session("timeout-lateness", slots=settings.slots, shuffle_partitions=settings.shuffle_partitions)
         stack.callback(spark.stop)
-        source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
-        source = source.option("subscribe", settings.topic(EVENTS_TOPIC)).option("startingOffsets", "earliest")
-        writer = events_to_timeouts(source.load(), settings).writeStream.format("kafka").outputMode("update")
-        writer = writer.option("kafka.bootstrap.servers", bootstrap_servers).option("kafka.linger.ms", "0")
-        writer = writer.option("topic", settings.topic(ATTRIBUTED_TOPIC))
-        writer = writer.option("checkpointLocation", stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder())))
-        query = writer.trigger(processingTime=f"{interval_seconds} seconds").start()
+        checkpoint = stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder()))
+        query = start(spark, settings, servers, checkpoint, options.interval_seconds)
         stack.callback(query.stop)
-        consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "timeout-lateness"})
-        stack.callback(consumer.close)
-        partitions = range(settings.partitions)
-        consumer.assign([TopicPartition(settings.topic(ATTRIBUTED_TOPIC), partition, 0) for partition in partitions])
-        return _measured(settings, query, Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0}), consumer)
-
-
-def _measured(settings: Settings, query: StreamingQuery, producer: Producer, consumer: Consumer) -> Lateness:
-    seconds = WARM_UP_SECONDS + settings.duration
-    counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
-    sent_ms: list[int] = []
-    sender = threading.Thread(target=_send, args=(settings, producer, seconds, sent_ms), daemon=True)
-    sender.start()
-    lateness_ms: dict[str, int] = {}
-    deadline = time.monotonic() + seconds + DRAIN_SECONDS
-    while (sender.is_alive() or len(lateness_ms) < len(sent_ms)) and time.monotonic() < deadline:
-        raise_if_failed([query])
-        for message in consumer.consume(500, 0.2):
-            result: dict[str, Any] = json.loads(message.value() or b"")
-            due_ms = result["effective_ts"] + settings.windows.request_to_impression_ms
-            lateness_ms.setdefault(result["result_id"], message.timestamp()[1] - due_ms)
-    late_ms = [late for key, late in lateness_ms.items() if int(key.split("/")[1]) >= counted_from_ms]
-    batches_ms = [p.durationMs["triggerExecution"] for p in query.recentProgress if p.numInputRows]
+        counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
+        send_all(lambda: _send(servers, settings, sent_ms), query, DRAIN_SECONDS + options.interval_seconds)
+        batches_ms = [batch.durationMs["triggerExecution"] for batch in query.recentProgress if batch.numInputRows]
+        found = lateness_ms(servers, settings, counted_from_ms)
     requests = sum(at_ms >= counted_from_ms for at_ms in sent_ms)
-    return Lateness(requests, late_ms, batches_ms[len(batches_ms) // 3 :])
+    [batch_p50_ms] = percentiles(batches_ms[len(batches_ms) // 3 :] or [0], [0.5])
+    console.print(
+        f"{len(found)} of {requests} requests timed out; "
+        f"lateness {latency_text(found)}; batches p50 {batch_p50_ms:.0f} ms; "
+        f"{options.rate:g} requests/s, interval {options.interval_seconds:g} s, {machine_text()}",
+        soft_wrap=True,
+    )
+    problems = [f"{requests - len(found)} requests did not time out"] if len(found) < requests else []
+    load = {"rate": options.rate, "interval_seconds": options.interval_seconds}
+    return outcome_of("timeout-lateness", found, requests, problems, **load)
 
 
-def _send(settings: Settings, producer: Producer, seconds: float, sent_ms: list[int]) -> None:
-    for number in when_due((number / settings.rate, number) for number in range(int(settings.rate * seconds))):
+def start(
+    spark: SparkSession, settings: Settings, servers: str, checkpoint: str, interval_seconds: float
+) -> StreamingQuery:
+    """Start the query of timeouts in micro-batch mode."""
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    source = source.option("subscribe", settings.topic(EVENTS_TOPIC)).option("startingOffsets", "earliest")
+    writer = events_to_timeouts(source.load(), settings).writeStream.format("kafka").outputMode("update")
+    writer = writer.option("kafka.bootstrap.servers", servers).option("kafka.linger.ms", "0")
+    writer = writer.option("topic", settings.topic(ATTRIBUTED_TOPIC)).option("checkpointLocation", checkpoint)
+    return writer.trigger(processingTime=f"{interval_seconds} seconds").start()
+
+
+def lateness_ms(servers: str, settings: Settings, counted_from_ms: int) -> list[int]:
+    """Return how late the timeout of each request from a time on was appended, in milliseconds."""
+    late_ms: dict[str, int] = {}
+    for message in read_topic(servers, settings.topic(ATTRIBUTED_TOPIC)):
+        result: dict[str, Any] = json.loads(message.value() or b"")
+        due_ms = result["effective_ts"] + settings.windows.request_to_impression_ms
+        late_ms.setdefault(result["result_id"], message.timestamp()[1] - due_ms)
+    return [late for key, late in late_ms.items() if int(key.split("/")[1]) >= counted_from_ms]
+
+
+def _send(servers: str, settings: Settings, sent_ms: list[int]) -> None:
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    requests = int(settings.rate * (WARM_UP_SECONDS + settings.duration))
+    for number in when_due((number / settings.rate, number) for number in range(requests)):
         now, name = int(time.time() * 1000), f"t{number}"
         times = dict.fromkeys(("effective_ts", "request_ts", "server_ts", "appended_at"), now)
         event = {**times, "event_id": name, "transaction_id": name, "kind": "request", "campaign_id": "c"}
@@ -111,25 +112,6 @@ def _send(settings: Settings, producer: Producer, seconds: float, sent_ms: list[
         producer.poll(0)
         sent_ms.append(now)
     producer.flush(30)
-
-
-def measure(options: Options, console: Console) -> Outcome:
-    """Print the lateness; a request that did not time out is a problem."""
-    settings = replace(
-        DemoSettings(), rate=options.rate, duration=options.duration, time_scale=options.time_scale, slots=4
-    )
-    found = timeout_lateness(settings, options.interval_seconds)
-    [batch_p50_ms] = percentiles(found.batches_ms or [0], [0.5])
-    console.print(
-        f"{len(found.lateness_ms)} of {found.requests} requests timed out; "
-        f"lateness {latency_text(found.lateness_ms)}; batches p50 {batch_p50_ms:.0f} ms; "
-        f"{options.rate:g} requests/s, interval {options.interval_seconds:g} s, {machine_text()}",
-        soft_wrap=True,
-    )
-    missing = found.requests - len(found.lateness_ms)
-    problems = [f"{missing} requests did not time out"] if missing else []
-    load = {"rate": options.rate, "interval_seconds": options.interval_seconds}
-    return outcome_of("timeout-lateness", found.lateness_ms, found.requests, problems, **load)
 
 
 BENCHMARK = Benchmark(

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from benchmarks.results.svg import save
 from benchmarks.settings.compare import helps, is_untouched, noise
 from spark_rtm.measure import palette
 
@@ -15,9 +15,6 @@ SAVING_COLOR, OTHER_COLOR = palette.LIGHT_GREEN, palette.LIGHT_GREY
 
 def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     """Draw the CPU time of each change relative to the untouched query, one panel per workload; return the file."""
-    # Identical numbers produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = stem
-    mpl.rcParams["svg.fonttype"] = "none"
     changed = [case for case in content["cases"] if case["cpu_ratio"] and not is_untouched(case["engine"])]
     if not changed:
         return []
@@ -41,6 +38,4 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
         axes.set_title(workload, loc="left", fontsize=10)
         axes.spines[["top", "right", "left"]].set_visible(False)
     grid[-1][0].set_xlabel("CPU time per record, relative to the untouched query (line at 1)")
-    path = folder / f"{stem}.svg"
-    figure.savefig(path, metadata={"Date": None})
-    return [path]
+    return [save(figure, folder / f"{stem}.svg", stem)]
