@@ -3,7 +3,6 @@ Measure the phases of the batch boundary of the stateful real-time query, by the
 
 Run the benchmark with `make bench-boundary`.
 The program prints the phases, and writes `boundary.json` and the timeline of one boundary, `boundary.svg`.
-The program exits with status 1 if a run is invalid.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,6 @@ Measure how the cost of a query grows with rate, partitions, keys, state, record
 
 Run the benchmark with `make bench-growth`. The full plan takes about {minutes} minutes on two cores.
 Each run differs from the base in one input; a few combined runs measure the error of the fitted cost model.
-The program prints a table, and writes `growth.json` and its charts.
-The program exits with status 1 if a run is invalid.
 """
 
 from collections.abc import Sequence

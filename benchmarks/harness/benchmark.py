@@ -20,6 +20,9 @@ from benchmarks.results.summary import summarize
 from benchmarks.results.table import print_cases
 from spark_rtm.command_line import arguments_of
 
+WRITTEN = f"""
+The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}.
+The exit status is 1 if a run is invalid; invalid runs are not published."""
 Options = TypeVar("Options", bound=BenchmarkOptions)
 
 
@@ -57,7 +60,7 @@ class Benchmark(Generic[Options]):
             self.options,
             arguments,
             program=program,
-            description=(self.description or "").strip(),
+            description=f"{(self.description or '').strip()}\n{WRITTEN}",
             example=f"{program} {self.example}",
             presets=self.presets,
         )

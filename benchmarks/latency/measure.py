@@ -2,8 +2,6 @@
 Measure the latency of Spark's execution modes, of the baseline, and of two copies of a query.
 
 Run the benchmark with `make bench-latency`.
-The program prints tables, and writes `latency.json` and its charts.
-The program exits with status 1 if a run is invalid.
 With `--quick`, it measures the baseline and two modes, once each and in one session.
 """
 

@@ -5,7 +5,6 @@ Run the benchmark with `make bench-other-engines`.
 The program prints tables, and writes `other_engines.json` and its charts; with `--long-interval`, it writes
 `other_engines_interval.json`, and with `--limits`, `other_engines_limits.json`.
 With `--publish`, the program waits until other programs leave the machine to it, and repeats a run that they disturb.
-The program exits with status 1 if a run is invalid.
 If an engine cannot be installed, the program skips the engine and prints the reason.
 """
 

@@ -2,7 +2,6 @@
 Measure the PostgreSQL sink: flushes compared with other methods, single rows, and the paths from Kafka to the table.
 
 Run the benchmark with `make bench-postgres-sink`.
-The program prints tables, and writes `postgres_sink.json` and its chart.
 Each measured time ends when the row is committed or when a reader has read the row. Only then has the row arrived.
 """
 

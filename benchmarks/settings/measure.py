@@ -2,8 +2,6 @@
 Measure latency and CPU time with one setting changed at a time, and then with all changes that helped.
 
 Run the benchmark with `make bench-settings`. The full plan takes about 90 minutes on two cores.
-The program prints tables, and writes `settings.json` and its charts.
-The program exits with status 1 if a run is invalid.
 """
 
 from collections.abc import Mapping, Sequence

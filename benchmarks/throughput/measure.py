@@ -2,8 +2,6 @@
 Find the highest rate that each mode sustains, and measure latency below that rate.
 
 Run the benchmark with `make bench-throughput`.
-The program prints tables, and writes `throughput.json` and its charts.
-The program exits with status 1 if a run is invalid.
 """
 
 from dataclasses import dataclass, replace
