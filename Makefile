@@ -64,8 +64,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-BENCHMARKS := latency throughput tuning engine-only other-engines postgres-sink timeout-lateness offline-lateness joins checkpoint-storage boundary price growth
-.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench $(BENCHMARKS:%=bench-%) services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -129,44 +128,20 @@ soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare a
 
 bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes in one session
 
-bench-latency: setup $(VENV)/installed-bench ## compare the latency of all execution modes; DURATION RATE QUICK=1 FILTER PUBLISH=1
-	@$(PY) -m benchmarks.latency $(BENCH_OPTIONS)
+bench-latency: ## compare the latency of all execution modes; DURATION RATE QUICK=1 FILTER PUBLISH=1 BENCH=--help
+bench-throughput: ## find the highest rate that each mode sustains; options as for bench-latency
+bench-settings: ## vary one setting at a time: latency and CPU time (90 min); options as for bench-latency
+bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
+bench-boundary: ## show the phases of the pause between batches; options as for bench-latency
+bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements
+bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
+bench-checkpoint-storage: ## measure the pause between batches by the storage of checkpoints; QUICK=1 FILTER PUBLISH=1
+bench-joins: ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1 PUBLISH=1
+bench-timeout-lateness: ## measure how late Python timers fire in micro-batch mode; DURATION RATE QUICK=1 PUBLISH=1
+bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 
-bench-throughput: setup $(VENV)/installed-bench ## find the highest rate that each mode sustains; options as for bench-latency
-	@$(PY) -m benchmarks.throughput $(BENCH_OPTIONS)
-
-bench-tuning: setup $(VENV)/installed-bench ## vary one setting of real-time mode at a time; options as for bench-latency
-	@$(PY) -m benchmarks.tuning $(BENCH_OPTIONS)
-
-bench-engine-only: setup $(VENV)/installed-bench ## measure Spark without Kafka; options as for bench-latency
-	@$(PY) -m benchmarks.engine_only $(BENCH_OPTIONS)
-
-bench-other-engines: setup $(VENV)/installed-bench ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements; options as for bench-latency
-	@$(PY) -m benchmarks.other_engines $(BENCH_OPTIONS)
-
-bench-postgres-sink: setup $(VENV)/installed-bench ## measure the PostgreSQL sink; options as for bench-latency
-	@$(PY) -m benchmarks.postgres_sink $(BENCH_OPTIONS)
-
-bench-timeout-lateness: setup ## measure how late Python timers fire in micro-batch mode; DURATION RATE
-	@$(PY) -m benchmarks.timeout_lateness $(BENCH_OPTIONS)
-
-bench-offline-lateness: setup ## measure how late Scala timers fire in real-time mode; DURATION
-	@$(PY) -m benchmarks.offline_lateness $(BENCH_OPTIONS)
-
-bench-joins: setup ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1
-	@$(PY) -m benchmarks.joins $(BENCH_OPTIONS)
-
-bench-checkpoint-storage: setup $(VENV)/installed-bench ## measure the pause between batches by the storage of checkpoints; QUICK=1 FILTER PUBLISH=1
-	@$(PY) -m benchmarks.checkpoint_storage $(BENCH_OPTIONS)
-
-bench-boundary: setup $(VENV)/installed-bench ## show the phases of the pause between batches; options as for bench-latency
-	@$(PY) -m benchmarks.boundary $(BENCH_OPTIONS)
-
-bench-price: setup $(VENV)/installed-bench ## measure what lowers the CPU time of a record; options as for bench-latency
-	@$(PY) -m benchmarks.price $(BENCH_OPTIONS)
-
-bench-growth: setup $(VENV)/installed-bench ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
-	@$(PY) -m benchmarks.growth $(BENCH_OPTIONS)
+bench-%: setup $(VENV)/installed-bench
+	@$(PY) -m benchmarks $* $(BENCH_OPTIONS)
 
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate

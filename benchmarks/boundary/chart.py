@@ -1,13 +1,13 @@
 """Draw the timeline of one batch boundary; each bar carries its own name, so the chart needs no legend."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.boundary.phases import DRIVER, PHASES, RECORD, SOURCE, STATE
+from benchmarks.results.svg import save
 from spark_rtm.measure import palette
 
 COLORS = {DRIVER: palette.GREY, SOURCE: palette.BLUE, STATE: palette.ORANGE, RECORD: palette.GREEN}
@@ -15,11 +15,15 @@ WAIT_COLOR = palette.RED
 MIN_LABEL_MS = 0.5
 
 
-def draw(boundary: Mapping[str, Any], path: Path) -> Path:
-    """Draw the phases of a boundary from top to bottom, below the wait of its slowest record."""
-    # Identical numbers produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = "boundary"
-    mpl.rcParams["svg.fonttype"] = "none"
+def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """
+    Draw the typical boundary of the first case, and return the file.
+
+    The phases stand from top to bottom, below the wait of the slowest record.
+    """
+    if not cases:
+        return []
+    boundary = cases[0]["typical"]
     wait_ms, spans = boundary["wait_ms"], boundary["spans"]
     figure = Figure(figsize=(9, 5.2), layout="constrained")
     axes = figure.subplots()
@@ -39,6 +43,4 @@ def draw(boundary: Mapping[str, Any], path: Path) -> Path:
     axes.set_xlabel("ms after the slowest record was due")
     axes.set_title("One batch boundary: where the slowest record waits")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-    return path
+    return [save(figure, folder / "boundary.svg", "boundary")]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.boundary.phases import Explained, explain
@@ -13,9 +13,29 @@ from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.results.record_times import Traffic
 from benchmarks.spark.engine import spark_engine
+from benchmarks.spark.idle_rules import EXCLUDED_CONF
 from benchmarks.spark.queries import SparkOptions
 
 WORKLOAD: Workload = "stateful"
+SHORT_BOUNDARY = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings that remove work from the batch boundary: the code that each task generates when it starts."""
+
+
+def short_boundary(options: SparkOptions) -> SparkOptions:
+    """Return options with less work at the batch boundary, with one task instead of two for the state."""
+    # The rules are excluded after the warm-up, which shows which of them have an effect.
+    confs = {**options.confs, **SHORT_BOUNDARY}
+    return replace(options, confs=confs, shuffle_partitions=1, exclude_idle_rules=True)
+
+
+def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
+    """Return the session settings of options that differ from those of other options."""
+    confs = {name: value for name, value in options.confs.items() if base.confs.get(name) != value}
+    if options.shuffle_partitions != base.shuffle_partitions:
+        confs["spark.sql.shuffle.partitions"] = str(options.shuffle_partitions)
+    if options.exclude_idle_rules:
+        confs[EXCLUDED_CONF] = "all rules that changed nothing during the warm-up"
+    return confs
 
 
 def traced_case(name: str, options: SparkOptions, traffic: Traffic, found: list[list[Explained]]) -> Case:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.growth.fit import TERMS, used
 from benchmarks.growth.points import BASE
+from benchmarks.results.svg import save
 from spark_rtm.measure import palette
 from spark_rtm.measure.cost_model import model_of
 
@@ -43,9 +43,6 @@ CHARTS = (
 
 def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
     """Draw each chart that has at least two points, and return the paths of the files."""
-    # Identical numbers produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = "growth"
-    mpl.rcParams["svg.fonttype"] = "none"
     paths = []
     for chart in CHARTS:
         rows = rows_of_chart(content["runs"], chart)
@@ -53,8 +50,7 @@ def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
             continue
         figure = Figure(figsize=(7, 3.2), layout="constrained")
         _draw(figure.subplots(), content, chart, rows)
-        paths.append(folder / f"growth_{chart.dimension}_{chart.quantity}.svg")
-        figure.savefig(paths[-1], metadata={"Date": None})
+        paths.append(save(figure, folder / f"growth_{chart.dimension}_{chart.quantity}.svg", "growth"))
     return paths
 
 

@@ -1,17 +1,17 @@
 """
-Command-line options shared by all benchmarks.
+Command-line options shared by all benchmarks, and the conditions that they state.
 
 A real-time run must last several trigger intervals, so that the run contains several batch boundaries.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from confluent_kafka import KafkaException
 
-from spark_rtm.command_line import arguments_of
+from spark_rtm.measure.machine import describe_machine
 
 INTERRUPTED = 130
 QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
@@ -28,6 +28,12 @@ class BenchmarkOptions:
     """Run a short version of the benchmark."""
     publish: bool = False
     """Write the results to references/measured if all runs are valid."""
+
+
+@dataclass(frozen=True)
+class CaseOptions(BenchmarkOptions):
+    """Options of the benchmarks that have several cases."""
+
     filter: tuple[str, ...] = ()
     """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
 
@@ -37,7 +43,7 @@ class BenchmarkOptions:
 
 
 @dataclass(frozen=True)
-class RunOptions(BenchmarkOptions):
+class RunOptions(CaseOptions):
     """Options of the benchmarks that run engines. Each program overrides the default values."""
 
     duration: float = 60
@@ -64,32 +70,13 @@ class RunOptions(BenchmarkOptions):
     """
 
 
-Options = TypeVar("Options", bound=BenchmarkOptions)
-
-
-def parse(
-    kind: type[Options],
-    module: str,
-    description: str | None,
-    example: str,
-    arguments: Sequence[str] | None,
-    presets: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Options:
-    """
-    Parse the command line of the benchmark in `module`.
-
-    `presets` maps flags such as `quick` to the values that they use in place of the defaults.
-    """
-    program = f"python -m benchmarks.{module}"
-    summary = (description or "").strip()
-    return arguments_of(
-        kind,
-        arguments,
-        program=program,
-        description=summary,
-        example=f"{program} {example}",
-        presets=presets or {"quick": QUICK_RUN},
-    )
+def conditions(options: BenchmarkOptions) -> dict[str, Any]:
+    """Return the conditions that affect the results of all engines. The settings of each engine are not included."""
+    values = {name: value for name, value in asdict(options).items() if name not in {"filter", "publish"}}
+    values["duration_seconds"] = values.pop("duration")
+    if isinstance(values.get("rate"), tuple):
+        values["rates"] = values.pop("rate")
+    return {**describe_machine(), **values}
 
 
 def exit_status(measure: Callable[[], int]) -> int:

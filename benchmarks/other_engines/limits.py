@@ -11,13 +11,13 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.harness.benchmark import Outcome
 from benchmarks.harness.plan import warm_broker
 from benchmarks.harness.quiet import wait_until_quiet
 from benchmarks.harness.rate_search import find_limit
 from benchmarks.other_engines.cases import limit_cases
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.options import Options
-from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from benchmarks.results.validity import busy_machine
 
 STEM = "other_engines_limits"
@@ -26,8 +26,8 @@ EXPECTED_SECONDS_PER_CASE = 300.0
 
 def measure_limits(
     options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
-) -> int:
-    """Search the limit of each engine, write the JSON, and return the exit status."""
+) -> Outcome:
+    """Search the limit of each engine."""
     limits, steps = list[dict[str, Any]](), list[dict[str, Any]]()
     cases = limit_cases(engines, options.interval_seconds)
     cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
@@ -46,10 +46,7 @@ def measure_limits(
             limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
             steps += tried
     problems = [] if options.quiet_limit is None else limit_problems(steps, options.quiet_limit)
-    folder = PUBLISHED_DIR if options.publish and not problems else BUILD_DIR
-    content = {**described, "limits": limits, "steps": steps}
-    console.print(f"written: {write_json(content, folder / f'{STEM}.json')}", soft_wrap=True)
-    return report_problems(problems)
+    return Outcome(STEM, {**described, "limits": limits, "steps": steps}, problems)
 
 
 def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float) -> list[str]:

@@ -7,15 +7,13 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness.baseline import BASELINE
+from benchmarks.harness.benchmark import Outcome, outcome_of
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.run import Case
 from benchmarks.other_engines.cases import long_interval_cases
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.options import Options
-from benchmarks.results.publish import write_results
 from benchmarks.results.record_times import Traffic
-from benchmarks.results.summary import summarize
-from benchmarks.results.table import print_cases
 
 STEM = "other_engines_interval"
 MAX_BASELINE_SECONDS = 60.0
@@ -24,13 +22,11 @@ MAX_BASELINE_SECONDS = 60.0
 
 def measure_long_interval(
     options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
-) -> int:
-    """Run each engine once, one after another, and return the exit status."""
+) -> Outcome:
+    """Run each engine once, one after another."""
     plan = long_interval_plan(options, engines)
     results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
-    content = {**described, **summarize(results)}
-    print_cases(content, console)
-    return write_results(content, results, STEM, console, publish=options.publish, has_charts=False)
+    return outcome_of(STEM, described, results, console, has_charts=False)
 
 
 def long_interval_plan(options: Options, engines: Sequence[OtherEngine]) -> list[PlannedRun]:

@@ -1,15 +1,16 @@
 """Command-line options of the comparison, and the checks before results may be published."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.harness.cli import QUICK_RUN, RunOptions, parse
+from benchmarks.harness.cli import QUICK_RUN, RunOptions
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.validity import MAX_FOREIGN_CORES
 
 WARM_UP_RATE = 2_000.0
 PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "quick": {**QUICK_RUN, "warm_up_seconds": 9},
     # Two boundaries at 300 s and 600 s after the start, and a warm-up that ends long before the first one.
     "long_interval": {"duration": 580, "warm_up_seconds": 45, "interval_seconds": 300, "repeats": 1},
     "limits": {
@@ -20,7 +21,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "rate": (4_000, 8_000, 16_000, 32_000, 64_000),
     },
 }
-"""Values that the flags of the two other measurements use in place of the defaults."""
+"""Values that the flags of a short run and of the two other measurements use in place of the defaults."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,6 @@ class Options(RunOptions):
         return [
             Traffic(rate, self.warm_up_seconds, self.duration, warm_up_rate=self.warm_up_rate) for rate in self.rate
         ]
-
-
-def options_of(arguments: Sequence[str] | None, description: str | None) -> Options:
-    """Parse the command line."""
-    example = "--quick --filter echo --filter Flink --filter real-time"
-    presets = {"quick": {**QUICK_RUN, "warm_up_seconds": 9}, **PRESETS}
-    return parse(Options, "other_engines", description, example, arguments, presets)
 
 
 def require_all(options: Options, missing: Mapping[str, str]) -> None:

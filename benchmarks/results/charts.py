@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.results.run_result import label_of
+from benchmarks.results.svg import save
 from benchmarks.results.table import short_name
 from spark_rtm.measure import palette
 
@@ -40,9 +40,6 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
 
     If there are several arrival patterns, the charts contain only the first pattern.
     """
-    # Identical numbers produce an identical file, so a diff contains only real changes.
-    mpl.rcParams["svg.hashsalt"] = stem
-    mpl.rcParams["svg.fonttype"] = "none"
     # An engine without outputs has no latencies to draw.
     cases = [case for case in content["cases"] if case["max_ms"] is not None]
     cases = [case for case in cases if case["arrivals"] == cases[0]["arrivals"]]
@@ -54,8 +51,7 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
         name = f"{stem}_{workload.replace(' ', '_')}"
         for suffix, figure in (("", _percentiles(shown, workload)), ("_timeline", _timeline(content, shown, workload))):
             if figure:
-                paths.append(folder / f"{name}{suffix}.svg")
-                figure.savefig(paths[-1], metadata={"Date": None})
+                paths.append(save(figure, folder / f"{name}{suffix}.svg", stem))
     return paths
 
 

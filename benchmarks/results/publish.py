@@ -1,4 +1,4 @@
-"""Write the results of a benchmark as JSON and charts."""
+"""Write the results of a benchmark as JSON, and report problems."""
 
 import json
 import re
@@ -7,31 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from benchmarks.results.charts import draw
-from benchmarks.results.run_result import RunResult
-
 BUILD_DIR, PUBLISHED_DIR = Path("build/benchmarks"), Path("references/measured")
 REPOSITORY = Path(__file__).parents[2]
 NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
-
-
-def write_results(
-    content: dict[str, Any],
-    results: Sequence[RunResult],
-    stem: str,
-    console: Console,
-    *,
-    publish: bool,
-    has_charts: bool = True,
-) -> int:
-    """Write the JSON and charts, and return the exit status. Invalid results are never written to `PUBLISHED_DIR`."""
-    problems = [problem for result in results for problem in result.problems]
-    folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
-    written = [write_json(content, folder / f"{stem}.json"), *(draw(content, folder, stem) if has_charts else ())]
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
-    return report_problems(problems)
 
 
 def report_problems(problems: Sequence[str]) -> int:

@@ -3,20 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import registry
+from benchmarks.results.format import table
 from scripts.pack import assistants, files, notices, parsed, verification
-from scripts.pack.tables import (
-    aims,
-    boundary,
-    checkpoint_storage,
-    growth,
-    latency,
-    other_engines,
-    postgres_sink,
-    price,
-    prove,
-    sizing,
-)
-from scripts.pack.tables.format import table
+from scripts.pack.tables import prove
 from scripts.pack.tables.pipeline import chaos, demo, soak
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
@@ -93,39 +83,14 @@ def lint_index(_: Path, __: str) -> str:
 
 
 BLOCKS: dict[str, Maker] = {
-    "measured-boundary": boundary.phases,
-    "measured-aims": aims.aims,
+    **registry.BLOCKS,
     "measured-chaos": chaos.faults,
-    "measured-checkpoint-storage": checkpoint_storage.pauses,
     "measured-demo": demo.comparison,
-    "measured-growth": growth.points,
-    "measured-growth-conditions": growth.conditions,
-    "measured-growth-model": growth.model,
-    "measured-growth-million": growth.million,
     "router": router,
     "assistants": assistant_folders,
     "conditions": conditions,
     "lint-index": lint_index,
     "verification": verification.verification,
-    "measured-postgres-sink": postgres_sink.sink,
-    "measured-modes": latency.modes,
-    "measured-overview": latency.overview,
-    "measured-speed-up": latency.speed_up,
-    "measured-boundaries": latency.boundaries,
-    "measured-costs": latency.costs,
-    "measured-two-copies": latency.two_copies,
-    "measured-tuning": latency.tuning,
-    "measured-throughput": latency.throughput,
-    "measured-limits": latency.limits,
-    "measured-sizing": sizing.sizing,
-    "measured-price": price.changes,
-    "measured-price-limits": price.limits,
-    "measured-engine-only": latency.engine_only,
-    "measured-other-engines": other_engines.other_engines,
-    "measured-other-engines-ranks": other_engines.ranks,
-    "measured-other-engines-spread": other_engines.spread,
-    "measured-other-engines-interval": other_engines.long_interval,
-    "measured-other-engines-limits": other_engines.limits,
     "measured-soak": soak.soak,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,

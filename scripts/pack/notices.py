@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from scripts.pack.tables.format import table
+from benchmarks.results.format import table
 
 LICENCES = "scripts/pack/licences.json"
 IVY_DIRS = (

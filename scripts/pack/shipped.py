@@ -24,13 +24,16 @@ FIXED = (
 )
 
 
+OF_THE_WHEEL = ("py.typed", "README.md")
+"""Files of `spark_rtm` that only package managers and type checkers of an environment read."""
 MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
 
 
 def shipped_files(root: Path) -> list[Path]:
     """Return every file of an installed skill except the manifest."""
     fixed = [root / name for name in FIXED]
-    return [*fixed, *files.references(root), *files.files_below(root / "spark_rtm"), *_examples(root)]
+    library = [path for path in files.files_below(root / "spark_rtm") if path.name not in OF_THE_WHEEL]
+    return [*fixed, *files.references(root), *library, *_examples(root)]
 
 
 def _examples(root: Path) -> list[Path]:

@@ -7,9 +7,9 @@ The README prints these numbers, so no sentence needs to claim more than they sa
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.results.format import table
 from scripts.pack import files, parsed
 from scripts.pack.checks.claims import claims
-from scripts.pack.tables.format import table
 from spark_rtm.text import markdown
 
 BLOCKS = {

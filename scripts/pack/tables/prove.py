@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import measured
+from benchmarks.results.format import measured
 
 PROVE = "references/measured/prove.json"
 EXAMPLES = "references/measured/prove_examples.json"

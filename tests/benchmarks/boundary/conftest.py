@@ -1,12 +1,12 @@
 """The function that draws the timeline; only a worker process with a test that needs it loads Matplotlib."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-DrawTimeline = Callable[[Mapping[str, Any], Path], Path]
+DrawTimeline = Callable[[Sequence[Mapping[str, Any]], Path], list[Path]]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained, explain
 from benchmarks.boundary.summary import few, summary
+from benchmarks.boundary.table import GROUPS
 from benchmarks.boundary.trace import Mark, marks
 from benchmarks.results.record_times import RecordTimes
 from tests.benchmarks.boundary.conftest import DrawTimeline
@@ -132,9 +133,16 @@ def test_summary_has_the_mean_phases_and_the_boundary_with_the_median_wait() -> 
 
 def test_timeline_names_each_phase_at_its_bar(tmp_path: Path, draw_timeline: DrawTimeline) -> None:
     """The same boundary gives the same file, without a legend."""
-    row = summary("recommended", explain(traced(), TIMES))["typical"]
-    first = draw_timeline(row, tmp_path / "boundary.svg").read_bytes()
+    rows = [summary("recommended", explain(traced(), TIMES))]
+    [chart] = draw_timeline(rows, tmp_path)
+    first = chart.read_bytes()
 
-    assert first == draw_timeline(row, tmp_path / "boundary.svg").read_bytes()
+    assert [chart] == draw_timeline(rows, tmp_path)
+    assert first == chart.read_bytes()
     assert b"plan the query: 12 ms" in first
     assert all(name.encode() in first for name in PHASES)
+
+
+def test_columns_of_a_boundary_cover_each_phase_once() -> None:
+    """The columns add up to the wait, because no phase is missing and none counts twice."""
+    assert sorted([*PHASES, UNEXPLAINED]) == sorted(name for names in GROUPS.values() for name in names)

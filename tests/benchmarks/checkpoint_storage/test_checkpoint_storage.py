@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checkpoint_storage.__main__ import problem_of, summary
 from benchmarks.checkpoint_storage.cases import LOCAL, OBJECTS, SHARED, cases, file_system_of
+from benchmarks.checkpoint_storage.measure import problem_of, summary
 from benchmarks.checkpoint_storage.s3_server import ObjectStore
 
 STORE = ObjectStore("http://127.0.0.1:1", "secret")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.growth.__main__ import PLANNED_MINUTES, Options, selected
 from benchmarks.growth.fit import INPUTS
+from benchmarks.growth.measure import PLANNED_MINUTES, Options, selected
 from benchmarks.growth.points import BASE, COMBINED, DIMENSIONS, PlannedPoint, Point, planned_points
 from benchmarks.harness.plan import START_AND_END_SECONDS
 from benchmarks.harness.workloads import MIN_RECORD_BYTES, count, counted_record, key_of_count

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks.growth.__main__ import Options, write
+from benchmarks.growth.measure import Options, outcome
 from benchmarks.growth.points import PlannedPoint, Point
 from benchmarks.growth.rows import point_row, problems_of
+from benchmarks.harness.benchmark import write
 from benchmarks.results.run_result import RunResult
 from tests.benchmarks.growth.synthetic import rows
 from tests.benchmarks.helpers import run_result
@@ -69,30 +70,24 @@ def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("publish", "is_complete", "problems", "folder", "status"),
+    ("is_part", "problem", "folder", "status"),
     [
-        (True, True, [], "references/measured", 0),
-        (True, True, ["wrong"], "build/benchmarks", 1),
-        (True, False, [], "build/benchmarks", 1),
+        (False, "", "references/measured", 0),
+        (False, "wrong", "build/benchmarks", 1),
+        (True, "", "build/benchmarks", 1),
     ],
     ids=["published", "invalid", "part"],
 )
 def test_only_complete_and_valid_runs_are_published(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    publish: bool,
-    is_complete: bool,
-    problems: list[str],
-    folder: str,
-    status: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_part: bool, problem: str, folder: str, status: int
 ) -> None:
     """A part of the plan has no cost model, so it is never published."""
     monkeypatch.chdir(tmp_path)
-    options = Options(publish=publish)
-    shown = [row | {"state_disk_mb": 0.1} for row in rows()]
+    options = Options(publish=True, filter=("rate",) if is_part else ())
+    shown = [row | {"state_disk_mb": 0.1, "problems": problem} for row in rows()]
 
-    assert status == write(options, shown, problems, Console(quiet=True), is_complete=is_complete)
+    assert status == write(outcome(options, shown), Console(quiet=True), publish=True)
 
     written = json.loads((tmp_path / folder / "growth.json").read_text())
-    assert is_complete == ("model" in written)
+    assert is_part == ("model" not in written)
     assert "growth_rate_cpu_seconds_per_million.svg" in {path.name for path in (tmp_path / folder).iterdir()}

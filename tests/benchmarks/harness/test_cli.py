@@ -2,10 +2,12 @@
 
 import pytest
 
-from benchmarks import engine_only, latency, throughput, tuning
-from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, RunOptions, exit_status, parse
-from benchmarks.harness.conditions import conditions
-from benchmarks.other_engines import options as other_engines
+from benchmarks import registry
+from benchmarks.harness.cli import QUICK_RUN, CaseOptions, RunOptions, conditions, exit_status
+from benchmarks.latency import measure as latency
+from benchmarks.throughput import measure as throughput
+
+RUNS = [name for name in registry.MODULES if issubclass(registry.load(name).options, RunOptions)]
 
 
 @pytest.mark.parametrize(
@@ -14,15 +16,14 @@ from benchmarks.other_engines import options as other_engines
 )
 def test_filter_selects_cases_by_workload_and_engine(texts: tuple[str, ...], *, expected: bool) -> None:
     """A case is selected if one of the texts is in its workload and engine, or without any text."""
-    assert expected == BenchmarkOptions(filter=texts).is_selected("stateful", "real-time")
+    assert expected == CaseOptions(filter=texts).is_selected("stateful", "real-time")
 
 
-@pytest.mark.parametrize("module", [latency, throughput, tuning, engine_only, other_engines])
+@pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("quick", [False, True])
-def test_run_is_long_enough_for_its_boundaries(module: object, *, quick: bool) -> None:
+def test_run_is_long_enough_for_its_boundaries(name: str, *, quick: bool) -> None:
     """With its defaults each benchmark measures at least 3.5 trigger intervals after a longer warm-up."""
-    kind: type[RunOptions] = vars(module)["Options"]
-    options = parse(kind, "test", "Test.", "", ["--quick"] if quick else [])
+    options = registry.load(name).parse(["--quick"] if quick else [])
 
     assert options.duration >= 3.5 * options.interval_seconds
     assert options.warm_up_seconds > options.interval_seconds

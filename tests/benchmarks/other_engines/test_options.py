@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.harness.plan import START_AND_END_SECONDS, rotate
 from benchmarks.harness.rate_search import STEP_FIELDS
+from benchmarks.other_engines.cases import OTHER_ENGINES, engine_cases
 from benchmarks.other_engines.limits import limit_problems
-from benchmarks.other_engines.options import options_of, require_all
+from benchmarks.other_engines.long_interval import long_interval_plan
+from benchmarks.other_engines.measure import BENCHMARK
+from benchmarks.other_engines.options import require_all
 
 STEP: dict[str, Any] = {
     **dict.fromkeys(STEP_FIELDS),
@@ -30,7 +34,7 @@ def test_part_of_a_comparison_is_not_published(
 ) -> None:
     """The program refuses the options before it measures, and names the remedy."""
     with pytest.raises(SystemExit):
-        options_of(flags, "")
+        BENCHMARK.parse(flags)
 
     assert problem in capsys.readouterr().err
 
@@ -39,11 +43,11 @@ def test_comparison_without_an_engine_is_not_published() -> None:
     """The message names the engine and the reason; without `--publish` the other engines are measured."""
     missing = {"Flink": "pip cannot install it"}
 
-    require_all(options_of([], ""), missing)
-    require_all(options_of(["--publish"], ""), {})
+    require_all(BENCHMARK.parse([]), missing)
+    require_all(BENCHMARK.parse(["--publish"]), {})
 
     with pytest.raises(RuntimeError, match=r"Flink cannot be measured, .*\(Flink: pip cannot install it\)"):
-        require_all(options_of(["--publish"], ""), missing)
+        require_all(BENCHMARK.parse(["--publish"]), missing)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +66,27 @@ def test_limit_is_invalid_if_other_programs_may_have_caused_it(change: dict[str,
 
 def test_each_measurement_has_its_own_length_and_interval() -> None:
     """At five minutes two boundaries, 300 s and 600 s after the start, are in the measured part."""
-    interval, limits = (options_of([flag], "") for flag in ("--long-interval", "--limits"))
+    interval, limits = (BENCHMARK.parse([flag]) for flag in ("--long-interval", "--limits"))
 
     assert (300, 1) == (interval.interval_seconds, interval.repeats)
     assert interval.warm_up_seconds < 300
     assert interval.warm_up_seconds + interval.duration > 600
     assert (4_000, 64_000) == (limits.rate[0], limits.rate[-1])
     assert {2_000} == {traffic.warm_up_rate for traffic in limits.traffics()}
+
+
+@pytest.mark.parametrize(("flags", "max_minutes"), [([], 65), (["--long-interval"], 45)], ids=["full", "interval"])
+def test_plan_fits_into_its_time(flags: list[str], max_minutes: float) -> None:
+    """The traffic and the usual time to start and stop the engines take at most this long."""
+    options = BENCHMARK.parse(flags)
+    cases = engine_cases(OTHER_ENGINES, options.interval_seconds)
+    plan = (
+        long_interval_plan(options, OTHER_ENGINES)
+        if options.long_interval
+        else rotate(cases, options.traffics(), options.repeats)
+    )
+
+    # The broker is warmed up before the first run.
+    seconds = options.warm_up_seconds + sum(run.traffic.seconds + START_AND_END_SECONDS for run in plan)
+
+    assert seconds <= 60 * max_minutes

@@ -1,17 +1,20 @@
 """Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink and Quix Streams too."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness.baseline import echo
+from benchmarks.harness.benchmark import run
 from benchmarks.harness.run import run_case
 from benchmarks.harness.workloads import Workload
-from benchmarks.other_engines.__main__ import main
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.other_engines.measure import BENCHMARK, measure
 from benchmarks.results.record_times import Traffic
 
 pytestmark = pytest.mark.services
@@ -41,7 +44,7 @@ def test_search_gives_no_rate_to_an_engine_with_wrong_results(
     copying = OtherEngine("Echo", (), lambda _: {}, lambda _: None, lambda _, run: echo(run))
     options = ["--limits", "--filter", "stateless, Echo", "--rate=200", "--warm-up-seconds=1", "--duration=2"]
 
-    assert 0 == main(options, [copying])
+    assert 0 == run(replace(BENCHMARK, measure=partial(measure, engines=[copying])), options)
 
     content = json.loads(Path("build/benchmarks/other_engines_limits.json").read_text())
     assert [{"workload": "stateless", "engine": "Echo", "sustained_rate": 0}] == content["limits"]

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.other_engines.__main__ import main
+from benchmarks.harness.benchmark import run
 from benchmarks.other_engines.cases import OTHER_ENGINES
 from benchmarks.other_engines.engine import prepare
 from benchmarks.other_engines.install.redact import without_addresses
 from benchmarks.other_engines.install.venv import python_with
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
+from benchmarks.other_engines.measure import BENCHMARK, measure
 from benchmarks.other_engines.quix import QUIX
-from scripts.pack.tables.other_engines import OTHER_ENGINES as PUBLISHED_JSON
-from scripts.pack.tables.other_engines import other_engines as table_of_other_engines
+from benchmarks.other_engines.table import other_engines as table_of_other_engines
 from spark_rtm.services.cache import cache_root
 from tests.helpers import ivy_settings
 
+PUBLISHED_JSON = "references/measured/other_engines.json"
 WHEEL = {
     "tiny_engine.py": "",
     "tiny_engine-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-engine\nVersion: 1.0\n",
@@ -154,7 +155,10 @@ def test_benchmark_continues_without_a_missing_engine(
         "--max-late-runs=0",
     ]
 
-    status = main([*options, "--filter", "echo", "stateful, Kafka"], [KAFKA_STREAMS, impossible])
+    status = run(
+        replace(BENCHMARK, measure=partial(measure, engines=[KAFKA_STREAMS, impossible])),
+        [*options, "--filter", "echo", "stateful, Kafka"],
+    )
 
     content = json.loads(Path("build/benchmarks/other_engines.json").read_text())
     # On a busy machine a run may be invalid, which the exit status shows.

@@ -1,13 +1,12 @@
 """The function that draws charts; only a worker process with a test that needs it loads Matplotlib."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 Draw = Callable[[Mapping[str, Any], Path, str], list[Path]]
-DrawPrices = Callable[[Sequence[Mapping[str, Any]], Path], list[Path]]
 
 
 @pytest.fixture
@@ -16,11 +15,3 @@ def draw() -> Draw:
     from benchmarks.results import charts
 
     return charts.draw
-
-
-@pytest.fixture
-def draw_prices() -> DrawPrices:
-    """Return the function that writes the chart of prices to a file."""
-    from benchmarks.results import price_chart
-
-    return price_chart.draw

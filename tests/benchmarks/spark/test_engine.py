@@ -11,13 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.boundary.phases import UNEXPLAINED, Explained
-from benchmarks.boundary.run import traced_case
+from benchmarks.boundary.run import short_boundary, traced_case
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
 from benchmarks.spark.engine import spark_engine
-from benchmarks.spark.price_variants import short_boundary
 from benchmarks.spark.queries import Between, Mode, QueryId, SparkOptions, start_queries
 from benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered

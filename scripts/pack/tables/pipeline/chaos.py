@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from scripts.pack.tables.format import measured, table
+from benchmarks.results.format import measured, table
 
 CHAOS = "references/measured/chaos.json"
 COMMAND = "make chaos PUBLISH=1"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from scripts.pack.tables.format import factor, measured, table
+from benchmarks.results.format import factor, measured, table
 
 DEMO = "references/measured/demo.json"
 COMMAND = "make demo COMPARE=1 PUBLISH=1"

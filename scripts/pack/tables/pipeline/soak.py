@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scripts.pack.tables.format import measured, table
+from benchmarks.results.format import measured, table
 
 SOAK = "references/measured/soak.json"
 COMMAND = "make soak PUBLISH=1"

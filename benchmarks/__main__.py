@@ -1,0 +1,28 @@
+"""
+Run a benchmark: `python -m benchmarks NAME`, or `make bench-NAME`.
+
+The options of a benchmark are in the output of `python -m benchmarks NAME --help`.
+"""
+
+import sys
+
+from benchmarks import registry
+from benchmarks.harness.benchmark import run
+
+
+def main() -> int:
+    """Run the benchmark that the first argument names, and return its exit status."""
+    name, *arguments = sys.argv[1:] or ["--help"]
+    if name in {"-h", "--help"}:
+        print(f"{__doc__}\nNAME is one of {', '.join(registry.MODULES)}.")
+        return 0
+    try:
+        benchmark = registry.load(name)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return run(benchmark, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""
+Measure how the cost of a query grows with rate, partitions, keys, state, record size, queries and cores.
+
+Run the benchmark with `make bench-growth`. The full plan takes about {minutes} minutes on two cores.
+Each run differs from the base in one input; a few combined runs measure the error of the fitted cost model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.growth.charts import draw
+from benchmarks.growth.engine import case_of
+from benchmarks.growth.fit import model_rows
+from benchmarks.growth.points import PlannedPoint, Point, planned_points
+from benchmarks.growth.rows import point_row, problems_of
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import CaseOptions, conditions
+from benchmarks.harness.plan import PlannedRun, run_plan
+from benchmarks.results.record_times import Traffic
+from benchmarks.spark.variants import recommended
+
+PLANNED_MINUTES = 55
+COLUMNS = {
+    "CPU s/million": "cpu_seconds_per_million",
+    "cores": "busy_cores",
+    "memory MB": "memory_mb",
+    "state keys": "state_rows",
+    "state MB": "state_mb",
+    "pause ms": "pause_ms",
+    "p50 ms": "p50_ms",
+    "p99 ms": "p99_ms",
+    "kept up": "kept_up",
+}
+
+
+@dataclass(frozen=True)
+class Options(CaseOptions):
+    """Options of this benchmark. The default values configure a full run."""
+
+    duration: float = 28
+    """Seconds of measured traffic in each run. Use at least 4 trigger intervals for enough batch boundaries."""
+    warm_up_seconds: float = 25
+    """Seconds of traffic before the measured part, in which the JVM still compiles the code of the queries."""
+    interval_seconds: float = 7
+    """Trigger interval of real-time mode in seconds."""
+    repeats: int = 1
+    """Number of runs of the whole plan."""
+    max_late_runs: int = 1
+    """Maximum number of times that a run is repeated because its records were sent late."""
+    filter: tuple[str, ...] = ()
+    """
+    Run only the base and this dimension (repeatable): rate, partitions, keys, state_keys, record_bytes, queries, cores
+    or combined.
+    """
+    max_fill_seconds: float = 240
+    """Seconds to fill the state before a run. The state is smaller if the time is too short; the JSON has its size."""
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Run all points, or those of the selected dimensions."""
+    base = recommended(options.interval_seconds, quick=options.quick)
+    points = selected(options.filter) * options.repeats
+    plan = [
+        PlannedRun(
+            case_of(planned, base, options.max_fill_seconds),
+            Traffic(planned.point.rate, options.warm_up_seconds, options.duration),
+        )
+        for planned in points
+    ]
+    results = run_plan(plan, Point().partitions, options.max_late_runs, console)
+    rows = [point_row(planned, result) for planned, result in zip(points, results, strict=True)]
+    console.print(_table(rows))
+    return outcome(options, rows)
+
+
+def selected(dimensions: Sequence[str]) -> list[PlannedPoint]:
+    """Return all points, or the base and the points of these dimensions; raise ValueError for an unknown dimension."""
+    points = list(planned_points())
+    if not dimensions:
+        return points
+    known = dict.fromkeys(point.dimension for point in points)
+    if unknown := [name for name in dimensions if name not in known]:
+        raise ValueError(f"--filter {unknown[0]!r} is not a dimension; use one of {', '.join(known)}")
+    return [points[0], *(point for point in points[1:-1] if point.dimension in dimensions)]
+
+
+def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
+    """Return the rows with the cost model. A part of the plan has no model, and must not be published."""
+    content = {"conditions": conditions(options), "runs": list(rows), "base": Point().inputs}
+    problems = problems_of(rows)
+    if not options.filter:
+        try:
+            content |= model_rows(rows)
+        except ValueError as error:
+            # The rows of an hour are written even if too few of them are valid.
+            problems.append(str(error))
+    elif options.publish:
+        problems.append("a part of the plan has no cost model; run it without --filter to publish")
+    return Outcome("growth", content, problems, lambda folder: draw(content, folder))
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table("run", *COLUMNS, title="one input varied at a time", box=None)
+    for row in rows:
+        table.add_row(row["label"], *(_text(row[name]) for name in COLUMNS.values()))
+    return table
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else f"{value:,.10g}"
+
+
+BENCHMARK = Benchmark(
+    "growth", (__doc__ or "").format(minutes=PLANNED_MINUTES), Options, measure, example="--filter state_keys"
+)

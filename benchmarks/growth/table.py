@@ -1,0 +1,187 @@
+"""Render the JSON of `make bench-growth` as tables, links to charts and an estimate."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results.format import Block, measured, milliseconds, table
+from spark_rtm.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
+
+MEASURED = "references/measured/growth.json"
+
+RATES = (1_000, 10_000, 100_000, 1_000_000)
+MAX_RATE = 1e9
+UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store, MB", "pause_ms": "pause, ms"}
+HEADER = (
+    *("run", "CPU s per million records", "busy cores", "memory, MB", "state store in memory / on disk, MB"),
+    *("pause, ms", "p50 / p99, ms"),
+)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Something that a growing rate reaches, and how to see it in the needs."""
+
+    name: str
+    is_reached: Callable[[Capacity, Demand], bool]
+
+
+LIMITS = (
+    Limit("more than one source partition is needed", lambda needed, _: needed.partitions > 1),
+    Limit("one core is fully busy", lambda needed, _: needed.busy_cores > 1),
+    Limit("64 cores are fully busy", lambda needed, _: needed.busy_cores > 64),
+    Limit(
+        "the pause is longer than 10% of the trigger interval",
+        lambda needed, demand: needed.pause_ms > 100 * demand.interval_seconds,
+    ),
+)
+
+
+def points(root: Path, dimensions: str) -> str:
+    """Return the table and the charts of some dimensions; the base is the first row."""
+    content = measured(root, MEASURED, COMMAND)
+    names = dimensions.split()
+    rows = [row for name in names for row in content["runs"] if row["dimension"] == name]
+    bases = [row for row in content["runs"] if row["dimension"] == "base"]
+    cells = [
+        (
+            row["label"].removeprefix(f"{row['dimension']}: ") + ("" if row["kept_up"] else " (fell behind)"),
+            f"{row['cpu_seconds_per_million'] or 0:,.0f}",
+            f"{row['busy_cores']:.2f}",
+            f"{row['memory_mb']:,}",
+            " / ".join(_optional(row[name]) for name in ("state_mb", "state_disk_mb")),
+            _optional(row["pause_ms"]),
+            " / ".join(_optional(row[name]) for name in ("p50_ms", "p99_ms")),
+        )
+        for row in [*bases, *rows]
+    ]
+    charts = [
+        f"![{path.stem.removeprefix(f'growth_{name}_').replace('_', ' ')} by {name}](measured/{path.name})\n"
+        for name in names
+        for path in sorted((root / MEASURED).parent.glob(f"growth_{name}_*.svg"))
+    ]
+    return "\n".join([table(HEADER, cells), *charts])
+
+
+def conditions(root: Path, _: str) -> str:
+    """Return when, where and how the runs were measured."""
+    content = measured(root, MEASURED, COMMAND)
+    known, base = content["conditions"], content["base"]
+    runs = content["runs"]
+    early = [row for row in runs if row["state_rows"] and row["state_rows"] < row["requested_state_keys"]]
+    machine = (
+        f"Machine: {known['cores']} cores, Java {known['java']}, PySpark {known['pyspark']}, "
+        f"Kafka connector {known['kafka_connector']}, broker {known['kafka_broker_and_clients']}."
+    )
+    load = (
+        f"Base: {base['rate']:,} records/s, {base['partitions']} partitions, {base['keys']:,} keys, "
+        f"{base['record_bytes']} bytes per record, {base['queries']} query, {base['cores']} cores, "
+        f"trigger interval {known['interval_seconds']:g} s."
+    )
+    times = (
+        f"Runs: {len(runs)}, each with {known['warm_up_seconds']:g} s of warm-up and then "
+        f"{known['duration_seconds']:g} s of measurement."
+    )
+    foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
+    bases = [f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base"]
+    noise = f"The equal first and last run used {' and '.join(bases)} busy cores: smaller differences may be noise."
+    sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign, noise]
+    if early:
+        sizes = ", ".join(f"{row['state_rows']:,} of {row['requested_state_keys']:,} keys" for row in early)
+        sentences.append(f"The time to fill the state was over after {sizes}.")
+    return " ".join(sentences) + "\n"
+
+
+def model(root: Path, _: str) -> str:
+    """Return the terms of the cost model, its range and its errors on the points that the fit did not use."""
+    content = measured(root, MEASURED, COMMAND)
+    formulas = [
+        (UNITS[quantity], "<br>+ ".join(_term(row) for row in content["model"] if row["quantity"] == quantity))
+        for quantity in UNITS
+    ]
+    errors = [
+        (UNITS[row["quantity"]], str(row["points"]), f"{row['median_error']:.0%}", f"{row['max_error']:.0%}")
+        for row in content["errors"]
+    ]
+    ranges = "; ".join(f"`{row['input']}` {row['lowest']:,.10g} to {row['highest']:,.10g}" for row in content["ranges"])
+    in_terms = {name for row in content["model"] for name in re.findall(r"\w+", row["term"])}
+    unused = ", ".join(f"`{row['input']}`" for row in content["ranges"] if row["input"] not in in_terms)
+    without_term = f" No term depends on {unused}: the fit found no cost that grows with it." if unused else ""
+    return "\n".join(
+        [
+            table(("quantity", "sum of these terms"), formulas),
+            f"Range of the fitted runs: {ranges}.{without_term}\n",
+            table(("quantity", "points not used for the fit", "median error", "largest error"), errors),
+        ]
+    )
+
+
+def million(root: Path, _: str) -> str:
+    """Return what several rates up to a million records per second need, and which limit comes first."""
+    content = measured(root, MEASURED, COMMAND)
+    of_base = {name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")}
+    base = Demand(**of_base, interval_seconds=content["conditions"]["interval_seconds"])
+    rows = []
+    for rate in RATES:
+        needed = capacity(content, replace(base, rate=rate))
+        rows.append(
+            (
+                f"{rate:,}",
+                f"{needed.partitions:,}",
+                f"{needed.slots:,}",
+                f"{needed.busy_cores:,.1f}",
+                f"{needed.memory_mb / 1024:,.1f}",
+                f"{needed.pause_ms / 1000:,.2f}",
+                f"{needed.replay_records:,.0f}",
+                "no" if needed.outside else "yes",
+            )
+        )
+    reached = sorted((at, limit.name) for limit in LIMITS if (at := reached_at(content, base, limit)))
+    header = ("records/s", "partitions", "slots", "busy cores", "memory, GB", "pause, s", "replay", "in the range")
+    intro = (
+        f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
+        f"partition, {base.record_bytes:g} bytes per record, {base.keys:,g} keys and a trigger interval of "
+        f"{base.interval_seconds:g} s. Rows outside of the range are extrapolations that nobody has measured.\n"
+    )
+    limits = [(_rate(at), name) for at, name in reached]
+    first = f"The limit that comes first: at {_rate(reached[0][0])} records/s, {reached[0][1]}.\n" if reached else ""
+    return "\n".join([intro, table(header, rows), first, table(("from this rate, records/s", "limit"), limits)])
+
+
+def reached_at(content: Mapping[str, Any], base: Demand, limit: Limit) -> float | None:
+    """Return the rate from which a limit is reached, to a percent, or None if it is not reached up to `MAX_RATE`."""
+    low, high = 1.0, MAX_RATE
+
+    def is_reached(rate: float) -> bool:
+        demand = replace(base, rate=rate)
+        return limit.is_reached(capacity(content, demand), demand)
+
+    if not is_reached(high):
+        return None
+    while high / low > 1.01:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if is_reached(middle) else (middle, high)
+    return high
+
+
+def _rate(rate: float) -> str:
+    return f"{float(f'{rate:.2g}'):,.0f}"
+
+
+def _term(row: Mapping[str, Any]) -> str:
+    factor = "" if row["term"] == "1" else f" * `{row['term']}`"
+    return f"{row['coefficient']:.3g}{factor}"
+
+
+def _optional(value: float | None) -> str:
+    return "-" if value is None else milliseconds(value)
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-growth": points,
+    "measured-growth-conditions": conditions,
+    "measured-growth-model": model,
+    "measured-growth-million": million,
+}

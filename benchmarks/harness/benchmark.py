@@ -1,0 +1,90 @@
+"""
+What a benchmark consists of, and how each of them is run and published.
+
+A benchmark measures and returns an `Outcome`. Only this module writes files, so no benchmark can publish invalid runs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from rich.console import Console
+
+from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, exit_status
+from benchmarks.harness.plan import plain_console
+from benchmarks.results import charts
+from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
+from benchmarks.results.run_result import RunResult
+from benchmarks.results.summary import summarize
+from benchmarks.results.table import print_cases
+from spark_rtm.command_line import arguments_of
+
+WRITTEN = f"""
+The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}.
+The exit status is 1 if a run is invalid; invalid runs are not published."""
+Options = TypeVar("Options", bound=BenchmarkOptions)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a benchmark has measured."""
+
+    stem: str
+    """Name of the JSON file, and beginning of the names of the charts."""
+    content: dict[str, Any]
+    problems: Sequence[str] = ()
+    """Reasons why the measurement must not be published."""
+    draw: Callable[[Path], Sequence[Path]] = lambda _: ()
+    """Draws the charts into a folder, and returns their paths."""
+
+
+@dataclass(frozen=True)
+class Benchmark(Generic[Options]):
+    """A question that a measurement answers."""
+
+    name: str
+    """Name on the command line: `make bench-NAME`."""
+    description: str | None
+    options: type[Options]
+    measure: Callable[[Options, Console], Outcome]
+    example: str
+    """Options for the last line of `--help`."""
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"quick": QUICK_RUN})
+    """Flags, and the values that they use in place of the defaults."""
+
+    def parse(self, arguments: Sequence[str] | None = None) -> Options:
+        """Parse the command line after the name of the benchmark."""
+        program = f"python -m benchmarks {self.name}"
+        return arguments_of(
+            self.options,
+            arguments,
+            program=program,
+            description=f"{(self.description or '').strip()}\n{WRITTEN}",
+            example=f"{program} {self.example}",
+            presets=self.presets,
+        )
+
+
+def run(benchmark: Benchmark[Options], arguments: Sequence[str] | None = None) -> int:
+    """Run a benchmark, write its results, and return the exit status."""
+    options, console = benchmark.parse(arguments), plain_console()
+    return exit_status(lambda: write(benchmark.measure(options, console), console, publish=options.publish))
+
+
+def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
+    """Write the JSON and the charts, and return the exit status. An invalid outcome is not written to the pages."""
+    folder = PUBLISHED_DIR if publish and not outcome.problems else BUILD_DIR
+    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *outcome.draw(folder)]
+    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
+    return report_problems(outcome.problems)
+
+
+def outcome_of(
+    stem: str, described: Mapping[str, Any], results: Sequence[RunResult], console: Console, *, has_charts: bool = True
+) -> Outcome:
+    """Summarize the runs of engines, print the cases, and return them with what describes the measurement."""
+    content = {**described, **summarize(results)}
+    print_cases(content, console)
+    problems = [problem for result in results for problem in result.problems]
+    return Outcome(stem, content, problems, lambda folder: charts.draw(content, folder, stem) if has_charts else ())

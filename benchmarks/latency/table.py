@@ -1,0 +1,162 @@
+"""
+Render the JSON of `make bench-latency` as Markdown tables.
+
+Numbers from the JSON are rounded but otherwise unchanged, so a reader can find each of them in the JSON.
+The only computed numbers are the ratios between one and two copies of the query.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results.format import (
+    BASELINE_WORKLOAD,
+    LATENCY_UNIT,
+    PERCENTILES,
+    Block,
+    conditions,
+    factor,
+    latencies,
+    milliseconds,
+    of_workload,
+    published,
+    table,
+)
+
+COMMAND = "bench-latency"
+RATIOS = {
+    "times_baseline": "p50 / baseline",
+    "speedup_over_micro_batch": "p50 speed-up over micro-batch",
+    "speedup_over_untuned": "p50 speed-up over micro-batch, untuned",
+}
+PHASES = {
+    "latestOffset": "read latest offsets",
+    "queryPlanning": "plan the query",
+    "walCommit": "write offset log",
+    "addBatch": "tasks, beyond the interval",
+    "commitOffsets": "write commit log",
+    "triggerExecution": "whole batch, beyond the interval",
+    "state commit, all partitions": "commit state, sum of partitions",
+    "state load, all partitions": "load state, sum of partitions",
+}
+WORKLOADS = (
+    "Workloads: *stateless* decodes, validates and routes each record. *Stateful* aggregates the records of each "
+    "transaction. *Two hops* runs both workloads as two queries with a topic in between. The *baseline* copies each "
+    "record with a Kafka client, without an engine. *Untuned* rows use Spark's default settings.\n"
+)
+
+
+def modes(root: Path, workload: str) -> str:
+    """Return a table of `make bench-latency` for workload `stateless` or `stateful`: the baseline, then each mode."""
+    content = published(root, "latency", COMMAND)
+    rows = []
+    for case in of_workload(content["cases"], workload):
+        in_engine = "-" if _is_baseline(case) else f"{case['engine_p50_ms']} / {case['engine_p99_ms']}"
+        ratios = [factor(case[name]) for name in RATIOS]
+        rows.append((_engine(case), *latencies(case), in_engine, *ratios, f"{case['cpu_seconds_per_million']:,.0f}"))
+    header = (f"{workload}: mode", *PERCENTILES, "broker append to append, p50 / p99", *RATIOS.values())
+    notes = [conditions(content, COMMAND, LATENCY_UNIT), table((*header, "CPU s per million records"), rows)]
+    merged = [case for case in of_workload(content["cases"], workload) if case["outputs_per_record"] < 0.995]
+    if merged:
+        outputs = ", ".join(f"{case['outputs_per_record']:.2f} in *{_engine(case)}*" for case in merged)
+        notes.append(
+            f"One output can contain the result of several records. Outputs per record: {outputs}. "
+            "The latency of a record is the time until the first output that contains its result is received.\n"
+        )
+    return "\n".join(notes)
+
+
+def overview(root: Path, _: str) -> str:
+    """Return one table of p50, p99 and maximum for all workloads and modes of `make bench-latency`."""
+    content = published(root, "latency", COMMAND)
+    rows = [
+        (
+            *(case["workload"], _engine(case), *(milliseconds(case[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
+            *(factor(case[name]) for name in RATIOS),
+        )
+        for case in content["cases"]
+    ]
+    header = ("workload", "mode", "p50", "p99", "max", *RATIOS.values())
+    return f"{conditions(content, COMMAND, LATENCY_UNIT)}\n{WORKLOADS}\n{table(header, rows)}"
+
+
+def speed_up(root: Path, _: str) -> str:
+    """Return a sentence per workload that compares single queries in both modes, for the top of the README."""
+    cases = {(case["workload"], case["engine"]): case for case in published(root, "latency", COMMAND)["cases"]}
+    sentences = []
+    for workload, name in (("stateless", "without state"), ("stateful", "with state")):
+        fast, slow = cases[workload, "real-time"], cases[workload, "micro-batch"]
+        ratio = factor(fast["speedup_over_micro_batch"]).removesuffix("x")
+        sentences.append(
+            f"On OSS 4.3.0, the median latency of a query {name} is {milliseconds(fast['p50_ms'])} ms in real-time "
+            f"mode and {milliseconds(slow['p50_ms'])} ms in tuned micro-batch mode, {ratio} times as long."
+        )
+    return "\n".join(sentences) + " The factors are those of the unrounded latencies.\n"
+
+
+def boundaries(root: Path, _: str) -> str:
+    """Return a table of batch boundary durations by phase, for each real-time query of `make bench-latency`."""
+    content = published(root, "latency", COMMAND)
+    cases = {(case["workload"], case["engine"]): case for case in content["cases"]}
+    rows = []
+    for phase in content["phases"]:
+        case = cases[phase["workload"], phase["engine"]]
+        pauses = (f"{case['boundaries']}", f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}")
+        rows.append((f"{phase['workload']}, {phase['engine']}", *pauses, *(_phase(phase.get(name)) for name in PHASES)))
+    header = ("workload, mode", "boundaries", "longest wait of a record: median / max", *PHASES.values())
+    return f"{conditions(content, COMMAND, 'Times are in ms.')}\n{table(header, rows)}"
+
+
+def costs(root: Path, _: str) -> str:
+    """Return a table of CPU seconds per million records, for each real-time query of `make bench-latency`."""
+    content = published(root, "latency", COMMAND)
+    real_time = [case for case in content["cases"] if case["engine"].startswith("real-time")]
+    rows = [(case["workload"], _engine(case), f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
+    header = ("workload", "mode", "CPU s per million records")
+    return f"{conditions(content, COMMAND)}\n{table(header, rows)}"
+
+
+def two_copies(root: Path, _: str) -> str:
+    """Return a table of p99.9 and maximum with one and two copies of the query, per repeat of `make bench-latency`."""
+    content = published(root, "latency", COMMAND)
+    pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
+    rows = [
+        (
+            str(number),
+            *(milliseconds(run["p99.9_ms"]) for run in (one, two)),
+            factor(one["p99.9_ms"] / two["p99.9_ms"]),
+            *(milliseconds(run["max_ms"]) for run in (one, two)),
+            factor(one["max_ms"] / two["max_ms"]),
+        )
+        for number, (one, two) in enumerate(pairs, 1)
+    ]
+    header = ("run", "p99.9 in ms, one copy", "p99.9 in ms, two copies", "ratio")
+    maxima = ("max in ms, one copy", "max in ms, two copies", "ratio")
+    [baseline] = [case for case in content["cases"] if _is_baseline(case)]
+    note = f"For comparison, the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
+    return f"{conditions(content, COMMAND)}\n{table((*header, *maxima), rows)}\n{note}"
+
+
+def _runs(content: dict[str, Any], engine: str) -> list[dict[str, Any]]:
+    return [run for run in content["runs"] if (run["workload"], run["engine"]) == ("stateful", engine)]
+
+
+def _is_baseline(case: dict[str, Any]) -> bool:
+    return bool(case["workload"] == BASELINE_WORKLOAD)
+
+
+def _engine(case: dict[str, Any]) -> str:
+    return f"{case['engine']}{'' if case['arrivals'] == 'constant' else ', Poisson arrivals'}"
+
+
+def _phase(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-modes": modes,
+    "measured-overview": overview,
+    "measured-speed-up": speed_up,
+    "measured-boundaries": boundaries,
+    "measured-costs": costs,
+    "measured-two-copies": two_copies,
+}

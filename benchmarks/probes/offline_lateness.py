@@ -1,0 +1,129 @@
+"""
+Measure how late alarms for silent devices are raised.
+
+Run the benchmark with `make bench-offline-lateness`. Lateness is the append time of an `offline` alarm minus the
+device's deadline. In real-time mode of OSS 4.3.0, a due timer fires when the next row of its state partition arrives.
+Ticks provide these rows. With `--no-ticks`, a due timer waits for the heartbeat of another device.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from confluent_kafka import Producer
+from rich.console import Console
+
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
+from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS
+from examples.alerts.job import Options as JobOptions
+from examples.alerts.job import start
+from examples.alerts.ticks import ticking
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.spark import build_session
+
+WARM_UP_SECONDS = 40
+BEAT_SECONDS = 0.25
+CYCLE_SECONDS = 4.0
+"""In each cycle, a device sends heartbeats in the first half and is silent in the second half."""
+
+
+@dataclass(frozen=True)
+class Options(BenchmarkOptions):
+    """Options of this benchmark."""
+
+    duration: float = 60
+    """Seconds of measured heartbeats after the warm-up."""
+    devices: int = 50
+    """Number of devices. Each device is silent for two of every four seconds."""
+    interval_seconds: int = 300
+    """Trigger interval of real-time mode in seconds, at least 5."""
+    ticks: bool = True
+    """Send ticks, so that due timers do not wait for the heartbeat of another device."""
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the lateness; a silence without an alarm and a false alarm are problems."""
+    with ExitStack() as stack:
+        servers = stack.enter_context(kafka_broker())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder()))
+        job = JobOptions(servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
+        spark = build_session("offline-lateness", slots=job.slots)
+        stack.callback(spark.stop)
+        if options.ticks:
+            stack.enter_context(ticking(job))
+        query = start(JOB, spark, job)
+        stack.callback(query.stop)
+        counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
+        send_all(lambda: _send(job, options.devices, WARM_UP_SECONDS + options.duration), query)
+        silences, late_ms = _silences(job, counted_from_ms), _alarms(job, counted_from_ms)
+        boundaries = len(query.recentProgress)
+    found, false = [late for alarm, late in late_ms.items() if alarm in silences], len(late_ms.keys() - silences)
+    console.print(
+        f"{len(found)} of {len(silences)} silences raised an alarm; "
+        f"lateness {latency_text(found)}; {false} false alarms; "
+        f"{options.devices} devices, {boundaries} batch boundaries, {machine_text()}",
+        soft_wrap=True,
+    )
+    problems = [f"{len(silences) - len(found)} silences raised no alarm"] if len(found) < len(silences) else []
+    problems += [f"{false} alarms are false"] if false else []
+    load = {"devices": options.devices, "interval_seconds": options.interval_seconds}
+    return outcome_of("offline-lateness", found, len(silences), problems, **load)
+
+
+def _send(options: JobOptions, devices: int, seconds: float) -> None:
+    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
+    for device in when_due(sorted(_beats(devices, seconds))):
+        value = json.dumps({"device_id": device, "beat_ts": int(time.time() * 1000)})
+        producer.produce(f"{options.topic_prefix}heartbeats", value, device)
+        producer.poll(0)
+    producer.flush(30)
+
+
+def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:
+    for number in range(devices):
+        for cycle in range(int(seconds / CYCLE_SECONDS)):
+            since = (cycle + number / devices) * CYCLE_SECONDS
+            for beat in range(int(CYCLE_SECONDS / 2 / BEAT_SECONDS)):
+                yield since + beat * BEAT_SECONDS, f"d{number}"
+
+
+def _silences(options: JobOptions, counted_from_ms: int) -> set[str]:
+    """Return the ids of the alarms that the silences from a time on must raise."""
+    beats_ms: dict[str, list[int]] = {}
+    for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
+        beats_ms.setdefault((message.key() or b"").decode(), []).append(message.timestamp()[1])
+    return {
+        f"{device}/{last_ms}"
+        for device, times_ms in beats_ms.items()
+        for last_ms, next_ms in pairwise([*times_ms, sys.maxsize])
+        if next_ms - last_ms > SILENCE_MS and last_ms >= counted_from_ms
+    }
+
+
+def _alarms(options: JobOptions, counted_from_ms: int) -> dict[str, int]:
+    """Return how late the alarms were appended, in milliseconds, by id."""
+    late_ms: dict[str, int] = {}
+    for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats-offline"):
+        change: dict[str, Any] = json.loads(message.value() or b"")
+        if change["status"] == "offline" and change["last_seen_ts"] >= counted_from_ms:
+            late_ms[change["alarm_id"]] = message.timestamp()[1] - change["deadline_ts"]
+    return late_ms
+
+
+BENCHMARK = Benchmark(
+    "offline-lateness",
+    __doc__,
+    Options,
+    measure,
+    example="--devices 50 --duration 60",
+    presets={"quick": {"duration": 9}},
+)

@@ -1,0 +1,67 @@
+"""What the probes share: records sent on time, and one row of `probes.json` for each probe."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from benchmarks.harness.benchmark import Outcome
+from benchmarks.results.publish import PUBLISHED_DIR
+from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.realtime.queries import raise_if_failed
+
+STEM = "probes"
+DRAIN_SECONDS = 10
+T = TypeVar("T")
+
+
+def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
+    """Yield each item at its time, in seconds after the first call."""
+    start, pause = time.monotonic(), threading.Event()
+    for seconds, item in items:
+        pause.wait(max(0, start + seconds - time.monotonic()))
+        yield item
+
+
+def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS) -> None:
+    """Send the records of a probe in a thread, and leave the query time to process the last of them."""
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    while sender.is_alive():
+        raise_if_failed([query])
+        sender.join(1)
+    threading.Event().wait(drain_seconds)
+    raise_if_failed([query])
+
+
+def latency_text(values_ms: Sequence[float]) -> str:
+    """Return p50, p99 and maximum as text."""
+    return ", ".join(f"{name} {value:g} ms" for name, value in _latency(values_ms).items())
+
+
+def machine_text() -> str:
+    """Return the number of cores and the load as text."""
+    return f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
+
+
+def outcome_of(
+    probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
+) -> Outcome:
+    """Return the row of a probe beside the published rows of the other probes."""
+    known, latency = describe_machine(), {f"{name}_ms": value for name, value in _latency(values_ms).items()}
+    row = {"probe": probe, "date": known.pop("date"), "expected": expected, "found": len(values_ms), **latency}
+    row |= {**others, "load_average": round(os.getloadavg()[0], 1)}
+    path = PUBLISHED_DIR / f"{STEM}.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["probes"] if path.is_file() else []
+    rows = [*(one for one in rows if one["probe"] != probe), row]
+    content = {"conditions": known, "probes": sorted(rows, key=lambda one: str(one["probe"]))}
+    return Outcome(STEM, content, problems)
+
+
+def _latency(values_ms: Sequence[float]) -> dict[str, float]:
+    return dict(zip(("p50", "p99", "max"), percentiles(values_ms or [0], (0.5, 0.99, 1)), strict=True))

@@ -1,0 +1,54 @@
+"""
+The benchmarks by name, and the generated parts of pages that show their published runs.
+
+`scripts/pack/blocks.py` imports this module, so it imports only the modules `table`, and neither Spark nor Matplotlib.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.boundary import table as boundary
+from benchmarks.checkpoint_storage import table as checkpoint_storage
+from benchmarks.growth import table as growth
+from benchmarks.latency import table as latency
+from benchmarks.other_engines import table as other_engines
+from benchmarks.postgres_sink import table as postgres_sink
+from benchmarks.results.format import Block
+from benchmarks.settings import table as settings
+from benchmarks.throughput import table as throughput
+
+if TYPE_CHECKING:
+    from benchmarks.harness.benchmark import Benchmark
+
+MODULES = {
+    "latency": "latency.measure",
+    "throughput": "throughput.measure",
+    "settings": "settings.measure",
+    "growth": "growth.measure",
+    "boundary": "boundary.measure",
+    "other-engines": "other_engines.measure",
+    "postgres-sink": "postgres_sink.measure",
+    "checkpoint-storage": "checkpoint_storage.measure",
+    "joins": "probes.joins",
+    "timeout-lateness": "probes.timeout_lateness",
+    "offline-lateness": "probes.offline_lateness",
+}
+"""The module of each benchmark, which defines `BENCHMARK`."""
+BLOCKS: dict[str, Block] = {
+    **latency.BLOCKS,
+    **throughput.BLOCKS,
+    **settings.BLOCKS,
+    **growth.BLOCKS,
+    **boundary.BLOCKS,
+    **other_engines.BLOCKS,
+    **postgres_sink.BLOCKS,
+    **checkpoint_storage.BLOCKS,
+}
+
+
+def load(name: str) -> "Benchmark[Any]":
+    """Import a benchmark; raise ValueError if there is none with this name."""
+    if name not in MODULES:
+        raise ValueError(f"{name!r} is not a benchmark; use one of {', '.join(MODULES)}")
+    benchmark: Benchmark[Any] = import_module(f"benchmarks.{MODULES[name]}").BENCHMARK
+    return benchmark

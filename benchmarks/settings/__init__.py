@@ -1,0 +1,1 @@
+"""The effect of one setting at a time on latency and CPU time."""

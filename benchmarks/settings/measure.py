@@ -1,0 +1,181 @@
+"""
+Measure latency and CPU time with one setting changed at a time, and then with all changes that helped.
+
+Run the benchmark with `make bench-settings`. The full plan takes about 90 minutes on two cores.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import QUICK_RUN, RunOptions, conditions
+from benchmarks.harness.plan import PlannedRun, back_and_forth, run_on_broker, warm_broker
+from benchmarks.harness.rate_search import find_limit
+from benchmarks.harness.run import Case
+from benchmarks.harness.workloads import Workload
+from benchmarks.results import charts
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import RunResult
+from benchmarks.results.summary import summarize
+from benchmarks.results.table import print_cases
+from benchmarks.settings import chart
+from benchmarks.settings.changes import Change, changes_of
+from benchmarks.settings.compare import COMBINED, RATIOS, UNTOUCHED, WARM_UNTOUCHED, helpful, ratios
+from benchmarks.spark.queries import SparkOptions
+from benchmarks.spark.variants import recommended, spark_case
+
+STEM = "settings"
+GROUP = 5
+"""Changes between two runs of the untouched query, with which they are compared."""
+SEARCHED: Workload = "stateful"
+"""Workload whose highest rate is searched."""
+
+Changes = Mapping[Workload, Mapping[str, Change]]
+
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Options of this benchmark. The default values configure a full run."""
+
+    duration: float = 22
+    warm_up_seconds: float = 20
+    long_warm_up_seconds: float = 90
+    """Warm-up of the runs with all changes that helped, after which the JVM's compilers use no more CPU time."""
+    interval_seconds: float = 6
+    repeats: int = 1
+    rate: float = 1_000
+    """Records per second of the runs that measure CPU time and latency."""
+    search_rates: tuple[float, ...] = (4_000, 6_000, 8_000, 10_000, 12_000)
+    """Rates tested by the search for the highest rate, in records per second and in ascending order."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run: the case, and the group whose untouched query it is compared with."""
+
+    case: Case
+    group: int
+    is_warm: bool = False
+    """Whether the run has the long warm-up."""
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Measure each change alone, then those that helped together, and search their highest rate."""
+    base = recommended(options.interval_seconds, quick=options.quick)
+    traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
+    warm_traffic = replace(traffic, warm_up_seconds=options.long_warm_up_seconds)
+    changes: Changes = {
+        workload: {name: change for name, change in named.items() if options.is_selected(workload, name)}
+        for workload, named in changes_of(base).items()
+    }
+    if not any(changes.values()):
+        raise ValueError(f"--filter {' '.join(options.filter)!r} selects no change, so there is nothing to measure")
+    with warm_broker(traffic, options.partitions, console) as servers:
+
+        def run(steps: Sequence[Step]) -> list[RunResult]:
+            ordered = back_and_forth(steps, options.repeats)
+            plan = [PlannedRun(step.case, warm_traffic if step.is_warm else traffic) for step in ordered]
+            results = run_on_broker(servers, plan, options.partitions, options.max_late_runs, console)
+            for result, step in zip(results, ordered, strict=True):
+                result.numbers["group"] = step.group
+            return results
+
+        results = run(alone(base, changes))
+        together = combined(base, changes, content_of(results), first_group=len(results))
+        results += run(together)
+        # A filter selects a part of the changes, and the highest rate is that of all of them.
+        limits, tried = ([], []) if options.filter else _limits(servers, base, together, traffic, options, console)
+    content = {
+        "conditions": conditions(options),
+        **content_of(results),
+        "limits": limits,
+        "steps": tried,
+        "combined": {step.case.workload: step.case.settings["changes"] for step in together[1::2]},
+    }
+    print_cases(content, console)
+    console.print(ratio_table(content["cases"]))
+    problems = [problem for result in results for problem in result.problems]
+    return Outcome(STEM, content, problems, lambda folder: _draw(content, folder))
+
+
+def content_of(results: Sequence[RunResult]) -> dict[str, Any]:
+    """Return the summary of runs, with the ratios to the untouched query in each case."""
+    content = summarize(results)
+    found = ratios(content["runs"])
+    for case in content["cases"]:
+        case.update(found.get((case["workload"], case["engine"]), dict.fromkeys(RATIOS)))
+    # The timelines of all changes would be the largest part of the JSON, and no chart shows them.
+    return content | {"timelines": {}}
+
+
+def alone(base: SparkOptions, changes: Changes) -> list[Step]:
+    """Return a run for each change, with a run of the untouched query before each `GROUP` of them and at the end."""
+    steps = list[Step]()
+    for workload, named in changes.items():
+        for number, (name, change) in enumerate(named.items()):
+            if number % GROUP == 0:
+                steps.append(Step(spark_case(UNTOUCHED, workload, base), len(steps)))
+            case = replace(spark_case(name, workload, change.applied(base)), partitions=change.topic_partitions)
+            steps.append(Step(case, steps[-1].group))
+        if named:
+            steps.append(Step(spark_case(UNTOUCHED, workload, base), len(steps)))
+    return steps
+
+
+def combined(base: SparkOptions, changes: Changes, measured: Mapping[str, Any], first_group: int) -> list[Step]:
+    """Return two warm runs per workload with changes that helped: the untouched query, and all these changes."""
+    steps = list[Step]()
+    for workload, named in changes.items():
+        names = [n for n in helpful(measured["cases"], measured["runs"], workload) if named[n].may_combine]
+        # Of the changes between two hops, a query can have only one.
+        if workload == "two hops" or not names:
+            continue
+        options, group = base, first_group + len(steps)
+        for name in names:
+            options = named[name].applied(options)
+        case = spark_case(COMBINED, workload, options)
+        steps.append(Step(spark_case(WARM_UNTOUCHED, workload, base), group, is_warm=True))
+        steps.append(Step(replace(case, settings={**case.settings, "changes": names}), group, is_warm=True))
+    return steps
+
+
+def ratio_table(cases: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the CPU time and the latency of each change, relative to the untouched query."""
+    table = Table("workload", "change", *RATIOS, box=None)
+    for case in cases:
+        cells = ("-" if case[name] is None else f"{case[name]:.2f}" for name in RATIOS)
+        table.add_row(case["workload"], case["engine"], *cells)
+    return table
+
+
+def _limits(
+    servers: str, base: SparkOptions, together: Sequence[Step], traffic: Traffic, options: Options, console: Console
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Search the highest rate of the untouched query, and of the query with all changes that helped."""
+    cases = [spark_case(UNTOUCHED, SEARCHED, base)]
+    cases += [step.case for step in together if step.case.workload == SEARCHED and step.case.engine == COMBINED]
+    limits, tried = list[dict[str, Any]](), list[dict[str, Any]]()
+    for case in cases:
+        limit, steps = find_limit(servers, case, options.search_rates, traffic, options.partitions, console)
+        limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
+        tried += steps
+    return limits, tried
+
+
+def _draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    return [*charts.draw(content, folder, STEM), *chart.draw(content, folder, STEM)]
+
+
+BENCHMARK = Benchmark(
+    STEM,
+    __doc__,
+    Options,
+    measure,
+    example="--quick --filter trackTotalNumberOfRows",
+    presets={"quick": {**QUICK_RUN, "long_warm_up_seconds": QUICK_RUN["warm_up_seconds"]}},
+)

@@ -1,0 +1,137 @@
+"""
+Render the JSON of `make bench-settings`, and of the two benchmarks that it replaced, as Markdown tables.
+
+The argument of a generated part names the JSON. Published runs of `make bench-tuning` and `make bench-price` keep their
+commands in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results.format import (
+    LATENCY_UNIT,
+    PERCENTILES,
+    Block,
+    conditions,
+    factor,
+    latencies,
+    median_and_tail,
+    milliseconds,
+    of_workload,
+    published,
+    table,
+)
+from benchmarks.settings.compare import equal_costs, is_within, noise
+
+COMMAND = "bench-settings"
+WARM = ", warm"
+COLUMNS = {
+    "cpu_seconds_per_million": ("CPU s per million records", "{:,.0f}".format),
+    "cpu_ratio": ("relative", "{:.2f}x".format),
+    "engine_cores": ("busy cores", "{:.2f}".format),
+    "p50_ms": ("p50", milliseconds),
+    "p99_ms": ("p99", milliseconds),
+    "p99.9_ms": ("p99.9", milliseconds),
+    "p50_ratio": ("p50 relative", "{:.2f}x".format),
+    "p99_ratio": ("p99 relative", "{:.2f}x".format),
+}
+"""The columns of a change by the field of the JSON: title and format. A column without values is omitted."""
+
+
+def changes(root: Path, argument: str) -> str:
+    """Return a table of the changes of a JSON and a workload, the cheapest first, without those within the noise."""
+    stem, _, workload = argument.partition(" ")
+    content = published(root, stem, COMMAND)
+    cases = sorted(of_workload(content["cases"], workload), key=lambda case: float(case["cpu_ratio"]))
+    share = noise(content["runs"], workload)
+    shown = [case for case in cases if not is_within(case, share)]
+    columns = {name: column for name, column in COLUMNS.items() if name in cases[0]}
+    rows = [(case["engine"], *(text(case[name]) for name, (_, text) in columns.items())) for case in shown]
+    header = (f"{workload}: change", *(title for title, _ in columns.values()))
+    notes = f"{_noise(content, workload, cases)}{_combined(content, workload, cases)}"
+    return f"{_conditions(content)}\n{table(header, rows)}\n{notes}"
+
+
+def tuning(root: Path, _: str) -> str:
+    """Return a table of `make bench-tuning`: each row changes one setting, and the others have recommended values."""
+    content = published(root, "tuning", COMMAND)
+    rows = []
+    for case in content["cases"]:
+        pause = (
+            "-" if case["pause_median_ms"] is None else f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}"
+        )
+        setting, _, value = case["engine"].partition(" = ")
+        name = f"`{setting}`" if "." in setting else setting
+        spread = f"{milliseconds(case['p99_lowest_ms'])} / {milliseconds(case['p99_highest_ms'])}"
+        rows.append((case["workload"], name, value, *latencies(case), spread, pause, f"{case['engine_cores']:.2f}"))
+    header = ("workload", "changed setting", "value", *PERCENTILES)
+    more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
+    spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
+    note = f"The p99 values of two runs with the same settings differ by up to {factor(max(spreads))}.\n"
+    text = conditions(content, content["conditions"]["command"], LATENCY_UNIT)
+    return f"{text}\n{table((*header, *more), rows)}\n{note}"
+
+
+def limits(root: Path, stem: str) -> str:
+    """Return a table with the latency at each rate of the search, or that the query fell behind."""
+    content = published(root, stem, COMMAND)
+    names = [limit["engine"] for limit in content["limits"]]
+    steps = {(step["rate"], step["engine"]): step for step in content["steps"]}
+    rates = sorted({step["rate"] for step in content["steps"]})
+    rows = [(f"{rate:,g}", *(_step(steps.get((rate, name))) for name in names)) for rate in rates]
+    workload = content["limits"][0]["workload"]
+    # Every run of the search has the short warm-up.
+    return table((f"records/s, {workload}", *(name.removesuffix(WARM) for name in names)), rows)
+
+
+def _step(step: Mapping[str, Any] | None) -> str:
+    if step is None:
+        return "-"
+    return median_and_tail(step) if step["sustained"] else "fell behind"
+
+
+def _conditions(content: dict[str, Any]) -> str:
+    known = content["conditions"]
+    unit = (
+        f"{LATENCY_UNIT} Rows named *warm* had {known['long_warm_up_seconds']:g} s of warm-up. "
+        "*Relative* compares with the nearest run of the untouched query, so compare changes by it."
+    )
+    return conditions(content, known.get("command", COMMAND), unit)
+
+
+def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
+    """Return how much equal runs differ, and the changes whose effect is not larger."""
+    costs, share = equal_costs(content["runs"], workload), noise(content["runs"], workload)
+    if share is None:
+        return "The untouched query ran once, so the noise of this table is unknown.\n"
+    names = [f"`{case['engine']}` ({case['cpu_ratio']:.2f}x)" for case in cases if is_within(case, share)]
+    within = f" Changes within the noise: {'; '.join(names)}." if names else ""
+    return (
+        f"{len(costs)} equal runs of the untouched query needed {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s, so "
+        f"differences up to {share:.0%} are noise.{within}\n"
+    )
+
+
+def _combined(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
+    """Return the changes that the combined query has, and those of them that do not save more than the noise."""
+    names, share = content["combined"].get(workload, []), noise(content["runs"], workload)
+    if not names:
+        return ""
+    unhelpful = [case["engine"] for case in cases if case["engine"] in names and is_within(case, share)]
+    within = f" Of these, {_list(unhelpful)} did not help: the difference lies within the noise." if unhelpful else ""
+    return (
+        f"The combined query has these changes: {_list(names)}. "
+        f"If two of them change the same setting, it has the later one.{within}\n"
+    )
+
+
+def _list(names: Sequence[str]) -> str:
+    return "; ".join(f"`{name}`" for name in names)
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-settings": changes,
+    "measured-settings-limits": limits,
+    "measured-tuning": tuning,
+}

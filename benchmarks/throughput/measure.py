@@ -1,0 +1,58 @@
+"""
+Find the highest rate that each mode sustains, and measure latency below that rate.
+
+Run the benchmark with `make bench-throughput`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
+from benchmarks.harness.cli import RunOptions, conditions
+from benchmarks.harness.plan import PlannedRun, alternate, run_on_broker, warm_broker
+from benchmarks.harness.rate_search import find_limit
+from benchmarks.results.record_times import Traffic
+from benchmarks.spark.variants import variants
+
+STEP_SECONDS = 20.0
+"""Seconds of measured traffic at each rate of the search."""
+LOAD_PERCENTS = (25, 50, 75)
+"""Latency is measured at these percentages of the highest sustained rate."""
+
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Options of this benchmark. The default values configure a full run."""
+
+    duration: float = 36
+    warm_up_seconds: float = 40
+    interval_seconds: float = 10
+    repeats: int = 1
+    rate: tuple[float, ...] = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
+    """Rates tested by the search, in records per second and in ascending order."""
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Search the limit of each case, and measure its latency at fractions of the limit."""
+    limits, steps, plan = list[dict[str, Any]](), list[dict[str, Any]](), list[PlannedRun]()
+    traffic = Traffic(options.rate[0], options.warm_up_seconds, options.duration)
+    step = traffic if options.quick else replace(traffic, duration_seconds=STEP_SECONDS)
+    cases = variants(options.interval_seconds, quick=True)
+    with warm_broker(step, options.partitions, console) as bootstrap_servers:
+        for case in cases:
+            if not options.is_selected(case.workload, case.engine):
+                continue
+            limit, tried = find_limit(bootstrap_servers, case, options.rate, step, options.partitions, console)
+            limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
+            steps += tried
+            rates = [limit * percent / 100 for percent in LOAD_PERCENTS] if limit else []
+            plan += alternate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
+        results = run_on_broker(bootstrap_servers, plan, options.partitions, options.max_late_runs, console)
+    described = {**conditions(options), "load_percents": LOAD_PERCENTS}
+    found = {"conditions": described, "limits": limits, "steps": steps}
+    return outcome_of("throughput", found, results, console)
+
+
+BENCHMARK = Benchmark("throughput", __doc__, Options, measure, example="--quick --filter stateless")

@@ -1,0 +1,34 @@
+"""Each probe has one row in the JSON of all probes."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.probes.probe import STEM, outcome_of, when_due
+from benchmarks.results.publish import PUBLISHED_DIR, write_json
+
+
+def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the other probes stay, because each probe is run by its own command."""
+    monkeypatch.chdir(tmp_path)
+    others = [{"probe": "joins", "p50_ms": 9}, {"probe": "timeout-lateness", "p50_ms": 7}]
+    write_json({"probes": others}, PUBLISHED_DIR / f"{STEM}.json")
+
+    outcome = outcome_of("joins", [2, 4, 6], 4, ["1 pairs are missing"], rate=200)
+
+    own, other = outcome.content["probes"]
+    assert others[1] == other
+    expected = {"probe": "joins", "expected": 4, "found": 3, "p50_ms": 4, "max_ms": 6, "rate": 200}
+    assert expected.items() <= own.items()
+    assert ["1 pairs are missing"] == outcome.problems
+
+
+def test_items_come_at_their_times() -> None:
+    """A late item does not delay the later ones, so the rate stays the same."""
+    begin = time.monotonic()
+
+    items = [(item, time.monotonic() - begin) for item in when_due([(0.0, "a"), (0.05, "b"), (0.01, "c")])]
+
+    assert ["a", "b", "c"] == [item for item, _ in items]
+    assert items[1][1] >= 0.05

@@ -1,0 +1,17 @@
+"""The function that draws the chart; only a worker process with a test that needs it loads Matplotlib."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DrawChanges = Callable[[Mapping[str, Any], Path, str], list[Path]]
+
+
+@pytest.fixture
+def draw_changes() -> DrawChanges:
+    """Return the function that writes the chart of the changes into a folder."""
+    from benchmarks.settings import chart
+
+    return chart.draw

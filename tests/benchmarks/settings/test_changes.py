@@ -1,0 +1,135 @@
+"""Spark and the Kafka clients know each setting of the benchmark, and each change has an effect."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.boundary.run import SHORT_BOUNDARY, changed, short_boundary
+from benchmarks.settings.changes import ROCKSDB, Change, changes_of
+from benchmarks.spark.idle_rules import EXCLUDED_CONF
+from benchmarks.spark.queries import SparkOptions
+from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
+
+BASE = recommended(15)
+CHANGES = changes_of(BASE)
+ALL = {f"{workload}: {name}": change for workload, named in CHANGES.items() for name, change in named.items()}
+CHANGED = [*ALL.values(), Change(SHORT_BOUNDARY)]
+FOREIGN = {CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF}
+"""Settings that Spark does not define: it reads them from the configuration of Hadoop, or hands them to the JVM."""
+SETTINGS = {key: value for change in CHANGED for key, value in change.confs.items() if key not in FOREIGN}
+SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
+ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
+LINGER, FETCH = "stateful: kafka.linger.ms = 5", "stateful: kafka.fetch.max.wait.ms = 5, kafka.fetch.min.bytes = 100000"
+# What a task commits without a check of it would be found broken only when it is read.
+CHECKS = ("kafka.check.crcs", "spark.sql.streaming.checkpoint.fileChecksum", "spark.shuffle.streaming.checksum")
+
+
+def jvm(spark: SparkSession) -> Any:
+    """Return the JVM of a session."""
+    return spark._jvm  # noqa: SLF001 - there is no public API
+
+
+def knows(spark: SparkSession, setting: str) -> bool:
+    """Return whether Spark defines a setting of the session or of the context."""
+    return jvm(spark).org.apache.spark.internal.config.ConfigEntry.findEntry(setting) is not None
+
+
+def rocksdb_settings(spark: SparkSession) -> str:
+    """Return all values that the state store reads from the session."""
+    state = jvm(spark).org.apache.spark.sql.execution.streaming.state
+    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - there is no public API
+    # The text ends with the identity of an object, which differs each time.
+    text: str = state.RocksDBConf.apply(state.StateStoreConf.apply(conf)).toString()
+    return text.rpartition(",")[0]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("setting", SPARK_SETTINGS)
+def test_spark_defines_each_setting(spark: SparkSession, setting: str) -> None:
+    """Spark ignores a setting that it does not know, so a wrong name would measure nothing."""
+    assert knows(spark, setting)
+    assert not knows(spark, f"{setting}s")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("setting", [*ROCKSDB_SETTINGS, f"{ROCKSDB}.unknown"])
+def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> None:
+    """A setting of the state store changes the values that the state store reads; a wrong name changes nothing."""
+    before = rocksdb_settings(spark)
+    spark.conf.set(setting, ROCKSDB_SETTINGS.get(setting, "false"))
+    try:
+        assert (rocksdb_settings(spark) != before) == (setting in ROCKSDB_SETTINGS)
+    finally:
+        spark.conf.unset(setting)
+
+
+@pytest.mark.spark
+def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
+    """The consumer has each option of the source, and the producer has each option of the sink."""
+    clients = jvm(spark).org.apache.kafka.clients
+    consumer, producer = clients.consumer.ConsumerConfig.configNames(), clients.producer.ProducerConfig.configNames()
+    source, sink = ({key for change in CHANGED for key in options(change)} for options in (_source, _sink))
+
+    assert {"kafka.fetch.min.bytes", "kafka.fetch.max.wait.ms"} <= source
+    assert {"kafka.linger.ms", "kafka.batch.size"} <= sink
+    assert all(consumer.contains(key.removeprefix("kafka.")) for key in source)
+    assert all(producer.contains(key.removeprefix("kafka.")) for key in sink)
+    assert [False, False] == [consumer.contains("linger.ms"), producer.contains("fetch.min.bytes")]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_change_changes_exactly_what_it_names(name: str) -> None:
+    """A change differs from the recommended settings in one way, and an option of Kafka reaches the client."""
+    change = ALL[name]
+    settings, found = asdict(BASE), asdict(change.applied(BASE))
+
+    different = {key for key in settings if settings[key] != found[key]}
+    different |= {"topic partitions"} if change.topic_partitions else set()
+    assert len(different) == 1 or (
+        name == "stateful: all of these = Spark's defaults" and different == {"confs", "warm_up_batches"}
+    )
+    client_options = (*change.source, *change.sink)
+    assert all(key.startswith("kafka.") or key == "asyncProgressTrackingEnabled" for key in client_options)
+
+
+def test_changes_can_be_combined() -> None:
+    """Each change keeps the settings of the changes before it."""
+    both = ALL["stateful: spark.sql.shuffle.partitions = 1"].applied(ALL[LINGER].applied(BASE))
+
+    expected = replace(BASE, shuffle_partitions=1, sink={**BASE.sink, "kafka.linger.ms": "5"})
+    assert expected == both
+    assert "avro" == ALL[LINGER].applied(ALL["two hops: Avro between the hops"].applied(BASE)).between
+
+
+def test_change_that_removes_a_check_is_never_combined() -> None:
+    """The page must not suggest to switch off a check for a share of CPU time."""
+    found = {name: change for name, change in ALL.items() if any(check in name for check in CHECKS)}
+
+    assert {"stateful", "stateless"} == {name.partition(":")[0] for name in found}
+    assert not any(change.may_combine for change in found.values())
+
+
+def test_short_boundary_keeps_the_other_settings() -> None:
+    """The settings of a short boundary are added to the recommended ones."""
+    options = short_boundary(BASE)
+
+    assert {**BASE.confs, **SHORT_BOUNDARY} == options.confs
+    assert {*SHORT_BOUNDARY, "spark.sql.shuffle.partitions", EXCLUDED_CONF} == set(changed(BASE, options))
+    assert {} == changed(BASE, BASE)
+
+
+def test_one_query_replaces_both_hops() -> None:
+    """The workload of two hops has one query if nothing is between the hops."""
+    options = SparkOptions("real-time", between="one query")
+
+    assert {"copy_0": 30} == options.intervals("two hops")
+
+
+def _source(change: Change) -> list[str]:
+    return list(change.source)
+
+
+def _sink(change: Change) -> list[str]:
+    return [key for key in change.sink if key.startswith("kafka.")]

@@ -1,0 +1,98 @@
+"""Changes are compared with the untouched query of their own group and repeat, and with the noise of equal runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.settings.compare import UNTOUCHED, WARM_UNTOUCHED, helpful, noise, ratios
+from tests.benchmarks.settings.conftest import DrawChanges
+from tests.conftest import ROOT
+
+
+def run(engine: str, cpu_seconds: float, group: int = 0, latency_ms: float = 2, records: int = 4) -> dict[str, Any]:
+    """Return a run with its CPU time and one latency."""
+    latencies = {"p50_ms": latency_ms, "p99_ms": latency_ms}
+    case = {"workload": "stateful", "engine": engine, "group": group, "records": records}
+    return {**case, **latencies, "cpu_seconds_per_million": cpu_seconds}
+
+
+def test_ratio_compares_runs_of_one_group_and_repeat() -> None:
+    """The machine is twice as slow in the second group, and in the second repeat of the first group."""
+    runs = [
+        run(UNTOUCHED, 100),
+        run("a", 80),
+        run(UNTOUCHED, 200, 2),
+        run("b", 300, 2, latency_ms=4),
+        run("b", 300, 2, latency_ms=4),
+        run(UNTOUCHED, 200, 2),
+        run("a", 160),
+        run(UNTOUCHED, 200),
+    ]
+
+    found = {engine: one for (_, engine), one in ratios(runs).items()}
+
+    assert (0.8, 1.5, 1.0) == tuple(found[name]["cpu_ratio"] for name in ("a", "b", UNTOUCHED))
+    assert (1.0, 2.0, 2.0) == (found["a"]["p50_ratio"], found["b"]["p50_ratio"], found["b"]["p99_ratio"])
+
+
+def test_published_ratios_follow_from_the_published_runs() -> None:
+    """A published ratio cannot be changed without a change of the measured runs."""
+    content = json.loads((ROOT / "references/measured/price.json").read_text(encoding="utf-8"))
+
+    found = ratios(content["runs"])
+
+    assert len(found) == len(content["cases"]) > 20
+    assert all(found[case["workload"], case["engine"]].items() <= case.items() for case in content["cases"])
+
+
+def test_run_without_outputs_has_no_ratio() -> None:
+    """A query that answered nothing has no latency to compare."""
+    assert [UNTOUCHED] == [engine for _, engine in ratios([run(UNTOUCHED, 100), run("a", 80, records=0)])]
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [([100.0], None), ([110.0, 100.0, 105.0], 0.1), ([100.0, 100.0], 0.0)],
+    ids=["one", "several", "equal"],
+)
+def test_noise_is_the_difference_of_equal_runs(costs: list[float], expected: float | None) -> None:
+    """Warm runs and runs of changes are not equal to the untouched query; a single run tells no noise."""
+    runs = [*(run(UNTOUCHED, cost) for cost in costs), run("a", 1), run(WARM_UNTOUCHED, 1)]
+
+    found = noise(runs, "stateful")
+
+    assert expected == (found if found is None else pytest.approx(found))
+
+
+def test_only_savings_above_the_noise_are_combined() -> None:
+    """A change within the noise or with a long wait does not help, and the best change is applied last."""
+    cases: list[dict[str, Any]] = [
+        {"workload": "stateful", "engine": name, "cpu_ratio": ratio, "p50_ms": p50_ms}
+        for name, ratio, p50_ms in (
+            (UNTOUCHED, 1.0, 2.0),
+            ("best", 0.6, 5.0),
+            ("noise", 0.9, 2.0),
+            ("slow", 0.5, 20.1),
+            ("good", 0.89, 20.0),
+            ("silent", None, 2.0),
+        )
+    ]
+    equal = [run(UNTOUCHED, 110), run(UNTOUCHED, 100)]
+
+    assert ["good", "best"] == helpful(cases, equal, "stateful")
+    assert [] == helpful(cases, equal[:1], "stateful")
+    assert [] == helpful(cases, equal, "stateless")
+
+
+def test_chart_names_each_change_at_its_bar(tmp_path: Path, draw_changes: DrawChanges) -> None:
+    """The same content gives the same file, and each bar carries its name and its ratio."""
+    runs = [run(UNTOUCHED, 100), run("a", 80)]
+    content = {"runs": runs, "cases": [one | ratios(runs)["stateful", one["engine"]] for one in runs]}
+    [chart] = draw_changes(content, tmp_path, "settings")
+    first = chart.read_bytes()
+
+    assert [chart] == draw_changes(content, tmp_path, "settings")
+    assert first == chart.read_bytes()
+    assert b"a: 0.80x" in first

@@ -1,0 +1,49 @@
+"""Every benchmark is run by its name, and `make` lists all of them."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import registry
+from tests.conftest import ROOT
+
+SPARK_FREE = "import sys, benchmarks.registry; print({'pyspark', 'matplotlib'} & sys.modules.keys())"
+
+
+def output_of(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python in the root of the repository."""
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_make_lists_every_benchmark_with_what_it_measures() -> None:
+    """A benchmark without a line in the Makefile would not be in the output of `make`."""
+    listed = re.findall(r"^bench-([a-z-]+): ## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert [*registry.MODULES] == listed
+
+
+@pytest.mark.spark  # importing a benchmark imports PySpark
+@pytest.mark.parametrize("name", registry.MODULES)
+def test_benchmark_has_the_name_of_the_registry_and_an_example(name: str) -> None:
+    """The help of each benchmark shows a command that works."""
+    benchmark = registry.load(name)
+
+    assert name == benchmark.name
+    assert benchmark.parse(benchmark.example.replace("'", "").replace("object store", "object-store").split())
+    assert f"make bench-{name}" in (benchmark.description or "")
+
+
+def test_unknown_name_lists_the_benchmarks() -> None:
+    """A mistyped name is no traceback."""
+    done = output_of("-m", "benchmarks", "latencies")
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "'latencies' is not a benchmark; use one of latency, throughput, settings," in done.stderr
+    assert "offline-lateness" in output_of("-m", "benchmarks").stdout
+
+
+def test_tables_need_neither_spark_nor_matplotlib() -> None:
+    """`skills.py generate` stays fast."""
+    assert "set()\n" == output_of("-c", SPARK_FREE).stdout

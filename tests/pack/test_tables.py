@@ -1,0 +1,207 @@
+"""Each published measurement has its tables, which show the numbers of its JSON."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.pack import files
+from scripts.pack.blocks import BLOCKS
+
+MEASURED = "references/measured"
+STEMS = sorted(path.stem for path in (files.ROOT / MEASURED).glob("*.json"))
+MEASURED_BLOCKS = [name for name in BLOCKS if name.startswith(("measured-", "output-"))]
+REQUEST = re.compile(r"<!-- generated: ((?:measured|output)-[\w-]+)(?: ([^\n]+?))? -->")
+PAGES = {files.relative(files.ROOT, path): path.read_text(encoding="utf-8") for path in files.pages(files.ROOT)}
+USES = [(page, *request) for page, text in PAGES.items() for request in REQUEST.findall(text)]
+KINDS_OF_STORAGE = ("local disk", "shared folder", "object store")
+
+Change = Callable[[Any], Any]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a folder with the published measurements, which a test may change."""
+    shutil.copytree(files.ROOT / MEASURED, tmp_path / MEASURED)
+    return tmp_path
+
+
+def published(stem: str) -> Any:
+    """Return a published measurement."""
+    return json.loads((files.ROOT / MEASURED / f"{stem}.json").read_text(encoding="utf-8"))
+
+
+def rendered(root: Path, block: str, stem: str, change: Change) -> str:
+    """Return a generated part, whose name may have an argument, after a change of its measurement."""
+    content = published(stem)
+    change(content)
+    (root / MEASURED / f"{stem}.json").write_text(json.dumps(content))
+    name, _, argument = block.partition(" ")
+    return BLOCKS[name](root, argument)
+
+
+@pytest.mark.parametrize(("page", "name", "argument"), USES, ids=lambda value: value or "-")
+def test_published_table_stands_on_its_page(page: str, name: str, argument: str) -> None:
+    """Each table and sentence is the one that the published JSON gives; a page states its conditions only once."""
+    for part in BLOCKS[name](files.ROOT, argument).split("\n\n"):
+        if not part.startswith("Measured with"):
+            assert part.strip() in PAGES[page]
+
+
+def test_each_renderer_is_used_on_a_page() -> None:
+    """A renderer without a page is dead code."""
+    assert set(MEASURED_BLOCKS) == {name for _, name, _ in USES}
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_missing_measurement_is_named_with_its_command(root: Path, stem: str) -> None:
+    """Each measurement is shown on a page, which cannot be generated without it."""
+    (root / MEASURED / f"{stem}.json").unlink()
+    found = set()
+    for _, name, argument in USES:
+        try:
+            BLOCKS[name](root, argument)
+        except ValueError as error:
+            found.add(str(error))
+
+    [message] = found
+    assert re.fullmatch(rf"{MEASURED}/{stem}\.json does not exist; create it with `(make|python) .+`", message)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_published_runs_are_valid(stem: str) -> None:
+    """No published run has a problem, and none lost a record or wrote a wrong one."""
+    runs = [run for name in ("cases", "runs") for run in published(stem).get(name, [])]
+
+    assert [] == [run for run in runs if run.get("problems") or run.get("missing") or run.get("wrong")]
+    # The pipeline and the storage of checkpoints compare their results with a replay.
+    assert 0 == sum(run["differences"] for run in runs if isinstance(run.get("differences"), int))
+
+
+def test_published_checkpoint_storage_has_boundaries_of_each_kind() -> None:
+    """Each kind of storage has several boundaries, and the version of Spark is the pinned one."""
+    content = published("checkpoint_storage")
+    boundaries = dict.fromkeys(KINDS_OF_STORAGE, 0)
+    for case in content["cases"]:
+        boundaries[next(kind for kind in boundaries if case["storage"].startswith(kind))] += case["boundaries"]
+
+    assert min(boundaries.values()) >= 5
+    pinned = (files.ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert f"pyspark=={content['conditions']['pyspark']}" in pinned
+
+
+@pytest.mark.parametrize("block", ["measured-modes", "measured-other-engines", "measured-settings price"])
+def test_unknown_workload_is_refused_with_the_known_ones(block: str) -> None:
+    """A mistyped workload in a page is an error that lists the measured workloads."""
+    name, _, argument = f"{block} statefull".partition(" ")
+
+    with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; use one of stateful, stateless"):
+        BLOCKS[name](files.ROOT, argument)
+
+
+def keep_rates(content: Any) -> None:
+    """Let the first mode sustain each rate, and the second mode none."""
+    first, second, *_ = content["limits"]
+    second["sustained_rate"] = 0
+    content["cases"] = [case for case in content["cases"] if not is_of(case, second)]
+    for step in content["steps"]:
+        step["sustained"] = is_of(step, first) or (step["sustained"] and not is_of(step, second))
+
+
+def is_of(row: Any, limit: Any) -> bool:
+    """Return whether a row belongs to a limit."""
+    return (row["workload"], row["engine"]) == (limit["workload"], limit["engine"])
+
+
+def replace_rows(name: str, rows: list[Any]) -> Change:
+    """Return the change of a list of the JSON."""
+    return lambda content: content.update({name: rows})
+
+
+def change_rows(name: str, **values: Any) -> Change:
+    """Return the change of the same values in each row of a list."""
+    return lambda content: [row.update(values) for row in content[name]]
+
+
+def change_first_fault(content: Any) -> None:
+    """Let the first fault never end, and lose three results and spoil one."""
+    run = content["runs"][0]
+    fault = run["incidents"][0]["fault"]
+    run["incidents"][0]["seconds"] = None
+    next(row for row in run["differences"] if row["fault"] == fault).update(lost=3, wrong=1)
+
+
+@pytest.mark.parametrize(
+    ("block", "stem", "change", "present", "absent"),
+    [
+        ("measured-modes stateful", "latency", change_rows("cases", outputs_per_record=1.0), "", "Outputs per record"),
+        ("measured-modes stateful", "latency", replace_rows("late_runs", []), "", "repeated"),
+        (
+            "measured-modes stateful",
+            "latency",
+            replace_rows("late_runs", [{}, {}]),
+            "Runs that were repeated because records were sent late: 2. ",
+            "",
+        ),
+        ("measured-throughput", "throughput", keep_rates, "| stateless, real-time | 0 | - | - | - |", ""),
+        ("measured-throughput", "throughput", keep_rates, "| echo, baseline (echo) | at least 64,000 | ", ""),
+        (
+            "measured-settings-limits price",
+            "price",
+            change_rows("steps", sustained=False),
+            "| fell behind | - |",
+            "p50",
+        ),
+        (
+            "measured-other-engines stateful",
+            "other_engines",
+            change_rows("other_engines", not_measured="pip cannot install it"),
+            "Quix Streams was not measured: pip cannot install it.\n",
+            "",
+        ),
+        (
+            "measured-other-engines-spread",
+            "other_engines",
+            lambda content: content["conditions"].update(repeats=1),
+            "Each engine ran once.",
+            "median",
+        ),
+        ("measured-growth rate", "growth", change_rows("runs", kept_up=False), "4,000 (fell behind) |", ""),
+        (
+            "measured-growth-conditions",
+            "growth",
+            change_rows("runs", state_rows=6_500_000),
+            "was over after 6,500,000 of 10,000,000 keys.",
+            "",
+        ),
+        ("measured-chaos", "chaos", change_first_fault, " | not healed | ", ""),
+        ("measured-chaos", "chaos", change_first_fault, ", 3 lost, 1 wrong: `make chaos", ""),
+        (
+            "measured-demo",
+            "demo",
+            lambda content: content["cpu"].update(micro_batch=None),
+            "database | 1.4 | - |",
+            "waited for a free core",
+        ),
+        (
+            "output-prove-examples",
+            "prove_examples",
+            lambda content: content["targets"][0].update(target="a.py:f", verdicts={"input": "wrong: a | b"}),
+            "| `a.py:f` | 1 | `input` wrong: a \\| b |",
+            "",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.startswith(("measured", "output")) else "",
+)
+def test_unusual_run_is_shown_as_what_it_is(
+    root: Path, block: str, stem: str, change: Change, present: str, absent: str
+) -> None:
+    """Runs that are missing, late, slow or wrong change the text, so no table is a constant."""
+    text = rendered(root, block, stem, change)
+
+    assert present in text
+    assert not absent or absent not in text
