@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from spark_rtm.measure.cost_model import CostModel, model_of
+from spark_rtm.measure.capacity_model import CostModel, model_of
 from spark_rtm.slots import Query
 
 PUBLISHED = Path(__file__).with_suffix(".json")

@@ -12,7 +12,7 @@ from benchmarks.growth.fit import TERMS, used
 from benchmarks.growth.points import BASE
 from benchmarks.results.svg import save
 from spark_rtm.measure import palette
-from spark_rtm.measure.cost_model import model_of
+from spark_rtm.measure.capacity_model import model_of
 
 MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
 LINE_POINTS = 60

@@ -1,4 +1,8 @@
-"""Define the schemas of source records and of `events`, and derive the schema of a rule's dataclass."""
+"""
+Define the schemas of source records and of `events`, and derive the schema of a rule's dataclass.
+
+The columns of results are the dataclasses in `correlation/rule.py` and `credit/rule.py`.
+"""
 
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType

@@ -3,7 +3,7 @@
 import json
 import time
 
-from spark_rtm.inspect import findings, mode, moves
+from spark_rtm.inspect import findings, mode, next_mode
 from spark_rtm.inspect.broker import Connection, partitions_of
 from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
 from spark_rtm.inspect.files.folder import UnreadableError, open_folder
@@ -24,8 +24,8 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
     names = [operator.name for operator in checkpoint.operators]
     other = [source.name for source in sources if not source.is_kafka]
     planned, committed, position = checkpoint.last_planned, checkpoint.last_committed, checkpoint.position
-    real_time = moves.to_real_time(planned, committed, names, other)
-    micro_batch = moves.to_micro_batch(planned)
+    real_time = next_mode.to_real_time(planned, committed, names, other)
+    micro_batch = next_mode.to_micro_batch(planned)
     written = mode.spans(checkpoint.planned, checkpoint.committed, names, checkpoint.created_seconds)
     pace, last_commit = _pace(checkpoint), committed.written_seconds if committed else None
     partitions = [partition for source in sources for partition in source.partitions]

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_rtm.inspect.files.state import Operator
 from spark_rtm.inspect.mode import Span
-from spark_rtm.inspect.moves import Move
+from spark_rtm.inspect.next_mode import Move
 
 PROBLEM, NOTE = "problem", "note"
 

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Iterator, Sequence
 
-from spark_rtm.inspect.moves import Move
+from spark_rtm.inspect.next_mode import Move
 from spark_rtm.inspect.report import PartitionState, Report
 
 LABEL_WIDTH = 12

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks.growth.fit import model_rows
 from benchmarks.growth.points import Point, planned_points
-from spark_rtm.measure.cost_model import CostModel
+from spark_rtm.measure.capacity_model import CostModel
 
 COEFFICIENTS: Mapping[str, Mapping[str, float]] = {
     "busy_cores": {

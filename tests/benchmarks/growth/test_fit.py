@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.growth.fit import TERMS, errors, fit, held_out, model_rows, used
 from benchmarks.growth.points import COMBINED
-from spark_rtm.measure.cost_model import CostModel, model_of, rows_of
+from spark_rtm.measure.capacity_model import CostModel, model_of, rows_of
 from tests.benchmarks.growth.synthetic import COEFFICIENTS, TRUTH, rows
 
 NOISE = 0.05
