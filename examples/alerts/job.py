@@ -107,7 +107,8 @@ def run(job: Job, arguments: Sequence[str]) -> int:
             stack.callback(keeper.stop)
             keeper.start()
             assert_real_time(keeper.queries[job.name])
-            print(f"{job.name} runs in real-time mode: {job.reads[0]} -> {', '.join(job.writes)}; press Ctrl-C to stop")
+            flow = f"{job.reads[0]} -> {', '.join(job.writes)}"
+            print(f"{job.name} runs in real-time mode: {flow}; press Ctrl-C to stop", flush=True)
             _follow(keeper, job.name, stop)
     except KeyboardInterrupt:
         return 0

@@ -24,15 +24,15 @@ FIXED = (
 )
 
 
-OF_THE_WHEEL = ("py.typed", "README.md")
-"""Files of `spark_rtm` that only package managers and type checkers of an environment read."""
+OF_THE_WHEEL = ("spark_rtm/README.md", "spark_rtm/__main__.py", "spark_rtm/py.typed")
+"""Files that only an installed package needs: a copy has `scripts/skills.py`."""
 MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
 
 
 def shipped_files(root: Path) -> list[Path]:
     """Return every file of an installed skill except the manifest."""
     fixed = [root / name for name in FIXED]
-    library = [path for path in files.files_below(root / "spark_rtm") if path.name not in OF_THE_WHEEL]
+    library = [path for path in files.files_below(root / "spark_rtm") if files.relative(root, path) not in OF_THE_WHEEL]
     return [*fixed, *files.references(root), *library, *_examples(root)]
 
 

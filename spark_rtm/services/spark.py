@@ -33,6 +33,8 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+WORKER_START = Path(__file__).with_name("worker_start")
+"""Folder of the module that connects Python workers before their imports."""
 
 CONFS = {
     # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, a row
@@ -104,7 +106,6 @@ def build_session(
     is_here = url.startswith("local") or "//127.0.0.1:" in url
     if kafka.version != pyspark.__version__:
         print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
-    builder = SparkSession.builder.master(url).appName(app_name)
     session_confs = {
         **CONFS,
         "spark.jars": ",".join(str(jar) for jar in kafka.jars),
@@ -119,9 +120,8 @@ def build_session(
         options = " ".join(archive_options or class_archive.using(archive_folder()))
         session_confs[JAVA_OPTIONS] += f" {options}"
         session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
-    for key, value in session_confs.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.master(url).appName(app_name).config(map={**session_confs}).getOrCreate()
+    _connect_workers_early(session.sparkContext.environment)
     atexit.register(_end_jvm, os.getpid())
     return session
 
@@ -166,6 +166,12 @@ def _private(url: str) -> dict[str, str]:
     if "local" in url or "127.0.0.1" in url:
         return {**authentication, "spark.driver.host": "127.0.0.1", "spark.local.dir": str(new_folder("spark"))}
     return authentication
+
+
+def _connect_workers_early(environment: dict[str, str]) -> None:
+    """Add a folder to the PYTHONPATH of the Python workers; a machine without it runs them as before."""
+    folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(WORKER_START), *folders]))
 
 
 def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:

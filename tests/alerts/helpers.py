@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +61,7 @@ def new_options(kafka: str, folder: Path) -> Iterator[Options]:
     topics = [name for name in admin.list_topics(timeout=10).topics if name.startswith(options.topic_prefix)]
     for outcome in admin.delete_topics(topics).values() if topics else []:
         outcome.result(30)
+    _producer.cache_clear()  # It would report that the broker has ended.
 
 
 def encoded(fields: dict[str, Any], **changes: Any) -> bytes:
@@ -76,15 +78,27 @@ def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
     )
 
 
+@cache
+def _producer(bootstrap_servers: str) -> Producer:
+    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0})
+
+
 def create(job: Job, options: Options) -> None:
-    """Create the topics of a job, so a test can send records before the job starts."""
+    """
+    Create the topics of a job, so a test can send records before the job starts.
+
+    The producer connects and learns the topics here. Otherwise it would do so between the time that a test writes into
+    a heartbeat and the time at which the broker appends it, and the job rejects heartbeats that are a second old.
+    """
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
     ensure_topics(options.bootstrap_servers, names, options.partitions)
+    for name in names:
+        _producer(options.bootstrap_servers).list_topics(name, timeout=30)
 
 
 def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
     """Send (key, value) records to one partition, in order, and wait for their acknowledgements."""
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
+    producer = _producer(options.bootstrap_servers)
     for key, value in records:
         producer.produce(options.topic_prefix + topic, value, key, partition=0)
     assert 0 == producer.flush(30)
@@ -111,12 +125,19 @@ def received(options: Options, job: Job, count: int, deadline_seconds: float = 6
 
 
 def interrupted(job: Job, arguments: Iterable[str], options: Options, count: int) -> tuple[list[Output], int, str, str]:
-    """Run a job's command, press Ctrl-C after `count` records; return the records, status, stdout and stderr."""
+    """
+    Run a job's command, press Ctrl-C after `count` records; return the records, status, stdout and stderr.
+
+    The start of a job takes as long as its processes need on this machine, so only the timeout of the test limits it.
+    """
     with command(job, *arguments, kafka=options.bootstrap_servers) as process:
         try:
-            outputs = received(options, job, count, START_SECONDS)
+            assert process.stdout
+            first = process.stdout.readline()
+            assert first, f"{job.name} ended early: {process.communicate()[1]}"
+            outputs = received(options, job, count)
             os.kill(process.pid, signal.SIGINT)
             printed, errors = process.communicate(timeout=60)
         finally:
             process.kill()
-    return outputs, process.returncode, printed, errors
+    return outputs, process.returncode, first + printed, errors

@@ -22,7 +22,9 @@ from benchmarks.other_engines.table import other_engines as table_of_other_engin
 from spark_rtm.services.cache import cache_root
 from tests.helpers import ivy_settings
 
+pytestmark = pytest.mark.spark
 PUBLISHED_JSON = "references/measured/other_engines.json"
+
 WHEEL = {
     "tiny_engine.py": "",
     "tiny_engine-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-engine\nVersion: 1.0\n",
