@@ -29,7 +29,7 @@ TESTS ?=
 # The number of processes that run tests side by side. Each of them starts the Spark session and the servers that its
 # tests need. Many tests wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
 WORKERS ?= 4
-# One worker runs all tests of a group, because they share fixtures; tests/run_order.py forms the groups.
+# One worker runs all tests of a file, because they share fixtures; tests/suite.py sorts the files.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 is_set = $(filter-out 0,$(1))
@@ -197,13 +197,13 @@ serve: $(VENV)/installed-docs ## serve the site on this machine and rebuild it w
 test test-unit: export PYTHONDONTWRITEBYTECODE =
 
 test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes
-	$(PY) -m pytest $(PARALLEL) $(TESTS)
+	$(PY) -m pytest $(PARALLEL) --durations=50 $(TESTS)
 
 # No test of this ring runs a code block, and the plugin for code blocks loads a formatter in each process. Few
 # tests of this ring wait, and each process collects all of them, so three processes are faster than four.
 test-unit: WORKERS = 3
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
-	$(PY) -m pytest --unit -p no:examples $(PARALLEL) $(TESTS)
+	$(PY) -m pytest -m "not spark and not services" -p no:examples $(PARALLEL) $(TESTS)
 
 wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command rtm in dist/
 	@rm -rf dist

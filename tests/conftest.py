@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.attribution.settings import DemoSettings, Settings
-from tests.durations import DurationsPlugin
-from tests.imports import imports_package
 
-pytest_plugins = ["pytester", "tests.run_order", "tests.unit_ring", "spark_rtm.testing.plugin"]
+pytest_plugins = ["pytester", "tests.suite", "spark_rtm.testing.plugin"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +35,9 @@ SLOTS = DemoSettings().slots
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Report how long each ring took."""
-    # A shell that starts a program in the background lets it ignore Ctrl-C, and tests send Ctrl-C to their programs.
+def pytest_configure() -> None:
+    """Let tests send Ctrl-C to their programs, which ignore it if a shell has started pytest in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(DurationsPlugin(ROOT / "build"), "durations")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,14 +49,6 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests in modules that import PySpark as `spark`."""
-    heavy = {path for path in {item.path for item in items} if imports_package(path, "pyspark")}
-    for item in items:
-        if item.path in heavy:
-            item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture(scope="session")

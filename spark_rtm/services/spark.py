@@ -106,7 +106,6 @@ def build_session(
     is_here = url.startswith("local") or "//127.0.0.1:" in url
     if kafka.version != pyspark.__version__:
         print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
-    builder = SparkSession.builder.master(url).appName(app_name)
     session_confs = {
         **CONFS,
         "spark.jars": ",".join(str(jar) for jar in kafka.jars),
@@ -121,9 +120,7 @@ def build_session(
         options = " ".join(archive_options or class_archive.using(archive_folder()))
         session_confs[JAVA_OPTIONS] += f" {options}"
         session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
-    for key, value in session_confs.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.master(url).appName(app_name).config(map={**session_confs}).getOrCreate()
     _connect_workers_early(session.sparkContext.environment)
     atexit.register(_end_jvm, os.getpid())
     return session

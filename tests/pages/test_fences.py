@@ -26,6 +26,8 @@ from tests.pages.refusals import refused_examples
 from tests.pages.running import PageEnvironment, check_example
 from tests.pages.secured import secured_examples
 
+pytestmark = pytest.mark.spark
+
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf", "rtm"}
 HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?\n\2\n", re.DOTALL)
 """The text of a file that a command writes; tests/testing/test_plugin.py runs the block with its files."""
@@ -68,7 +70,6 @@ def test_fence_of_pytest_examples_is_also_found_here() -> None:
     assert set() == theirs - ours
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(200)
 @pytest.mark.proves("code blocks run")

@@ -11,6 +11,8 @@ from spark_rtm.services import java_home
 from spark_rtm.services.scala import compiled
 from spark_rtm.services.spark import LOCAL_FILES
 
+pytestmark = pytest.mark.spark
+
 TOUCH = """
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}

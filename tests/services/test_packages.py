@@ -17,6 +17,8 @@ from spark_rtm.services.files.checksums import read_checksums
 from spark_rtm.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, pinned
 from tests.helpers import ivy_settings
 
+pytestmark = pytest.mark.spark
+
 FALLBACK_JARS = [
     "commons-pool2-2.13.1.jar",
     "kafka-clients-3.9.2.jar",

@@ -7,6 +7,8 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.services.scala import compiled, scala_object
 
+pytestmark = pytest.mark.spark
+
 SOURCE = "package {name}\nobject Greeting {{ def of(name: String): String = {body} }}\n"
 
 
@@ -19,7 +21,6 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.mark.spark
 @pytest.mark.timeout(200)
 def test_only_changed_source_is_compiled_again(source: Path, spark: SparkSession) -> None:
     """The same text uses the existing jar, also below a quote; another text gets its own jar and its own behavior."""

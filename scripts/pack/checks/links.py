@@ -18,7 +18,7 @@ CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 # These tests cover several modules or pages, so they are not named after a single one.
-SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py", "tests/test_unit_ring.py")
+SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py", "tests/test_suite.py")
 
 
 def check_links(root: Path) -> Iterator[Finding]:

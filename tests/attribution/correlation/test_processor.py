@@ -18,6 +18,8 @@ from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.settings import DemoSettings
 from tests.attribution.correlation.histories import WINDOWS, Results, T, fold, histories
 
+pytestmark = pytest.mark.spark
+
 SETTINGS = replace(DemoSettings(), time_scale=1_000, watermark_slack_ms=500)
 """The windows of the generated histories."""
 

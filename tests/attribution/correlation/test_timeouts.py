@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.settings import Windows
 from tests.attribution.correlation.histories import LIMITED, Results, T, fold, histories
+
+pytestmark = pytest.mark.spark
 
 MAX_SECONDS = 60
 BEFORE, AFTER = 1, 10 * T

@@ -27,6 +27,8 @@ from tests.attribution.credit.histories import (
     splits,
 )
 
+pytestmark = pytest.mark.spark
+
 USER = "u"
 SPAN_MS = 120
 DELAY_MS = 20

@@ -24,6 +24,8 @@ from tests.attribution.hops import HopClient, RunningHop
 from tests.attribution.pacing.histories import CAMPAIGNS, versions
 from tests.helpers import eventually, produce
 
+pytestmark = pytest.mark.spark
+
 PARTITIONS = 2
 T = 10_000
 COUNT = CampaignCount("c", T, 0, 0, 0, 0, 0)
@@ -163,7 +165,6 @@ def test_error_of_the_reader_fails_the_throttle() -> None:
         throttle.raise_if_failed()
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(300)
 def test_throttle_follows_the_real_time_query(

@@ -15,6 +15,8 @@ from benchmarks.results.run_result import RunResult
 from tests.benchmarks.growth.synthetic import rows
 from tests.benchmarks.helpers import run_result
 
+pytestmark = pytest.mark.spark
+
 MEGABYTE = 2**20
 PROGRESS = tuple(
     {

@@ -22,6 +22,8 @@ from scripts.pack.tables.other_engines import other_engines as table_of_other_en
 from spark_rtm.services.cache import cache_root
 from tests.helpers import ivy_settings
 
+pytestmark = pytest.mark.spark
+
 WHEEL = {
     "tiny_engine.py": "",
     "tiny_engine-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-engine\nVersion: 1.0\n",
