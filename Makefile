@@ -183,7 +183,7 @@ evals: setup ## check the evaluations of the skill, or let an assistant answer t
 generate: $(VENV)/installed ## regenerate excerpts, tables and the manifest
 	@$(PY) scripts/skills.py generate
 
-validate: $(VENV)/installed-dev ## check pages, links, wording, manifest and skill; silence means success
+validate: $(VENV)/installed-dev ## check pages, links, manifest and skill; silence means success
 	@$(PY) scripts/skills.py validate
 
 site: $(VENV)/installed-docs ## build the site into site/; every warning is an error

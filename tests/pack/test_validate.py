@@ -15,7 +15,6 @@ from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
-from scripts.pack.checks.wording import check_wording
 from scripts.pack.validate import CHECKS, validate
 from spark_rtm.text.finding import Finding
 
@@ -268,12 +267,6 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         _replace("SKILL.md", "| engine | rule |", "| engine | law |"),
         "SKILL.md",
         "has no table with a column 'rule'",
-    ),
-    "wording": (
-        check_wording,
-        _append("examples/attribution/settings.py", "# It waits for ever.\n"),
-        "examples/attribution/settings.py",
-        "'for ever' is not house style",
     ),
 }
 
