@@ -158,7 +158,7 @@ evals: setup ## check the evaluations of the skill, or let an assistant answer t
 generate: $(VENV)/installed ## regenerate excerpts, tables and the manifest
 	@$(PY) scripts/skills.py generate
 
-validate: $(VENV)/installed-dev ## check pages, links, wording, manifest and skill; silence means success
+validate: $(VENV)/installed-dev ## check pages, links, manifest and skill; silence means success
 	@$(PY) scripts/skills.py validate
 
 site: $(VENV)/installed-docs ## build the site into site/; every warning is an error
@@ -174,11 +174,12 @@ test test-unit: export PYTHONDONTWRITEBYTECODE =
 test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="tests/services -k kafka" runs a part, WORKERS=0 without worker processes
 	$(PY) -m pytest $(PARALLEL) --durations=50 $(TESTS)
 
-# No test of this ring runs a code block, and the plugin for code blocks loads a formatter in each process. Few
-# tests of this ring wait, and each process collects all of them, so three processes are faster than four.
+# No test of this ring runs a code block or needs a browser: the plugin for code blocks loads a formatter in each
+# process, and the tests of the site a browser's client. Few tests of this ring wait, and each process collects all of
+# them, so three processes are faster than four.
 test-unit: WORKERS = 3
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
-	$(PY) -m pytest -m "not spark and not services" -p no:examples $(PARALLEL) $(TESTS)
+	$(PY) -m pytest -m "not spark and not services" -p no:examples --ignore tests/site $(PARALLEL) $(TESTS)
 
 wheel: $(VENV)/installed-build ## build the wheel of spark_rtm and the command rtm in dist/
 	@rm -rf dist

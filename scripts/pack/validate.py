@@ -12,7 +12,6 @@ from scripts.pack.checks.fences import check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
-from scripts.pack.checks.wording import check_wording
 from spark_rtm.text.finding import Finding
 
 CHECKS = (
@@ -28,7 +27,6 @@ CHECKS = (
     check_evidence,
     check_advice,
     check_triggers,
-    check_wording,
 )
 
 

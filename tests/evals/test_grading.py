@@ -17,7 +17,7 @@ RIGHT = {
     "max-partitions-oss": ["No effect; Spark ignores it.", "It's accepted but ignored"],
     "interval-unit": ['No. Use "5 seconds"', "It fails with INVALID_INTERVAL_FORMAT; write 5000 milliseconds"],
     "shorter-interval": ["No - more frequent batch boundaries make p99 worse.", "No; p99 gets higher."],
-    "default-output-mode": ["`STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED`"],
+    "default-output-mode": ['`STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED`, so call `outputMode("update")`'],
     "python-versions": ["Spark 4.3", "4.3.0 (September)"],
     "stop-and-restart": ["Everything produced in the last 4 minutes", "every result since the last commit"],
     "python-foreach-delay": [
@@ -38,6 +38,14 @@ RIGHT = {
     "trailing-text": ["'a'", "It is a", "id = a, the tail is ignored"],
     "rocksdb-alone": ["No, the checkpoint must use format version 2.", "It cannot: checkpointFormatVersion must be 2"],
     "databricks-compute": ["Autoscaling, Photon acceleration, spot/preemptible workers"],
+    "rows-missing": ["Which partitions starve", "whether a partition is unread"],
+    "foreach-batch": ["It does not: `ForeachBatchSink` is not in the allowlist"],
+    "migrate-foreach-batch": ["Write to Kafka, and call the function in a second (micro-batch) query."],
+    "avro-schema": ["Only the **writer's** schema", "Writer schema: field names are not in the data"],
+    "default-starting-offsets": ["`latest`", "From the end of the topic"],
+    "kafka-login": ["Both need them", "The sink needs its own options too."],
+    "overload-stateless": ["They stay in Kafka, in the topic that the query reads.", "source topic (lag)"],
+    "avro-schema-change": ["On the existing checkpoint, before any producer writes the new schema"],
     "databricks-flag-place": ["In the compute's Spark configuration, before it starts"],
 }
 WRONG = {

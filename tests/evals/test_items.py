@@ -1,42 +1,60 @@
-"""The items follow the public formats, and each key of a question is backed by a section of a page."""
+"""The items follow the public formats, and each question has its answer at the beginning of a section of a page."""
 
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evals import items
 from evals.items import Question
 from scripts.pack import files
+from scripts.pack.checks.links import link_targets
 from spark_rtm.text import markdown
 
-
-def unbacked(questions: Iterable[Question]) -> list[str]:
-    """Return the questions whose section does not exist or does not contain what backs the key."""
-    return [question.name for question in questions if not re.search(question.shows, _section(question.section))]
+ANSWER_LINES = 30
 
 
-def _section(place: str) -> str:
-    page, _, anchor = place.partition("#")
-    text = (files.ROOT / page).read_text(encoding="utf-8")
+def unanswered(questions: Iterable[Question]) -> list[str]:
+    """Return the questions whose answer is not at the beginning of a section of a page to which SKILL.md links."""
+    linked = link_targets(files.ROOT / files.SKILL)
+    return [q.name for q in questions if _page(q) not in linked or not re.search(q.shows, _beginning(q))]
+
+
+def _page(question: Question) -> Path:
+    return (files.ROOT / question.section.partition("#")[0]).resolve()
+
+
+def _beginning(question: Question) -> str:
+    text = _page(question).read_text(encoding="utf-8")
     headings = markdown.headings(text)
-    [start] = [heading for heading in headings if heading.anchor == anchor]
+    [start] = [heading for heading in headings if heading.anchor == question.section.partition("#")[2]]
     ends = [h.line - 1 for h in headings if h.line > start.line and h.level <= start.level]
-    return "\n".join(text.splitlines()[start.line : min(ends, default=None)])
+    return "\n".join(text.splitlines()[start.line - 1 : min([start.line - 1 + ANSWER_LINES, *ends])])
 
 
-def test_each_key_is_backed_by_a_section_of_a_page() -> None:
-    """If a page changes its statement, the question that depends on it is found."""
-    assert [] == unbacked(items.questions())
+def test_each_question_is_answered_at_the_start_of_a_section() -> None:
+    """A reader or an assistant finds the answer one link away from SKILL.md; if a page changes it, this test fails."""
+    assert [] == unanswered(items.questions())
 
 
-def test_key_without_a_statement_would_be_found() -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shows": r"19 slots"},
+        {"section": "README.md#use-it", "shows": "."},
+        {"section": "references/foreach.md#the-smallest-writer", "shows": "`open` must return `True`"},
+    ],
+    ids=["no-statement", "no-link", "far-below-the-heading"],
+)
+def test_question_without_an_answer_would_be_found(changes: dict[str, Any]) -> None:
     """The check can fail."""
-    question = replace(items.questions()[0], shows=r"19 slots")
+    question = replace(items.questions()[0], **changes)
 
-    assert [question.name] == unbacked([question])
+    assert [question.name] == unanswered([question])
 
 
 def test_numbers_of_items_are_those_that_were_promised() -> None:

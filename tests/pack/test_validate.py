@@ -22,7 +22,6 @@ from scripts.pack.checks.skill import (
     check_frontmatter,
     check_rule_engines,
 )
-from scripts.pack.checks.wording import check_wording
 from scripts.pack.validate import CHECKS, validate
 from spark_rtm.text.finding import Finding
 
@@ -276,12 +275,6 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         _replace("SKILL.md", "| engine | rule |", "| engine | law |"),
         "SKILL.md",
         "has no table with a column 'rule'",
-    ),
-    "wording": (
-        check_wording,
-        _append("examples/attribution/settings.py", "# It waits for ever.\n"),
-        "examples/attribution/settings.py",
-        "'for ever' is not house style",
     ),
 }
 
