@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from scripts.pack.files import ROOT
 from scripts.skills import main
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
+from spark_rtm.realtime.queries import wait_until
 from tests.lint.test_lint import BAD
 
 WARNING = 'spark.readStream.format("kafka").load().withColumn("latency", F.unix_millis(F.current_timestamp()))'
@@ -223,10 +222,10 @@ def test_worker_processes_end_with_the_linter(tmp_path: Path, number: signal.Sig
     command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
-        _wait_until(lambda: len(_members(process.pid)) > 1)
+        wait_until(lambda: len(_members(process.pid)) > 1, 30, "worker processes")
         process.send_signal(number)
         process.wait()
-        _wait_until(lambda: not _members(process.pid))
+        wait_until(lambda: not _members(process.pid), 30, "the end of the worker processes")
     finally:
         for member in _members(process.pid):
             os.kill(member, signal.SIGKILL)
@@ -236,10 +235,3 @@ def _members(session: int) -> list[int]:
     found = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True, check=False)
     rows = [line.split() for line in found.stdout.splitlines()]
     return [int(pid) for pid, state in rows if not state.startswith("Z")]
-
-
-def _wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -48,8 +48,8 @@ def test_lint_finds_boolean_trigger_without_any_package(environment: Path, proje
     done = _run(environment, "rtm", "lint", "bad.py", cwd=project)
 
     assert 1 == done.returncode
-    assert done.stderr.startswith("bad.py:1: ")
-    assert "realTime" in done.stderr
+    assert done.stdout.startswith("bad.py:1: ")
+    assert "realTime" in done.stdout
 
 
 def test_slots_and_version_and_help_need_no_package(environment: Path, project: Path) -> None:
