@@ -17,6 +17,8 @@ from spark_rtm.text.finding import Finding
 CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
+PROGRAM = "spark_rtm/__main__.py"
+"""Python starts this module, and a copy of the skill does not contain it, so no page links to it."""
 # These tests cover several modules or pages, so they are not named after a single one.
 SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py", "tests/test_suite.py")
 
@@ -48,7 +50,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     yield from _check_pages(root, modules)
     reachable = _reachable_modules(root, modules)
     for module in modules:
-        if module not in reachable and module.name != "__init__.py":
+        if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
     subjects = [*modules, *files.references(root)]
