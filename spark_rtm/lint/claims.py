@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from spark_rtm.lint.engine import PAGES
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.prose import sentences
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import read_sources, read_text
 
-PAGES = {".md", ".markdown"}
 SUBJECTS = {
     "Databricks: no Photon, autoscaling, spot or serverless jobs": r"photon|auto-?scal|\bspot\b|preemptible|serverless",
     "Databricks: Runtime 16.4 LTS or later, 18 LTS advised": r"\b(?:DBR|runtime)\b|\b\d\d\.\d\b|\bLTS\b",

@@ -53,13 +53,13 @@ def difference(path: Path, before: str, after: str) -> str:
 def _edited(text: str, findings: list[Finding]) -> str:
     try:
         with time_limit():
-            return _Places(text).replaced(_edits(text, findings))
+            places = _Places(text)
+            return places.replaced(_edits(ast.parse(text), places, findings))
     except (SyntaxError, ValueError, RecursionError, OutOfTimeError):
         return text
 
 
-def _edits(text: str, findings: list[Finding]) -> list[Edit]:
-    tree, places = ast.parse(text), _Places(text)
+def _edits(tree: ast.Module, places: _Places, findings: list[Finding]) -> list[Edit]:
     by_line: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.rule in EDITS:

@@ -15,11 +15,8 @@ from urllib.parse import quote
 OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
 NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
-NAMES_OF_SEVERITIES = (
-    ("error", "error", "errors"),
-    ("warning", "warning", "warnings"),
-    ("information", "note", "notes"),
-)
+SEVERITIES = {"error": "error", "warning": "warning", "information": "note"}
+"""The name of one finding of each severity, the most severe one first."""
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
 SARIF_LEVELS = {"information": "note"}
@@ -76,12 +73,8 @@ def render(findings: Iterable[Finding], style: str = "text", rules: RuleDetails 
 def summary(findings: Iterable[Finding]) -> str:
     """Return the number of findings of each severity, such as `2 errors, 1 warning`."""
     counts = Counter(finding.severity for finding in findings)
-    parts = [
-        f"{counts[severity]} {name if counts[severity] == 1 else several}"
-        for severity, name, several in NAMES_OF_SEVERITIES
-        if counts[severity]
-    ]
-    return ", ".join(parts)
+    found = [(counts[severity], name) for severity, name in SEVERITIES.items() if counts[severity]]
+    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in found)
 
 
 def _label(finding: Finding) -> str:
