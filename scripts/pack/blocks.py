@@ -5,7 +5,9 @@ from pathlib import Path
 
 from benchmarks import registry
 from benchmarks.results.format import table
-from scripts.pack import assistants, files, notices, parsed, verification
+from scripts.pack import assistants, files, notices, verification
+from scripts.pack.checks.links import navigation
+from scripts.pack.package_data import reproduced_conditions
 from scripts.pack.tables import prove
 from scripts.pack.tables.pipeline import chaos, demo, soak
 from spark_rtm.lint.engine import RULES
@@ -21,7 +23,10 @@ def router(root: Path, _: str) -> str:
 
     The pages of errors share the line of `errors.md`, which leads from a condition to its section.
     """
-    pages = sorted(files.references(root), key=lambda path: _place(root, path))
+    # A page that the navigation lacks, which `validate` reports, comes last.
+    place = {name: number for number, name in enumerate(navigation(root))}
+    names = {path: files.relative(root, path) for path in files.references(root)}
+    pages = sorted(names, key=lambda path: (place.get(names[path], len(place)), path.name))
     lines = {path.stem: _entry(root, path) for path in pages if not path.stem.startswith(ERRORS)}
     parts = [path for path in pages if path.stem.startswith(ERRORS)]
     links = (f"[{_part(path)}]({files.relative(root, path)})" for path in parts)
@@ -39,25 +44,13 @@ def _entry(root: Path, path: Path) -> str:
     return f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}"
 
 
-def _place(root: Path, path: Path) -> tuple[int, str]:
-    """Return the line of a page in the navigation; a page that it lacks, which `validate` reports, comes last."""
-    lines = (root / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
-    entry = f"- {files.relative(root, path)}"
-    return next((number for number, line in enumerate(lines) if line.strip() == entry), len(lines)), path.name
-
-
 def conditions(root: Path, _: str) -> str:
     """Return a table of the error conditions that fences raise, with links to the sections of these fences."""
     links_by_condition: dict[str, list[str]] = {}
-    for path in files.references(root):
-        text = path.read_text(encoding="utf-8")
-        headings = parsed.headings(text)
-        for fence in parsed.fences(text):
-            if condition := fence.options.get("raises"):
-                section = [heading for heading in headings if heading.line < fence.line][-1]
-                link = f"[{section.title}]({path.name}#{section.anchor})"
-                if link not in links_by_condition.setdefault(condition, []):
-                    links_by_condition[condition].append(link)
+    for condition, path, section in reproduced_conditions(root):
+        link = f"[{section.title}]({path.name}#{section.anchor})"
+        if link not in links_by_condition.setdefault(condition, []):
+            links_by_condition[condition].append(link)
     rows = [(f"`{condition}`", ", ".join(links)) for condition, links in sorted(links_by_condition.items())]
     return table(("condition", "reproduced and fixed in"), rows)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scripts.pack import files, parsed
-from scripts.pack.checks.links import imported_files, link_targets
+from scripts.pack.checks.links import PROGRAM, imported_files, link_targets
 
 INSTALLER = ("assistants", "files", "install", "manifest")
 """The modules of `scripts/pack` that `skills.py` needs to install the skill and to check a copy."""
@@ -24,7 +24,7 @@ FIXED = (
 )
 
 
-OF_THE_WHEEL = ("spark_rtm/README.md", "spark_rtm/__main__.py", "spark_rtm/py.typed")
+OF_THE_WHEEL = ("spark_rtm/README.md", PROGRAM, "spark_rtm/py.typed")
 """Files that only an installed package needs: a copy has `scripts/skills.py`."""
 MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
 

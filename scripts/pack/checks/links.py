@@ -69,12 +69,18 @@ def check_navigation(root: Path) -> Iterator[Finding]:
     site = root / SITE
     if not site.is_file():
         return
-    before, _, navigation = site.read_text(encoding="utf-8").partition("\nnav:\n")
-    listed = {match["page"] for match in _NAV_ENTRY.finditer(navigation)}
+    listed = navigation(root)
     for name in (files.relative(root, page) for page in files.references(root)):
         if name not in listed:
             problem = f"`nav` does not contain {name}, so readers of the site cannot find the page"
-            yield Finding(SITE, before.count("\n") + 2, "navigation", problem, "add the page to a group")
+            line = site.read_text(encoding="utf-8").partition("\nnav:\n")[0].count("\n") + 2
+            yield Finding(SITE, line, "navigation", problem, "add the page to a group")
+
+
+def navigation(root: Path) -> list[str]:
+    """Return the pages in the order of the navigation of the site."""
+    entries = (root / SITE).read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    return [match["page"] for match in _NAV_ENTRY.finditer(entries)]
 
 
 def link_targets(page: Path) -> set[Path]:
