@@ -27,7 +27,6 @@ TERMS: dict[str, tuple[str, ...]] = {
 }
 """The terms of each quantity. The coefficient is in the unit of the quantity."""
 INPUTS = ("rate", "partitions", "keys", "state_keys", "record_bytes", "queries")
-UNUSED_CORES = f"pinned to fewer than {Point().cores} cores"
 
 Row = Mapping[str, Any]
 

@@ -13,7 +13,6 @@ from benchmarks.results.record_times import RecordTimes
 from tests.benchmarks.boundary.conftest import DrawTimeline
 
 START_MS = 1_700_000_000_000
-THREAD = "copy_0 [id = 1, runId = 2]"
 LINES = (
     "000 LowLatencyReaderFactoryWrap Creating low latency PartitionReader, stopping at 1700000000100",
     "103 KafkaDataConsumer From Kafka topicPartition=in-0 groupId=g read 30 records through 9 polls",
