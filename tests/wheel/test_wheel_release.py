@@ -54,12 +54,27 @@ def test_address_of_the_site_is_stated_once(tmp_path: Path) -> None:
         assert "your-organization" not in written
 
 
-def test_each_promise_of_the_security_policy_links_a_test() -> None:
-    """`SECURITY.md` promises only what a test proves; `validate` checks that the links exist."""
-    (promises,) = markdown.tables((ROOT / "SECURITY.md").read_text())
+def _promises_without_a_test(policy: str) -> list[str]:
+    """Return the promises of `SECURITY.md` that name no test, or a test that its file does not define."""
+    (promises,) = markdown.tables(policy)
+    unproven = []
+    for _, (*promise, tests) in promises.rows:
+        named = re.findall(r"\[`(test_\w+)`\]\((tests/[\w/]+\.py)\)", tests)
+        is_defined = [f"\ndef {name}(" in (ROOT / path).read_text() for name, path in named]
+        if not is_defined or not all(is_defined):
+            unproven.append(" ".join(promise))
+    return unproven
 
-    assert len(promises.rows) > 5
-    assert [] == [cells for _, cells in promises.rows if "](tests/" not in cells[-1]]
+
+def test_each_promise_of_the_security_policy_names_its_test() -> None:
+    """`SECURITY.md` promises only what a test proves; a test without the name, or with another one, is reported."""
+    policy = (ROOT / "SECURITY.md").read_text()
+
+    assert [] == _promises_without_a_test(policy)
+    assert 1 == len(_promises_without_a_test(policy.replace("test_only_regular_files_are_read", "test_gone")))
+    assert 1 == len(
+        _promises_without_a_test(f"{policy.partition('|---')[0]}|---|---|---|\n| a | b | [t](README.md) |\n")
+    )
 
 
 def test_wheel_is_built_without_spark() -> None:
