@@ -47,6 +47,15 @@ CONDITIONS: dict[str, str | None] = {
     "kafka-columns": None,
     "foreach-interval": None,
     "pipeline-flow": None,
+    "value-column": "Required attribute 'value' not found",
+    "source-name": "STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED",
+    "option-name": None,
+    "unknown-setting": None,
+    "check-off": None,
+    "shuffle-manager": None,
+    "continuous-name": None,
+    "checkpoint-deleted": None,
+    "connector-version": None,
 }
 """
 The error of each rule's bad program on OSS 4.3.0, or None if it runs there.
@@ -141,7 +150,7 @@ def completed(line: str) -> str:
     """Return an example with the missing parts: the load of a source, the sink, the trigger, the start."""
     if line.startswith("@"):
         return f"from pyspark import pipelines as dp\n\n\n{line}\n"
-    *settings, line = line.splitlines() if line.startswith("spark.conf.") else [line]
+    *settings, line = line.splitlines() if line.startswith(("spark.conf.", "dbutils.", "#")) else [line]
     if settings:
         return "\n".join([*settings, completed(line)])
     line = "".join(part.strip() for part in line.splitlines())

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_rtm.lint.spark.known_settings import NAMES
 from spark_rtm.realtime.proof import assert_real_time
 from tests.helpers import eventually, new_topic, produce
 from tests.lint.programs import Program, programs
@@ -22,7 +24,11 @@ SETTINGS = (
     "spark.sql.streaming.stateStore.checkpointFormatVersion",
     "spark.databricks.streaming.realTimeMode.enabled",
     "spark.sql.shuffle.partitions",
+    "spark.sql.streaming.realTimeMode.allowlistCheck",
 )
+STATIC = {"streamingQueryListeners", "ui.enabled", "ui.enabledCustomMetricList", "ui.retainedProgressUpdates",
+          "ui.retainedQueries"}  # fmt: skip
+"""Settings that Spark lists only after it has loaded the class that defines them."""
 NOT_REAL_TIME = {"async-trigger", "continuous-operator"}
 
 
@@ -90,3 +96,17 @@ def test_spark_runs_the_good_program(rule: str, session: SparkSession, topics: d
     else:
         assert_real_time(query)
     query.stop()
+
+
+def test_linter_knows_the_streaming_settings_of_the_engine(spark: SparkSession) -> None:
+    """The keys that the linter takes for existing are those that the engine itself lists."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark lists only the documented settings
+    entries = getattr(getattr(jvm.org.apache.spark.sql.internal, "SQLConf$"), "MODULE$").getConfigEntries().iterator()
+    names = set()
+    while entries.hasNext():
+        names.add(entries.next().key())
+    prefix = "spark.sql.streaming."
+    # Spark reads the class of the file manager from the settings of Hadoop, and lists the key nowhere.
+    listed = {name.removeprefix(prefix) for name in names if name.startswith(prefix)} | {"checkpointFileManagerClass"}
+
+    assert listed - STATIC == set(NAMES.split()) - STATIC

@@ -9,8 +9,11 @@ from spark_rtm.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
 from spark_rtm.lint.files.tree import in_one_form
 from spark_rtm.lint.rules.budget import ExhaustedError, Steps
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
-from spark_rtm.lint.rules.rule import RuleProblem
-from spark_rtm.lint.rules.setting import FLAG
+from spark_rtm.lint.rules.rule import Module, RuleProblem
+from spark_rtm.lint.rules.setting import SETTING_RULES
+from spark_rtm.lint.spark.known_settings import FLAG
+from spark_rtm.lint.spark.streams import Setting
+from spark_rtm.lint.spark.values import Const
 
 CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
                 "gcp_attributes", "node_type_id"}  # fmt: skip
@@ -28,6 +31,8 @@ NAME_KEYS = (
 )
 Name = tuple[str, int]
 """A name, and its line number."""
+CONFS = ("spark_conf", "configuration")
+KEY_RULES = [rule for rule in SETTING_RULES if rule.id in {"unknown-setting", "check-off", "shuffle-manager"}]
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
@@ -45,7 +50,18 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
             clusters += _Clusters().below(in_one_form(root))
     except ExhaustedError as error:
         raise TooManyValuesError from error
-    return [(rule, problem) for cluster in clusters for rule in CLUSTER_RULES for problem in rule.check(cluster)]
+    return [entry for cluster in clusters for entry in _problems_of(cluster)]
+
+
+def _problems_of(cluster: Cluster) -> Iterator[RuleProblem]:
+    yield from ((rule, problem) for rule in CLUSTER_RULES for problem in rule.check(cluster))
+    settings = [
+        Setting(key, Const(value), cluster.lines[f"{table}.{key}"])
+        for table, confs in cluster.keys.items()
+        for key, value in (confs.items() if table in CONFS and isinstance(confs, dict) else ())
+    ]
+    module = Module(settings=settings)
+    yield from ((rule, problem) for rule in KEY_RULES for problem in rule.check(module))
 
 
 class _Clusters:

@@ -7,14 +7,15 @@ The linter does not report code and text that the page itself marks as wrong.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.layout import Layout, is_counterexample, layout_of
-from spark_rtm.lint.files.prose import Sentence, sentences
+from spark_rtm.lint.files.layout import Layout, is_counterexample, layout_of, lead_in
+from spark_rtm.lint.files.prose import MODE, Sentence, sentences
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.files.target import target_engines
@@ -39,6 +40,8 @@ DEFINITIONS = {
 }
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
+CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
+CONTINUOUS = next(rule for rule in CLAIM_RULES if rule.id == "claim-continuous")
 JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 
 
@@ -62,10 +65,21 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         elif not is_counterexample(layout, fence):
             problems += in_fence
+            problems += _continuous_problems(layout, fence)
     for sentence in sentences(layout):
         problems += [(rule, problem) for rule in CLAIM_RULES for problem in rule.check(sentence)]
         problems += _span_problems(sentence, min_batch_ms)
     return problems
+
+
+def _continuous_problems(layout: Layout, fence: markdown.Fence) -> Iterator[RuleProblem]:
+    """Yield a continuous trigger in code that a sentence or the nearest heading calls real-time mode."""
+    match = CONTINUOUS_CODE.search(fence.code)
+    if match:
+        places = [lead_in(layout.lines, fence.line), *layout.titles[fence.line - 1][:-2:-1]]
+        sentence = Sentence(1, f"{' '.join(places)} {match[0]}", is_about=any(map(MODE.search, places)))
+        line = fence.first_code_line + fence.code.count("\n", 0, match.start())
+        yield from ((CONTINUOUS, problem.at(line)) for problem in CONTINUOUS.check(sentence))
 
 
 def _fence_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:

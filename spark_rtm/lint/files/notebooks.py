@@ -26,6 +26,8 @@ DATA = re.compile(
     re.IGNORECASE,
 )
 """Errors in a heading that are what the notebook counts; other ones mark the code below as wrong."""
+DELETION = re.compile(r"^\s*rm\s+-\w*r\w*\s+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
+"""The command of a cell that deletes a folder."""
 SEPARATOR = "# COMMAND ----------"
 
 
@@ -75,6 +77,8 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
         elif cell.kind == "python":
             page.add(["```notebook-cell", *body, "```", ""], [cell.first_line, *lines, *[cell.first_line] * 2])
             code.add([*body, ""], [*lines, 0])
+        elif cell.kind in {"fs", "sh"} and (match := DELETION.search(cell.text)):
+            code.add([f"dbutils.fs.rm({match[1]!r}, True)", ""], [cell.first_line, 0])
         elif cell.kind in {"scala", "sql"}:
             problems += _located((scala_problems if cell.kind == "scala" else sql_problems)(cell.text), lines)
     layout = layout_of(str(page))
@@ -134,8 +138,8 @@ def _json_cell(cell: dict[str, tuple[int, Node]]) -> NotebookCell:
     entries = list(_source_lines(cell["source"][1])) if "source" in cell else []
     body = "".join(line for line, _ in entries)
     magic = re.match(r"%%?(\w+)", body) if kind == "python" else None
-    if magic and magic[1] in {"scala", "sql", "bash", "sh", "r"}:
-        kind, body = magic[1], re.sub(r"^[^\n]*", "", body, count=1)
+    if magic and magic[1] in {"scala", "sql", "bash", "sh", "r", "fs"}:
+        kind, body = magic[1], re.sub(r"^%%?\w+" if magic[1] in {"fs", "sh"} else r"^[^\n]*", "", body, count=1)
     return NotebookCell(kind, body, tuple(number for _, number in entries))
 
 

@@ -19,7 +19,14 @@ OTHER_MODE = re.compile(
     r"processingTime|flink|kafka\s+streams|other\s+(?:modes|clusters)|everything\s+else)\b",
     re.IGNORECASE,
 )
-SPARK = re.compile(r"spark|databricks|lakeflow|streaming|writeStream|readStream|\btrigger\(|photon", re.IGNORECASE)
+SPARK = re.compile(
+    r"spark|databricks|lakeflow|streaming|writeStream|readStream|\btrigger\(|photon|\bdelta\b|micro-batch",
+    re.IGNORECASE,
+)
+FIX = re.compile(
+    r"\b(?:fix(?:es)?|remed(?:y|ies)|solutions?|resolution|instead|what to do|after|do this)\b", re.IGNORECASE
+)
+"""The header of a column that corrects the other columns of its table."""
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
 QUOTE = re.compile(r"^(?:\s*>)+ ?")
@@ -79,9 +86,12 @@ def _cells(layout: Layout, text: str) -> Iterator[Sentence]:
         titles = layout.titles[table.line - 1]
         if is_wrong_section(titles):
             continue
+        has_fixes = any(map(FIX.search, table.header))
         for line, cells in table.rows:
             for number, cell in enumerate(cells):
                 column = table.header[number] if number < len(table.header) else ""
+                if has_fixes and not FIX.search(column):
+                    column += " (problem)"
                 row = markdown.replace_code_spans(cells[0], lambda _: "x")
                 label = f"{row}: {cell}" if number else cell
                 is_about = _is_about((cell, column, cells[0]), titles)

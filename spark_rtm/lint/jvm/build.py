@@ -12,7 +12,7 @@ ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContex
 """Methods of Java, and of Scala with parentheses, that are attributes in PySpark."""
 CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermination"}
 """Methods that Scala can call without parentheses."""
-RENAMED = {"groupByKey": "groupBy", "as": "select", "map": "select", "flatMap": "select", "mapValues": "select",
+RENAMED = {"groupByKey": "groupBy", "as": "alias", "map": "select", "flatMap": "select", "mapValues": "select",
            "reduceGroups": "agg", "where": "filter"}  # fmt: skip
 COLLECTIONS = {"Seq", "List", "Array", "Vector"}
 MAPS = {"HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap"}

@@ -85,6 +85,7 @@ class Expressions(Reader, ABC):
         """Return `value join other` or `value match { ... }`, whose arms become a conditional expression."""
         self.position += 1
         if token.text == "match":
+            self.subject = value
             return next(iter(self._block_argument()), build.opaque([value], token.line))
         right = self._primary()
         function = build.attribute(value, token.text, token.line)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from spark_rtm.lint.jvm.build import at, name
+from spark_rtm.lint.jvm.build import at, name, text
 from spark_rtm.lint.jvm.expressions import TYPES, Expressions
 from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH
 from spark_rtm.lint.jvm.tokens import Token, tokens_of
 
+Arm = tuple[ast.expr, list[ast.stmt]]
+"""The condition of an arm of a `match` or `switch`, and its statements."""
 MODIFIERS = {"private", "public", "protected", "static", "final", "override", "implicit", "lazy", "abstract", "sealed",
              "synchronized", "volatile", "transient", "inline", "open", "throw", "do", "try", "finally", "else",
              "yield", "default", "given", "using", "then"}  # fmt: skip
@@ -100,11 +102,17 @@ class _Parser(Expressions):
 
     def _arms(self) -> list[ast.stmt]:
         """Return the arms of a `match` or `switch` as the branches of conditions whose outcomes are unknown."""
-        arms: list[tuple[int, list[ast.stmt]]] = []
+        arms: list[Arm] = []
+        subject, self.subject = self.subject, None
         while self._is_case():
-            line = self.peek.line
+            token, pattern = self.peek, self.after(1)
             self._skip_pattern()
-            arms.append((line, self.block(ends=self._is_case)))
+            is_constant = isinstance(subject, ast.Name) and pattern.kind == "text" and self.after(-2) == pattern
+            test: ast.expr = name(f"_arm_{token.line}", token.line)
+            if is_constant and subject is not None:
+                value = text(pattern.text, token.line)
+                test = at(ast.Compare(subject, [ast.Eq()], [value]), token.line)
+            arms.append((test, self.block(ends=self._is_case)))
         return _as_branches(arms)
 
     def _import_statement(self) -> list[ast.stmt]:
@@ -241,20 +249,17 @@ class _Parser(Expressions):
         return [self._function(token, names, body)]
 
 
-def _as_branches(arms: list[tuple[int, list[ast.stmt]]]) -> list[ast.stmt]:
+def _as_branches(arms: list[Arm]) -> list[ast.stmt]:
     """Return conditions with one arm in each branch; if each arm is a single value, one conditional expression."""
     values = [body[-1].value for _, body in arms if body and isinstance(body[-1], ast.Expr)]
     if len(arms) > 1 and len(values) == len(arms) == sum(len(body) for _, body in arms):
         chosen = values[-1]
-        for (line, _), value in reversed([*zip(arms[:-1], values[:-1], strict=True)]):
-            chosen = at(ast.IfExp(_test(line), value, chosen), line)
-        return [at(ast.Expr(chosen), arms[0][0], chosen.end_lineno)]
+        for (test, _), value in reversed([*zip(arms[:-1], values[:-1], strict=True)]):
+            chosen = at(ast.IfExp(test, value, chosen), test.lineno)
+        return [at(ast.Expr(chosen), arms[0][0].lineno, chosen.end_lineno)]
     branches: list[ast.stmt] = []
-    for line, body in reversed(arms):
+    for test, body in reversed(arms):
+        line = test.lineno
         last = body[-1].end_lineno if body else line
-        branches = [at(ast.If(_test(line), body or [at(ast.Pass(), line)], branches), line, last)]
+        branches = [at(ast.If(test, body or [at(ast.Pass(), line)], branches), line, last)]
     return branches
-
-
-def _test(line: int) -> ast.expr:
-    return name(f"_arm_{line}", line)

@@ -23,6 +23,8 @@ class Reader:
         self.position = 0
         self.depth = 0
         self.hoisted: list[ast.stmt] = []
+        self.subject: ast.expr | None = None
+        """The value whose `match` begins next."""
         self.comparisons = 0
         """How many signs `<` began no type arguments. After many, no more are tried."""
         self.expects_failure = False

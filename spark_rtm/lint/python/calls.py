@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from spark_rtm.lint.python.evaluate import Evaluator
 from spark_rtm.lint.spark import columns
@@ -29,6 +30,7 @@ from spark_rtm.lint.spark.values import (
 )
 
 CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number()}
+DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
 FRAME_CLASS = "pyspark.sql.DataFrame."
 
 
@@ -68,6 +70,8 @@ class Calls(Evaluator):
             return self._reduced(positional, line, state)
         if name.startswith(FRAME_CLASS) and positional:
             return self.method(positional[0], name.removeprefix(FRAME_CLASS), without_first(given), line, state)
+        if path := _deleted(name, positional):
+            self.spark.add_deletion(path, line, state)
         if name.endswith(".create_sink"):
             self.spark.add_sink(given, line)
             return Unknown()
@@ -106,10 +110,23 @@ class Calls(Evaluator):
             return CONVERSIONS[name]
         if name == "str":
             return given.positional[0] if given.positional and _is_path(given.positional[0]) else Text("\0")
+        if name in {"Path", "File"} and given.positional:
+            return given.positional[0]
         if name == "display":
             self.spark.display(given, line)
         marks = marks_of(*given.positional)
         return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
+
+
+def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
+    """Return the folder that `rmtree` or a command `rm -r` deletes."""
+    first = given[0] if given and name in DELETING else None
+    if name == "shutil.rmtree":
+        return first
+    if isinstance(first, Items) and [getattr(each, "value", None) for each in first.values[:1]] == ["rm"]:
+        return first.values[-1]
+    command = re.fullmatch(r"\s*rm\s+-\w*r\w*\s+['\"]?(.+?)['\"]?\s*", _path(first) if first else "", re.DOTALL)
+    return string(command[1]) if command else None
 
 
 def _path(value: Value) -> str:

@@ -97,6 +97,7 @@ def module_of(interpreter: Interpreter, code: str) -> Module:
         spark.triggers,
         spark.settings,
         interpreter.imports,
+        spark.deletions,
         code.splitlines(),
         flows=spark.flows,
         local_slots=int(slots[1]) if slots else None,

@@ -48,8 +48,10 @@ class Interpreter(Statements):
         """Follow the statements of the module, and then every function that the module does not call."""
         try:
             states = self.block(tree.body, [State()])
+            self.spark.is_ordered = False
             for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
+                    self.spark.end_deletions()
                     # A function can use names that the module assigns after the function definition.
                     # The function therefore starts with the names at the end of a path through the module.
                     for end in states[:4] or [state]:

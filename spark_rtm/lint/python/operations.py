@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from spark_rtm.lint.spark.scope import FUNCTIONS
-from spark_rtm.lint.spark.streams import Arguments
+from spark_rtm.lint.spark.streams import Arguments, Frame
 from spark_rtm.lint.spark.values import (
     MAX_ALTERNATIVES,
     Column,
@@ -20,6 +20,7 @@ from spark_rtm.lint.spark.values import (
     Value,
     plain,
     string,
+    text_of,
 )
 
 
@@ -68,6 +69,8 @@ def item(value: Value, key: Value) -> Value:
         return OneOf(tables[:MAX_ALTERNATIVES]) if tables else Unknown()
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
         return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else Unknown()
+    if isinstance(value, Frame):
+        return Column(name=text_of(key))
     return Column() if isinstance(value, Library) and value.name.startswith(FUNCTIONS) else Unknown()
 
 

@@ -7,7 +7,7 @@ A phrase is silent if its sentence denies it. An assistant judges all other sent
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.files.prose import Sentence
+from spark_rtm.lint.files.prose import MODE, Sentence
 from spark_rtm.lint.rules.cluster import MIN_RUNTIME
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 from spark_rtm.text import markdown
@@ -22,7 +22,7 @@ DENIED = re.compile(
 )
 """A word that denies an advice, makes it conditional, or gives it for another mode."""
 SILENT_COLUMN = re.compile(
-    r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not)\b", re.IGNORECASE
+    r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why)\b", re.IGNORECASE
 )
 ADVICE = (
     r"\b(?:enabl\w+|us(?:e|es|ing)|turn(?:s|ing)?\s+on|switch(?:es)?\s+on|with|on|requires?|needs?|recommend\w*|"
@@ -50,6 +50,41 @@ LATENCY = re.compile(
 CHOICE = re.compile(r"\b(?:only|solely|just|unless|use|choose|pick|worth|needs?|for)\b", re.IGNORECASE)
 
 
+OTHER_MODES = re.compile(r"micro-?batch(?:es)?|\bbatch\b|\bbut\b|\bwhile\b|default\s+trigger", re.IGNORECASE)
+"""Words that only name the other mode, if the advice belongs to the name of real-time mode itself."""
+DELTA = r"\bDelta\b(?!\s+(?:Live|Sharing|encoding|time))(?:\s+(?:Lake|tables?))*"
+LIST = r"[\s`*_]*(?:,|/|&|\+|\band\b|\bor\b|\bas well as\b)[\s`*_]*"
+ENDPOINT = re.compile(
+    rf"\bKafka\b(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}(?:and\s+)?{DELTA}|"
+    rf"{DELTA}(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}Kafka\b|"
+    rf"\b(?:writ(?:es?|ing)|sinks?|streams?|lands?|upserts?)\b[^.;:|]{{0,40}}\b(?:to|into)\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
+    rf"\b(?:reads?|reading|consum\w+|ingests?)\b[^.;:|]{{0,40}}\bfrom\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
+    rf"{DELTA}\s+(?:(?:is|are|as)\s+)+(?:an?\s+|the\s+|supported\s+)*(?:sources?|sinks?)\b|"
+    rf"\b(?:sources?|sinks?)\b[^.;|]{{0,60}}{DELTA}|{DELTA}\s+(?:sources?|sinks?)\W{{1,8}}(?:yes|supported|\u2705)",
+    re.IGNORECASE,
+)
+ENDPOINTS = re.compile(
+    r"\b(?:sources?|sinks?|reads?|reading|writ\w+|works?\s+with|supports?|from|to|into)\b", re.IGNORECASE
+)
+OTHER_USE = re.compile(
+    r"\b(?:joins?|lookups?|static|broadcast\w*|dimensions?|enrich\w*|reference|checkpoints?|separate\w*|another|second|"
+    r"downstream|later|then|afterwards?|history|archiv\w*|other|also|copy|copies|replac\w*|only\s+kafka|pipelines?)\b",
+    re.IGNORECASE,
+)
+CONTINUOUS = re.compile(
+    r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b|"
+    rf"(?:{MODE.pattern})[\s*_`]*(?:\(|,?\s+or\s+|\s+(?:is|means|runs|uses)\s+|,?\s+also\s+called\s+|=)(?:the\s+)?[`*_]*"
+    rf"continuous\s+(?:processing|trigger|mode)|continuous\s+(?:processing|trigger|mode)[\s*_`]*(?:\(|,?\s+or\s+|,?\s+also\s+called\s+|"
+    rf"\s+is\s+|=)[`*_]*(?:{MODE.pattern})",
+    re.IGNORECASE,
+)
+HISTORY = re.compile(
+    r"\b(?:replac\w+|predecessors?|successors?|supersed\w+|older|old|legacy|deprecated|experimental|previous\w*|migrat\w+|"
+    r"compar\w+|differen\w+|earlier|already|existing)\b",
+    re.IGNORECASE,
+)
+
+
 def is_silent(sentence: Sentence) -> bool:
     """Return whether a sentence denies what it names, or stands in a column of mistakes or of their causes."""
     words = markdown.replace_code_spans(sentence.text, lambda _: "x")
@@ -58,9 +93,17 @@ def is_silent(sentence: Sentence) -> bool:
 
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
     """Yield the line at which a sentence about real-time mode advises a subject, which is a pattern."""
-    if not sentence.is_about or is_silent(sentence):
+    is_named = sentence.is_about and re.search(subject, sentence.text, re.IGNORECASE)
+    if not is_named or SILENT_COLUMN.search(sentence.column):
         return
-    if match := re.search(f"{ADVICE}{subject}|{subject}{GRANTED}", sentence.text, re.IGNORECASE):
+    # What stands in parentheses after the mode's name, or after `with`, belongs to this mode.
+    pattern = rf"(?:{MODE.pattern})[\s*_`]*(?:\([^()]*?|(?:jobs?\s+)?(?:with|on|uses?|needs|requires)\s+){subject}"
+    text = markdown.replace_code_spans(sentence.text, lambda _: "x")
+    if DENIED.search(OTHER_MODES.sub("", text)):
+        return
+    if not is_silent(sentence):
+        pattern += f"|{ADVICE}{subject}|{subject}{GRANTED}"
+    if match := re.search(pattern, sentence.text, re.IGNORECASE):
         named = re.search(subject, match[0], re.IGNORECASE)
         yield sentence.line_at(match.start() + (named.start() if named else 0))
 
@@ -142,6 +185,48 @@ def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
             message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
             fix = "write 16.4 LTS or later, preferably 18 LTS"
             yield Problem(sentence.line_at(match.start()), message, fix)
+
+
+@CLAIM_RULES.add("claim-delta", severity="warning", subject="page")
+def claim_delta(sentence: Sentence) -> Iterator[Problem]:
+    """
+    Checks for the claim that real-time mode reads from Delta tables or writes to them.
+
+    Why: Delta is neither a source nor a sink of real-time mode. A query may join a static Delta table.
+
+    Example:
+        Real-time mode works with Kafka and Delta.
+    Use instead:
+        Real-time mode reads from Kafka, and a query in micro-batch mode writes to Delta.
+    Source: [reference]
+    """
+    match = ENDPOINT.search(sentence.text) if "elta" in sentence.text else None
+    is_other = OTHER_USE.search(sentence.text) or not ENDPOINTS.search(sentence.text)
+    if match and sentence.is_about and not is_other and not is_silent(sentence):
+        named = re.search(DELTA, match[0], re.IGNORECASE)
+        line = sentence.line_at(match.start() + (named.start() if named else 0))
+        fix = "name Kafka, and write to Delta in a micro-batch query"
+        yield Problem(line, "Delta is neither a source nor a sink of real-time mode", fix)
+
+
+@CLAIM_RULES.add("claim-continuous", severity="warning", subject="page")
+def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
+    """
+    Checks for texts that call continuous processing real-time mode.
+
+    Why: `trigger(continuous=...)` starts continuous processing, an experimental mode of Spark 2.3 without state.
+
+    Example:
+        For real-time mode, write .trigger(continuous="1 second").
+    Use instead:
+        For real-time mode, write .trigger(realTime="5 minutes").
+    Source: [guide]
+    """
+    match = CONTINUOUS.search(sentence.text) if "ontinuous" in sentence.text else None
+    is_other = HISTORY.search(sentence.text) or PIPELINES.search(sentence.text)
+    if match and sentence.is_about and not is_other and not is_silent(sentence):
+        message = "continuous processing is another mode than real-time mode"
+        yield Problem(sentence.line_at(match.start()), message, 'write .trigger(realTime="5 minutes")')
 
 
 @CLAIM_RULES.add("claim-latency", severity="warning", subject="page")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
-from spark_rtm.lint.rules.setting import FLAG
+from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.values import quoted
 
 CLUSTER_RULES = Rules()

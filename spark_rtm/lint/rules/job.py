@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.rules.writer import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
 from spark_rtm.lint.spark.steps import is_stateful, stateful_steps
-from spark_rtm.lint.spark.streams import Query, Source, Step
+from spark_rtm.lint.spark.streams import Deletion, Query, Source, Step
 from spark_rtm.lint.spark.values import Const, Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
 
 JOB_RULES = Rules()
@@ -18,6 +19,13 @@ NO_SHUFFLE_CONF = f'set "{SHUFFLE_CONF}" to the number of task slots that you wa
 MAX_PARTITIONS = 127
 """More partitions than the task slots of most clusters for real-time mode; the default is 200."""
 MAX_FOREACH_MS = 10_000
+CONNECTOR = re.compile(r"spark-sql-kafka-0-10_2\.1[23]:(?P<version>\d{1,2}\.\d{1,2})\b")
+WANTED = re.compile(
+    r"reset|clean|fresh|force|delete|remove|drop|wipe|purge|recreate|overwrite|scratch|first|init|debug|test|dev|demo|"
+    r"rebuild|reload|again|new",
+    re.IGNORECASE,
+)
+"""A condition under which a job deletes its checkpoint on purpose."""
 TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 RESHAPING = {"aggregate", "transformWithState", "transformWithStateInPandas", "applyInPandasWithState", "applyInPandas",
@@ -49,9 +57,9 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         return
     limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
     values = module.setting(SHUFFLE_CONF)
-    concerned = {setting.line for setting in module.settings if not queries or any(map(setting.concerns, queries))}
-    for text, line in values:
-        if line in concerned and text and text.isdecimal() and int(text[:9]) > limit:
+    concerned = [each for each in module.settings if not queries or any(map(each.concerns, queries))]
+    for text, line in replace(module, settings=concerned).setting(SHUFFLE_CONF):
+        if text and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each of them holds a task slot for the whole batch"
             yield Problem(line, message, "set it to a number that fits the task slots, such as 8")
     if not values and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
@@ -88,6 +96,72 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
         for problem in {_path_problem(each) for each in alternatives(value)} - {""}:
             fix = "use an absolute path on storage that outlives the job, and take it from the settings of the job"
             yield Problem(line, f"the checkpoint {problem}, so the query can lose its state", fix, severity=severity)
+
+
+@JOB_RULES.add("connector-version", OSS_ONLY, "warning")
+def connector_version(module: Module) -> Iterator[Problem]:
+    """
+    Checks for a Kafka connector that belongs to a version of Spark without what the query uses.
+
+    Why: The connector has the version of its Spark. Stateful queries run in real-time mode from 4.3.0, and the trigger
+    exists in Python from 4.2.
+
+    Reported at: the version.
+
+    Example:
+        spark.conf.get("spark.jars.packages", "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0")
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        events.groupBy("key").count()
+    Use instead:
+        spark.conf.get("spark.jars.packages", "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0")
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        events.groupBy("key").count()
+    Source: [guide], [features](runtimes.md#open-source-spark)
+    """
+    stateful = [query for query in module.real_time if is_stateful(query.writer.frame)]
+    places = [(line, number) for number, line in enumerate(module.lines, 1)]
+    places += [(text or "", line) for text, line in module.setting("spark.jars.packages")]
+    for line, number in places if module.real_time else ():
+        match = CONNECTOR.search(line)
+        version = tuple(map(int, match["version"].split("."))) if match else (9, 9)
+        if match and version < (4, 3 if stateful else 2) and not line.lstrip().startswith(("#", "//")):
+            need = "a stateful query needs 4.3.0" if stateful else "the trigger needs 4.2"
+            message = f"the connector is that of Spark {match['version']}, but in real-time mode {need}"
+            yield Problem(number, message, "use Spark 4.3.0 with the connector of the same version")
+
+
+@JOB_RULES.add("checkpoint-deleted", severity="warning")
+def checkpoint_deleted(module: Module) -> Iterator[Problem]:
+    """
+    Checks for jobs that delete the checkpoint of a real-time query before they start the query.
+
+    Why: Each start then begins without state. With `startingOffsets=latest`, the default, it skips the records that
+    arrived since the last run. With `earliest`, it writes all results again.
+
+    Reported at: the call that deletes the folder, unless a condition such as `if reset:` decides about it.
+
+    Example:
+        dbutils.fs.rm(checkpoints, True)
+        writer.option("checkpointLocation", checkpoints).trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.option("checkpointLocation", checkpoints).trigger(realTime="5 minutes").start()
+    Source: [restarts](restarts.md#keep-queries-running)
+    """
+    for each in module.deletions if not module.is_test else ():
+        if any(map(WANTED.search, each.tests)):
+            continue
+        queries = [query for query in module.queries[each.first : each.end] if query in module.real_time]
+        if any(_deletes(each, query) for query in queries):
+            message = "the job deletes its own checkpoint, so each start loses its state, and skips or repeats records"
+            yield Problem(each.line, message, "delete the folder by hand, when the query must begin again")
+
+
+def _deletes(deletion: Deletion, query: Query) -> bool:
+    value, _ = query.writer.options.get("checkpointlocation", (None, 0))
+    if value is None or value is deletion.path:
+        return value is not None
+    paths = [(text_of(each) or "").rstrip("/") for each in (value, deletion.path)]
+    return all(paths) and (paths[0] == paths[1] or paths[0].startswith(f"{paths[1]}/"))
 
 
 def _path_problem(value: Value) -> str:

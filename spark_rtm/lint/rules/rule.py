@@ -12,7 +12,7 @@ from textwrap import indent
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.rules.citations import CITATIONS
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
-from spark_rtm.lint.spark.streams import Query, Setting, Trigger
+from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
 from spark_rtm.lint.spark.values import Mark, Value, known, plain, text_of
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
@@ -49,6 +49,7 @@ class Module:
     triggers: list[tuple[Trigger, Value]] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     imports: list[tuple[str, int]] = field(default_factory=list)
+    deletions: list[Deletion] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS

@@ -1,14 +1,15 @@
 """Rules about Kafka options and session settings."""
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
+from spark_rtm.lint.spark.known_settings import ALLOWLIST_CHECK, CHECKPOINT_V1, FLAG, is_switch, nearest
 from spark_rtm.lint.spark.streams import Query, Source
-from spark_rtm.lint.spark.values import quoted
+from spark_rtm.lint.spark.values import quoted, text_of
 
 SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
-FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SOURCE_OPTIONS = {
     "maxoffsetspertrigger": ("does not apply because real-time mode reads without a limit; OSS refuses it", ()),
     "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", OSS_ONLY),
@@ -28,6 +29,33 @@ SINK_OPTIONS = {
     "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
 }
 IGNORED_OPTIONS = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
+KNOWN_OPTIONS = (
+    "asyncProgressTrackingCheckpointIntervalMs",
+    "asyncProgressTrackingEnabled",
+    "checkpointLocation",
+    "failOnDataLoss",
+    "includeHeaders",
+    "kafka.bootstrap.servers",
+    "maxOffsetsPerTrigger",
+    "maxPartitions",
+    "minPartitions",
+    "startingOffsets",
+    "startingOffsetsByTimestamp",
+    "startingTimestamp",
+    "subscribe",
+    "subscribePattern",
+)
+"""Options whose misspelled forms are reported, because Spark ignores an option that it does not know."""
+OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
+TRIGGER = '.trigger(realTime="5 minutes")'
+STREAMING = ("spark.sql.streaming.", "spark.databricks.streaming.")
+CHECKS = {
+    **dict.fromkeys([prefix + ALLOWLIST_CHECK for prefix in STREAMING], ("false", "operators that hold rows back run")),
+    **dict.fromkeys([prefix + CHECKPOINT_V1 for prefix in STREAMING], ("true", "the query can lose its state")),
+    "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators give wrong results"),
+    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "state with other columns is read as garbage"),
+}
+"""Settings that switch off a check, each with the value that does so and the consequence."""
 
 
 @SETTING_RULES.add("option")
@@ -65,6 +93,32 @@ def option(module: Module) -> Iterator[Problem]:
         for key, (_, line) in query.writer.options.items():
             if key in SINK_OPTIONS:
                 yield _option(key, *SINK_OPTIONS[key][:1], line, SINK_OPTIONS[key][1], query)
+
+
+@SETTING_RULES.add("option-name", severity="warning")
+def option_name(module: Module) -> Iterator[Problem]:
+    """
+    Checks for misspelled options of the Kafka source and sink, and of asynchronous progress tracking.
+
+    Why: Spark ignores an option that it does not know, so the default applies and no error names it.
+
+    Reported at: the option, also if a dictionary holds it.
+
+    Example:
+        writer.option("asyncProgressCheckpointingInterval", "0").trigger(realTime="5 minutes").start()
+    Use instead:
+        writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
+    Source: [async]
+    """
+    names = {name.lower(): name for name in KNOWN_OPTIONS}
+    for query in module.queries:
+        sources = [each for each in query.writer.frame.sources if isinstance(each, Source)]
+        given = [each.options for each in sources if text_of(each.format) == "kafka"]
+        for key, (_, line) in [entry for options in [*given, query.writer.options] for entry in options.items()]:
+            cutoff = ASYNC_CUTOFF if key.startswith("async") else OPTION_CUTOFF
+            if key not in names.keys() | SOURCE_OPTIONS.keys() and (near := get_close_matches(key, names, 1, cutoff)):
+                message = f"no option {key!r} exists, so Spark ignores it"
+                yield Problem(line, message, f"did you mean {names[near[0]]!r}?", lines=query.writer.lines)
 
 
 @SETTING_RULES.add("setting", OSS_ONLY)
@@ -108,6 +162,87 @@ def setting(module: Module) -> Iterator[Problem]:
         for value, line in bad if len(bad) == len(values) else []:
             message = f"{key} is {quoted(value)}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
             yield Problem(line, message, f"leave the key unset or use {right}")
+
+
+@SETTING_RULES.add("unknown-setting", severity="warning")
+def unknown_setting(module: Module) -> Iterator[Problem]:
+    """
+    Checks for settings of streaming or real-time mode that do not exist.
+
+    Why: Spark accepts any key, so a wrong one has no effect, and no error names it. No setting of a session turns
+    real-time mode on: the trigger does.
+
+    Both engines: an error for a key that can only be meant to turn the mode on; otherwise a warning for a key that
+    resembles an existing one.
+    OSS: a warning for other unknown keys of real-time mode.
+
+    Reported at: the call that sets the key, or its entry in a dictionary or definition.
+
+    Example:
+        spark.conf.set("spark.sql.streaming.realTimeMode.enabled", "true")
+    Use instead:
+        spark.conf.get("spark.sql.streaming.realTimeMode.minBatchDuration")
+    Source: [test]
+    """
+    for each in module.settings:
+        near = nearest(each.key)
+        if near is None or (is_switch(each.key) and as_text(each.value) == "false"):
+            continue
+        message = f"the setting {each.key!r} does not exist, so it has no effect"
+        if is_switch(each.key):
+            message += ", and Spark does not report it"
+            fix = f'{TRIGGER} turns the mode on; on Databricks, the cluster also needs "{FLAG}"'
+            yield Problem(each.line, message, fix, severity="error")
+        elif near:
+            yield Problem(each.line, message, f"did you mean {near!r}?")
+        else:
+            yield Problem(each.line, message, "remove it", OSS_ONLY)
+
+
+@SETTING_RULES.add("check-off", severity="warning")
+def check_off(module: Module) -> Iterator[Problem]:
+    """
+    Checks for settings that switch off a check of real-time mode or of state.
+
+    Why: The check is there because the query would lose, hold back or misread rows. Without it, no error names them.
+
+    Reported at: the call that sets the key, or its entry in a dictionary or definition.
+
+    Example:
+        spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+    Use instead:
+        spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "true")
+    Source: [test], [error list]
+    """
+    for key, (value, consequence) in CHECKS.items():
+        for text, line in module.setting(key) if "realTimeMode" in key or module.real_time else ():
+            if text is not None and text.lower() == value:
+                message = f"{key} is {text}, so {consequence}"
+                yield Problem(line, message, "remove the setting, and correct what the check refuses")
+
+
+@SETTING_RULES.add("shuffle-manager", severity="warning")
+def shuffle_manager(module: Module) -> Iterator[Problem]:
+    """
+    Checks for the shuffle manager and the scheduler that early demonstrations of real-time mode set.
+
+    Why: OSS 4.3.0 chooses the shuffle of real-time mode by itself, and the setup page of Databricks lists neither.
+
+    Reported at: the call that sets the key, or its entry in a dictionary or definition.
+
+    Example:
+        spark.conf.set("spark.shuffle.manager", "org.apache.spark.shuffle.streaming.MultiShuffleManager")
+    Use instead:
+        spark.conf.get("spark.shuffle.manager", "sort")
+    Source: [setup]
+    """
+    for key in ("spark.shuffle.manager", "spark.databricks.dagScheduler.type"):
+        for text, line in module.setting(key):
+            if text and text.endswith(
+                ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
+            ):
+                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode chooses it by itself"
+                yield Problem(line, message, "remove the setting")
 
 
 @SETTING_RULES.add("flag-in-session", DATABRICKS_ONLY)

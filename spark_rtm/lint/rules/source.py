@@ -7,6 +7,7 @@ from spark_rtm.lint.spark.streams import Source
 from spark_rtm.lint.spark.values import text_of
 
 SOURCE_RULES = Rules()
+EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
 REFUSED_SOURCES = {
     **dict.fromkeys(FILE_FORMATS, BOTH),
@@ -109,3 +110,28 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
                 message = "real-time mode refuses foreachBatch"
                 fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
                 yield Problem(line, message, fix, lines=query.writer.lines)
+
+
+@SOURCE_RULES.add("source-name", OSS_ONLY)
+def source_name(module: Module) -> Iterator[Problem]:
+    """
+    Checks for sources with a name in sessions that do not enable the evolution of sources.
+
+    Why: The query does not start: STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED.
+
+    Reported at: the call of `name`.
+
+    Example:
+        spark.readStream.name("events").format("kafka")
+    Use instead:
+        spark.readStream.format("kafka")
+    Source: [test]
+    """
+    if any(value != "false" for value, _ in module.setting(EVOLUTION)):
+        return
+    for query in module.real_time:
+        for each in query.writer.frame.sources:
+            if isinstance(each, Source) and each.named_at:
+                message = "the source has a name, which Spark refuses with SOURCE_NAMING_NOT_SUPPORTED"
+                fix = f"remove .name(...), or set {EVOLUTION} to true and begin with a new checkpoint"
+                yield Problem(each.named_at, message, fix, lines=query.writer.lines)

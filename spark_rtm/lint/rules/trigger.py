@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import Module, Problem, Rules
-from spark_rtm.lint.spark.durations import interval_problem, not_a_text
+from spark_rtm.lint.spark.intervals import interval_problem, not_a_text
 from spark_rtm.lint.spark.streams import Trigger, Writer
 from spark_rtm.lint.spark.values import Const, Items, Library, Number, Table, Text, Value, alternatives, quoted, text_of
 

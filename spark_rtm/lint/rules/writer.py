@@ -1,8 +1,9 @@
-"""Rules about the output mode and a missing checkpoint of a query; the path of a checkpoint is checked by `job.py`."""
+"""Rules about the output mode, the columns and a missing checkpoint of a query; `job.py` checks its path."""
 
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import Module, Problem, Rules
+from spark_rtm.lint.spark.steps import output_columns
 from spark_rtm.lint.spark.values import known, quoted, text_of
 
 WRITER_RULES = Rules()
@@ -63,3 +64,30 @@ def checkpoint(module: Module) -> Iterator[Problem]:
             message = "a query that writes to Kafka has no checkpointLocation, so the query does not start"
             fix = 'add .option("checkpointLocation", ...) with a folder for this query alone that outlives the job'
             yield Problem(query.start_line, message, fix, lines=writer.lines)
+
+
+@WRITER_RULES.add("value-column")
+def value_column(module: Module) -> Iterator[Problem]:
+    """
+    Checks for real-time queries that write rows without a column `value` to Kafka.
+
+    Why: The sink takes the payload from this column, so the query fails after the start: Required attribute 'value'
+    not found.
+
+    Reported at: `writeStream`, if all columns of its rows are known.
+
+    Example:
+        events.select("key").writeStream
+    Use instead:
+        events.select("key", "value").writeStream
+    Source: [test]
+    """
+    for query in module.real_time:
+        writer = query.writer
+        is_kafka = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
+        columns = output_columns(writer.frame) if is_kafka else None
+        if columns is not None and "value" not in columns:
+            shown = ", ".join(sorted(columns)) or "none"
+            message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the start"
+            fix = 'name the payload `value`, such as F.to_json(F.struct("*")).alias("value")'
+            yield Problem(writer.line or query.start_line or 1, message, fix, lines=writer.lines)

@@ -12,6 +12,7 @@ from spark_rtm.lint.spark.steps import AGGREGATES, OPERATORS
 from spark_rtm.lint.spark.streams import (
     TRIGGER_KEYWORDS,
     Arguments,
+    Deletion,
     Frame,
     Query,
     Reader,
@@ -50,6 +51,8 @@ SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
 SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
 CALLED = re.compile(r"\b(\w++)\s*+\(")
 KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
+DELETING = {"rm", "delete", "deleteDirectory", "deleteQuietly", "deleteRecursively", "forceDelete"}
+"""Methods that delete a folder: of `dbutils.fs`, of Hadoop's file systems, and of Apache Commons."""
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
@@ -62,8 +65,11 @@ class SparkCalls:
         self.settings: list[Setting] = []
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
+        self.is_ordered = True
+        """Whether the code runs in the order in which it is followed."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
+        self.deletions: list[Deletion] = []
         self.flows: list[tuple[str, int]] = []
         self.sinks: dict[str, tuple[Value, int]] = {}
         """The format of each pipeline sink, by its name."""
@@ -75,11 +81,15 @@ class SparkCalls:
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         """Return the result of a method call."""
         self._record_settings(name, given, line, state)
+        if name in DELETING and given.positional:
+            self.add_deletion(given.positional[0], line, state)
         if isinstance(value, Reader | Writer):
             follow = self._reader_method if isinstance(value, Reader) else self._writer_method
             return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
         if isinstance(value, Session):
             return self._session_method(name, given)
+        if isinstance(value, Const) and name in {"alias", "cast"}:
+            value = Column(name=text_of(value))  # `$"name"` of Scala
         if isinstance(value, Column):
             return self._column_method(value, name, given, line)
         if isinstance(value, Frame) or (isinstance(value, Unknown) and name in OPERATORS and not value.origin):
@@ -102,6 +112,15 @@ class SparkCalls:
         attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
         return not attributes.isdisjoint(CERTAIN_WRITER_METHODS)
 
+    def add_deletion(self, path: Value, line: int, state: State) -> None:
+        """Record a call that deletes a folder."""
+        self.deletions.append(Deletion(path, line, len(self.queries), tuple(state.decided)))
+
+    def end_deletions(self) -> None:
+        """Forget the deletions before the queries of another function, which may not run together."""
+        for each in self.deletions:
+            each.end = len(self.queries) if each.end is None else each.end
+
     def finish(self) -> None:
         """Add a query for each writer that the module never starts."""
         for writer, is_used in self.writers.items():
@@ -109,22 +128,24 @@ class SparkCalls:
                 self.queries.append(Query(writer))
 
     def _record_settings(self, name: str, given: Arguments, line: int, state: State) -> None:
-        path = dict(state.decided)
+        path, order = dict(state.decided), len(self.queries) if self.is_ordered else 0
         key = text_of(given.get("key", 0))
         if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
-            self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, name == "set", path))
+            self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, name == "set", path, order))
         if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
-            self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path=path))
+            self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path=path, order=order))
         if name in {"config", "setAll"}:
             for table in (given.get("map", 0), given.get("map")):
                 if isinstance(table, Table):
                     self.settings += [
-                        Setting(text, value, table.lines.get(text, line), is_in_session=False, path=path)
+                        Setting(text, value, table.lines.get(text, line), is_in_session=False, path=path, order=order)
                         for text, value in table.items.items()
                     ]
 
     def _session_method(self, name: str, given: Arguments) -> Value:
         view = self.views.get(text_of(given.get("tableName", 0)) or "")
+        if name == "Path" and given.positional:
+            return given.positional[0]  # Hadoop's class, by the JVM of the session
         if name == "table" and view:
             return view
         if name in STATIC_READS:
@@ -141,7 +162,10 @@ class SparkCalls:
         is_clock = any(mark.kind == "clock" for mark in marks)
         if name in {"alias", "name"} and is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("alias", 0)))):
             marks |= {Mark("clock-difference", line)}
-        return Column(marks)
+        if name in {"alias", "name"}:
+            texts = texts_of(given.get("alias", 0))
+            return Column(marks, texts[0] if len(texts) == 1 and len(given.positional) == 1 else None)
+        return Column(marks, value.name if name in {"cast", "astype", "try_cast"} else f"{name}()")
 
     def _reader_method(self, reader: Reader, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "format":
@@ -151,7 +175,8 @@ class SparkCalls:
         elif name == "load" or name in FORMATS:
             return self._loaded(reader, name, given, line)
         else:
-            changed = reader if name == "schema" else replace(reader)
+            named_at = line if name == "name" else reader.named_at
+            changed = reader if name == "schema" else replace(reader, named_at=named_at)
         if changed is not reader:
             self._replace(reader, changed, state)
         return changed
@@ -162,7 +187,7 @@ class SparkCalls:
         if name != "load":
             form = Const(name)
         at = reader.format_line if name == "load" and reader.format is not None else line
-        source = Source(form, reader.options | options_of("options", given, line), at)
+        source = Source(form, reader.options | options_of("options", given, line), at, reader.named_at)
         return Frame(frozenset({source}), is_streaming=reader.is_streaming)
 
     def _frame_method(self, frame: Frame, name: str, given: Arguments, line: int) -> Value:
@@ -204,7 +229,7 @@ class SparkCalls:
             self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))
         if name in {"start", "toTable"}:
             self.writers[changed] = True
-            self.queries.append(Query(changed, line, dict(state.decided)))
+            self.queries.append(Query(changed, line, dict(state.decided), len(self.queries)))
             return Unknown("a query")
         self.writers[changed] = False
         self._replace(writer, changed, state)

@@ -26,6 +26,11 @@ LATENCY_NAME = re.compile(r"(?:^|_)(?:latency|lag|delay|elapsed|e2e)(?:_|$)", re
 MAKES_SESSION = re.compile(
     r"(?:get|build|create|make|new|init)_?(?:or_create_)?(?:local_)?spark(?:_?session)?", re.IGNORECASE
 )
+GENERATORS = {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack",
+              "json_tuple", "udtf"}  # fmt: skip
+"""Functions that give several columns, or columns with a name of their own."""
+CAST_OF_COLUMN = re.compile(r"(?:try_)?cast\s*\(\s*(?P<name>[\w.`]+)\s+as\s+\w[\w<>, :]*\)", re.IGNORECASE)
+ALIAS = re.compile(r"(?:\s+as\s+|\)\s*|^[\w.`]+\s+|\bend\s+)`?(?P<name>[A-Za-z_]\w*)`?$", re.IGNORECASE)
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
@@ -50,7 +55,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
     if name in SESSION_NAMES and isinstance(value, Unknown):
         return Session()
     if isinstance(value, Session | Frame):
-        return value if isinstance(value, Session) else Column()
+        return value if isinstance(value, Session) else Column(name=name)
     return Unknown(value.origin if isinstance(value, Unknown) else "")
 
 
@@ -74,7 +79,34 @@ def library_call(callee: Library, given: Arguments, line: int) -> Value:
         return Udf(UDF_MAKERS[name])
     if name == "broadcast" and given.positional:
         return _broadcast(given.positional[0])
-    return Column(_function_marks(name, given, line))
+    return Column(_function_marks(name, given, line), _function_name(name, given))
+
+
+def _function_name(function: str, given: Arguments) -> str | None:
+    """Return the name of the column that a function creates, or None if it is unknown."""
+    if function in GENERATORS:
+        return None
+    texts = texts_of(given.get("col", 0))
+    if function in {"col", "column", "lit", "expr"}:
+        name = texts[0] if len(texts) == 1 else ""
+        return (expression_name(name) if function == "expr" else last_part(name)) or None
+    return "window" if function == "window" else f"{function}()"
+
+
+def last_part(name: str) -> str:
+    """Return the name of a column without that of its table or struct; the names of several columns are unknown."""
+    return "" if "*" in name else name.rpartition(".")[2].strip(" `")
+
+
+def expression_name(text: str) -> str:
+    """Return the name of the column that an SQL expression gives, or an empty string if it is unknown."""
+    text = text.strip()
+    if match := CAST_OF_COLUMN.fullmatch(text) or ALIAS.search(text):
+        return last_part(match["name"])
+    if re.fullmatch(r"[\w.`]+", text):
+        return last_part(text)
+    called = re.match(r"\w+", text)
+    return "" if not text.endswith(")") or not called or called[0].lower() in GENERATORS else "()"
 
 
 def _broadcast(value: Value) -> Value:

@@ -1,6 +1,9 @@
-"""Parse Spark's two duration formats: trigger intervals such as `5 minutes` and settings such as `500ms`."""
+"""Parse durations such as `5 minutes` and `500ms`, and find problems in the value of a real-time trigger."""
 
 import re
+
+from spark_rtm.lint.spark.values import Const, Function, Items, Number, Table, Text, Unknown, Value, quoted, text_of
+from spark_rtm.text.finding import OSS
 
 MIN_BATCH_MS = 5000
 """Spark's default minimum batch duration in real-time mode."""
@@ -16,6 +19,8 @@ UNITS_MS = {
 }
 TIME_CONF = re.compile(r"(-?\d+)\s*(us|ms|s|m|min|h|d)?")
 TIME_CONF_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+PLACEHOLDER = re.compile(r"[<>{}\u2026]|\.\.\.|\b[NXn]\b")
+ABBREVIATED_UNITS = {"ms", "s", "sec", "secs", "m", "min", "mins", "h", "hr", "us"}
 MIN_BATCH_SETTING = re.compile(r"realTimeMode\.minBatchDuration[\"']?\s*[,:=]\s*[\"']?(\d+\s*\w*)")
 
 
@@ -47,3 +52,43 @@ def min_batch_ms_in(text: str) -> float | None:
     """Return the smallest of the minimum batch durations set in a text, in milliseconds, or None if there are none."""
     values = [value for match in MIN_BATCH_SETTING.findall(text) if (value := time_conf_ms(match)) is not None]
     return min(values, default=None)
+
+
+def not_a_text(value: Value) -> str:
+    """Return a description of a value that cannot be a non-empty string, or an empty string for any other value."""
+    if isinstance(value, Const):
+        is_text = isinstance(value.value, str) and value.value.strip()
+        return "" if is_text or value.value is ... else quoted(value.value)
+    if isinstance(value, Unknown):
+        return "timedelta(...)" if value.origin == "datetime.timedelta" else ""
+    names = {Number: "a number", Table: "a dictionary", Items: "a list", Function: "a function"}
+    return next((name for kind, name in names.items() if isinstance(value, kind)), "")
+
+
+def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
+    """
+    Return the interval, its problem and the affected engines, or three empty values if there is no problem.
+
+    If there is a problem, an empty tuple of engines means that all engines are affected.
+    """
+    if isinstance(value, Text):
+        return _template_problem(value.template)
+    text = text_of(value)
+    if text is None or not text.strip() or PLACEHOLDER.search(text):
+        return "", "", ()
+    length = interval_ms(text)
+    if isinstance(length, str) or length <= 0:
+        reason = length if isinstance(length, str) else "is not above zero"
+        return text, f"{reason}, so trigger() fails", ()
+    if length < min_batch_ms:
+        reason = f"is below the minimum of {min_batch_ms / 1000:g} seconds, so start() fails"
+        return text, f"{reason} (the interval is the time between commits, not the latency)", (OSS,)
+    return "", "", ()
+
+
+def _template_problem(template: str) -> tuple[str, str, tuple[str, ...]]:
+    unit = template.rpartition("\0")[2].strip().lower()
+    if unit in ABBREVIATED_UNITS:
+        problem = f"has the unit {unit!r}, which Spark does not recognize, so trigger() fails"
+        return template.replace("\0", "{}"), problem, ()
+    return "", "", ()

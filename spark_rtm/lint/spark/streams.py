@@ -10,6 +10,7 @@ from spark_rtm.lint.spark.values import Column, Const, Items, Mark, Table, Unkno
 
 NONE = Const(None)
 PARTIAL = "functools.partial"
+MAX_ORDER = 1_000_000
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
 
 
@@ -20,6 +21,7 @@ class Source:
     format: Value | None
     options: dict[str, tuple[Value, int]]
     line: int
+    named_at: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,8 @@ class Reader(Value):
     is_streaming: bool
     format: Value | None = None
     format_line: int = 0
+    named_at: int = 0
+    """The line number of the call of `name`, or 0 if the source has no name."""
     options: dict[str, tuple[Value, int]] = field(default_factory=dict)
 
 
@@ -143,6 +147,20 @@ class Query:
     start_line: int | None = None
     path: Mapping[str, bool] = field(default_factory=dict)
     """The outcomes of the conditions on the execution path that starts the query."""
+    order: int = MAX_ORDER
+    """How many queries started before; a large number if the module does not start the query."""
+
+
+@dataclass(eq=False)
+class Deletion:
+    """One call that deletes a folder before the queries with the numbers `first` to `end` start."""
+
+    path: Value
+    line: int
+    first: int
+    tests: tuple[str, ...] = ()
+    """The conditions on the execution path that deletes it."""
+    end: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +174,14 @@ class Setting:
     """Whether the code sets it in a running session."""
     path: Mapping[str, bool] = field(default_factory=dict)
     """The outcomes of the conditions on the execution path that sets it."""
+    order: int = 0
+    """How many queries started before."""
 
     def concerns(self, query: Query) -> bool:
-        """Return whether a path that starts the query can also set this: no condition has the other outcome."""
-        return all(query.path.get(test, outcome) is outcome for test, outcome in self.path.items())
+        """Return whether a path that starts the query can set this before: no condition has the other outcome."""
+        return self.order <= query.order and all(
+            query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
+        )
 
 
 def size_of(value: Value) -> int:

@@ -96,6 +96,8 @@ class Column(Value):
     """A column expression with the marks of all its parts."""
 
     marks: frozenset[Mark] = frozenset()
+    name: str | None = None
+    """The column's name, a text with parentheses for the name of an expression, or None if it is unknown."""
 
 
 @dataclass(frozen=True)

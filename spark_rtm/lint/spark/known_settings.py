@@ -1,0 +1,107 @@
+"""Hold the streaming settings that Spark 4.3.0 and Databricks know, and find the nearest one to a wrong key."""
+
+import re
+from difflib import get_close_matches
+
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+ALLOWLIST_CHECK = "realTimeMode.allowlistCheck"
+CHECKPOINT_V1 = "realTimeMode.dangerouslyAllowCheckpointV1.enabled"
+NAMES = """
+    aggregation.stateFormatVersion asyncLogPurge.enabled checkUnfinishedRepartitionOnRestart
+    checkpoint.escapedPathCheck.enabled checkpoint.fileChecksum.enabled
+    checkpoint.fileChecksum.skipCreationIfFileMissingChecksum checkpoint.renamedFileCheck.enabled
+    checkpoint.verifyMetadataExists.enabled checkpointFileManagerClass checkpointLocation commitProtocolClass
+    continuous.epochBacklogQueueSize continuous.executorPollIntervalMs continuous.executorQueueSize
+    disabledV2MicroBatchReaders disabledV2Writers fileSink.log.cleanupDelay fileSink.log.compactInterval
+    fileSink.log.deletion fileSource.cleaner.numThreads fileSource.log.cleanupDelay fileSource.log.compactInterval
+    fileSource.log.deletion fileSource.schema.forceNullable fileStreamSink.ignoreMetadata
+    flatMapGroupsWithState.skipEmittingInitialStateKeys flatMapGroupsWithState.stateFormatVersion
+    forceDeleteTempCheckpointLocation internal.stateStore.partitions join.stateFormatVersion
+    kafka.useDeprecatedOffsetFetching maxBatchesToRetainInMemory metadataCache.enabled metricsEnabled
+    minBatchesToRetain multipleWatermarkPolicy noDataMicroBatches.enabled noDataProgressEventInterval
+    numRecentProgressUpdates offsetLog.formatVersion optimizeOneRowPlan.enabled pollingDelay
+    queryEvolution.enableSinkEvolution queryEvolution.enableSourceEvolution ratioExtraSpaceAllowedInCheckpoint
+    realTimeMode.allowlistCheck realTimeMode.asyncProgressTrackingByDefault.enabled
+    realTimeMode.dangerouslyAllowCheckpointV1.enabled realTimeMode.minBatchDuration
+    realTimeMode.transformWithState.ttlEvictionIntervalMs schemaInference
+    sessionWindow.merge.sessions.in.local.partition sessionWindow.stateFormatVersion
+    stateStore.autoSnapshotRepair.enabled stateStore.autoSnapshotRepair.maxChangeFileReplay
+    stateStore.autoSnapshotRepair.numFailuresBeforeActivating stateStore.checkpointFormatVersion
+    stateStore.commitValidation.enabled stateStore.compression.codec stateStore.coordinatorReportSnapshotUploadLag
+    stateStore.encodingFormat stateStore.fileChecksumThreadPoolSize stateStore.forceSnapshotUploadOnLag
+    stateStore.formatValidation.enabled stateStore.maintenanceForceShutdownTimeout stateStore.maintenanceInterval
+    stateStore.maintenanceProcessingTimeout stateStore.maintenanceShutdownTimeout
+    stateStore.maxLaggingStoresToReport stateStore.maxNumStateSchemaFiles
+    stateStore.maxVersionsToDeletePerMaintenance stateStore.minDeltasForSnapshot
+    stateStore.multiplierForMinTimeDiffToLog stateStore.multiplierForMinVersionDiffToLog
+    stateStore.numStateStoreInstanceMetricsToReport stateStore.numStateStoreMaintenanceThreads
+    stateStore.providerClass stateStore.rocksdb.formatVersion stateStore.rocksdb.mergeOperatorVersion
+    stateStore.rowChecksum.enabled stateStore.rowChecksum.readVerificationRatio
+    stateStore.skipNullsForStreamStreamJoins.enabled stateStore.snapshotLagReportInterval
+    stateStore.snapshotToCleanupThreadRatio stateStore.stateSchemaCheck stateStore.unloadOnCommit
+    stateStore.valueStateSchemaEvolutionThreshold statefulOperator.allowMultiple
+    statefulOperator.alwaysNullableOutput.enabled statefulOperator.checkCorrectness.enabled
+    statefulOperator.incrementalCleanupFactor statefulOperator.useStrictDistribution stopActiveRunOnRestart
+    stopTimeout streamingQueryListeners transformWithState.stateSchemaVersion triggerAvailableNowWrapper.enabled
+    ui.enabled ui.enabledCustomMetricList ui.retainedProgressUpdates ui.retainedQueries unsupportedOperationCheck
+    useStreamlineAggregator validateEventTimeWatermarkColumn verifyCheckpointDirectoryEmptyOnStart
+"""
+"""The keys of OSS below `spark.sql.streaming.`; a test compares them with those of the engine."""
+SHUFFLE_NAMES = """
+    checksum.enabled networkBufferMaxWaitTimeMs networkBufferSize readerMaxMemory
+    writerConnectionTimeout writerMaxMemory
+"""
+"""The keys of OSS below `spark.shuffle.streaming.`."""
+DATABRICKS_KEYS = (
+    FLAG,
+    f"spark.databricks.streaming.{ALLOWLIST_CHECK}",
+    f"spark.databricks.streaming.{CHECKPOINT_V1}",
+    "spark.databricks.streaming.realTimeMode.streamStreamJoin.enabled",
+    "spark.databricks.streaming.statefulOperator.asyncCheckpoint.enabled",
+    "spark.databricks.streaming.execution.enableDebugMetrics",
+    "spark.sql.streaming.realTimeMode.controlMessage.enabled",
+    "spark.sql.streaming.join.stateFormatV4.enabled",
+)
+"""The keys of Databricks that our pages and the vendor's samples name; its complete list is not public."""
+KNOWN = {
+    *(f"spark.sql.streaming.{name}" for name in NAMES.split()),
+    *(f"spark.shuffle.streaming.{name}" for name in SHUFFLE_NAMES.split()),
+    *DATABRICKS_KEYS,
+    "spark.sql.shuffle.partitions",
+}
+JUDGED = re.compile(
+    r"spark\.(?:sql\.(?:streaming|shuffle)|databricks\.streaming|shuffle\.streaming|streaming)\.", re.IGNORECASE
+)
+OPEN = re.compile(r"spark\.(?:sql\.streaming\.stateStore\.rocksdb|streaming\.(?!realTime))\.?", re.IGNORECASE)
+"""Keys that Spark reads without a list of them."""
+REAL_TIME = re.compile(
+    r"spark\.(?:(?:sql|databricks|streaming|sql\.streaming|databricks\.streaming|databricks\.sql\.streaming)\.)?"
+    r"(?:real[-_.]?time(?:[-_.]?mode)?|rtm)(?:\.(?:mode\.)?enabled?|\.mode)?",
+    re.IGNORECASE,
+)
+"""A key that can only be meant to turn real-time mode on."""
+PART = re.compile(r"spark\.(?:sql|databricks|streaming)\.[\w.]*real[-_.]?time[-_.]?mode", re.IGNORECASE)
+CUTOFF = 0.9
+
+
+def is_switch(key: str) -> bool:
+    """Return whether a key can only be meant to turn real-time mode on."""
+    return bool(REAL_TIME.fullmatch(key))
+
+
+def nearest(key: str) -> str | None:
+    """Return the known key that an unknown key resembles, "" if none does, or None for a key that may exist."""
+    if key in KNOWN or OPEN.match(key):
+        return None
+    if is_switch(key):
+        return FLAG
+    is_about = bool(PART.match(key))
+    if not (is_about or JUDGED.match(key)):
+        return None
+    names = {known.lower(): known for known in sorted(KNOWN, reverse=True)}
+    _, mode, name = key.lower().rpartition("realtimemode.")
+    same = [known for low, known in names.items() if mode and low.endswith(mode + name)]
+    close = get_close_matches(key.lower(), [each.lower() for each in same] or names, 1, 0 if same else CUTOFF)
+    if close:
+        return names[close[0]]
+    return "" if is_about and not key.startswith("spark.databricks.streaming.") else None
