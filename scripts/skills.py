@@ -86,8 +86,20 @@ def _install(options: argparse.Namespace) -> int:
 
 def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
     """Return the folders of the chosen assistants, or of those found in the project, or of those on this machine."""
-    found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(Path.home())
-    return assistants.folders(found, Path.home(), project)
+    found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(_home())
+    return assistants.folders(found, Path() if project else _home(), project)
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise OSError("HOME is not set, and this user has no home folder; set it, or pass --to FOLDER") from error
+
+
+def _leads_out(folder: Path, project: Path | None) -> bool:
+    """Return whether a link of a project, which somebody else may have written, leads out of it."""
+    return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 
 def _wrong_places(options: argparse.Namespace, folders: Sequence[Path]) -> str:
@@ -95,6 +107,9 @@ def _wrong_places(options: argparse.Namespace, folders: Sequence[Path]) -> str:
         return "--to names the folder, so --assistant has no effect; omit one of them"
     if options.project and not options.project.is_dir():
         return f"the project {options.project} is not a folder, so nothing was changed; create it first"
+    if not options.list and (outside := [folder for folder in folders if _leads_out(folder, options.project)]):
+        remedy = "delete the link, or pass the folder with --to"
+        return f"the folder {outside[0]} leads out of the project through a link, so nothing was changed; {remedy}"
     if not folders and not options.list:
         home = ", ".join(f"{key} (~/{one.sign})" for key, one in assistants.ASSISTANTS.items())
         where = f"in {options.project} or on this machine" if options.project else "on this machine"
@@ -108,13 +123,13 @@ def _list(project: Path | None) -> int:
     from scripts.pack import install
 
     for key in assistants.ASSISTANTS:
-        (folder,) = assistants.folders([key], Path.home(), project)
-        found = key in (assistants.in_project(project) if project else assistants.installed(Path.home()))
+        (folder,) = assistants.folders([key], Path() if project else _home(), project)
+        found = key in (assistants.in_project(project) if project else assistants.installed(_home()))
         try:
-            state = install.state(files.ROOT, folder)
+            state = "outside" if _leads_out(folder, project) else install.state(files.ROOT, folder)
         except (OSError, ValueError) as error:
             state = f"cannot be read: {error}"
-        print(f"{key:12} {'found' if found else 'not found':10} {state:20} {folder}")
+        show(finding.printable(f"{key:12} {'found' if found else 'not found':10} {state:20} {folder}"))
     return 0
 
 
@@ -130,7 +145,7 @@ def _install_into(folder: Path, options: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         return PROGRAM.wrong(f"cannot {'check' if options.check else verb} {folder}: {error}")
     if not findings:
-        print(f"{done} {folder}")
+        show(finding.printable(f"{done} {folder}"))
     return _report(findings, "text")
 
 

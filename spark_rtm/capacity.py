@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from spark_rtm.measure.capacity_model import CostModel, model_of
-from spark_rtm.slots import Query
+from spark_rtm.slots import WHOLE, Query
+from spark_rtm.text.finding import printable
 
 PUBLISHED = Path(__file__).with_suffix(".json")
 """The cost model of the published runs, which `skills.py generate` copies from the JSON of the benchmark."""
 MODEL_KEYS = ("conditions", "model", "ranges", "errors")
+MAX_BYTES = 10_000_000
+MIN_NUMBER, MAX_NUMBER = 1e-6, 1e15
+"""The limits of each number, far beyond of what people run."""
 RUN_KEYS = ("rate", "partitions", "kept_up")
 COMMAND = "make bench-growth PUBLISH=1"
 DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.
@@ -153,7 +157,6 @@ def run(options: argparse.Namespace) -> int:
                 f"create it with `{COMMAND}`, which takes about an hour"
             )
         )
-    content = json.loads(path.read_text(encoding="utf-8"))
     demand = Demand(
         options.rate,
         options.record_bytes,
@@ -163,12 +166,26 @@ def run(options: argparse.Namespace) -> int:
         options.queries,
         options.partitions,
     )
-    needed = capacity(content, demand)
-    for name, value in _lines(content, demand, needed, options.price):
-        print(f"{name:18}{value}")
-    for sentence in needed.outside:
-        print(f"warning: {sentence}", file=sys.stderr)
+    try:
+        lines, warnings = _estimate(path, demand, options.price)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        problem = f"{path} is not the JSON of `{COMMAND}` ({type(error).__name__}: {str(error)[:99]})"
+        return int(options.program.wrong(f"{problem}, so nothing was estimated; create it again"))
+    print("\n".join(map(printable, lines)))
+    for sentence in warnings:
+        print(f"warning: {printable(sentence)}", file=sys.stderr)
     return 0
+
+
+def _estimate(path: Path, demand: Demand, price: float | None) -> tuple[list[str], tuple[str, ...]]:
+    """Return the lines of the estimate, and a sentence for each input outside of the measured range."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+    content = json.loads(data)
+    needed = capacity(content, demand)
+    return [f"{name:18}{value}" for name, value in _lines(content, demand, needed, price)], needed.outside
 
 
 def _lines(
@@ -201,12 +218,12 @@ def _number(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    if not MIN_NUMBER <= value <= MAX_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a number from {MIN_NUMBER:g} to {MAX_NUMBER:g}")
     return value
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    if not WHOLE.fullmatch(text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a whole number from 1 to 999,999,999")
     return int(text)

@@ -2,11 +2,13 @@
 
 import argparse
 import math
+import re
 import sys
 from dataclasses import dataclass
 
 from spark_rtm.text.finding import DATABRICKS, OSS
 
+WHOLE = re.compile("[0-9]{1,9}")
 DESCRIPTION = """Count the task slots of queries in real-time mode, whose stages all run at the same time.
 
 exit status:
@@ -92,6 +94,6 @@ def _consequence(query: Query, options: argparse.Namespace, needed: int) -> str:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    if not WHOLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a whole number from 0 to 999,999,999")
     return int(text)

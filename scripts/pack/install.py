@@ -17,6 +17,8 @@ from pathlib import Path
 from scripts.pack import files, manifest
 from spark_rtm.text.finding import Finding
 
+MAX_BYTES = 10_000_000
+
 
 def stale(root: Path, skills: Path) -> list[Finding]:
     """Return the differences between the copy in a skills folder and the skill in `root`."""
@@ -181,4 +183,8 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def _digest(file: Path) -> str:
-    return manifest.digest(file.read_bytes())
+    """Return the SHA-256 of a file; no file of the skill is longer than the limit, so a longer one equals none."""
+    try:
+        return manifest.digest(manifest.read_limited(file, MAX_BYTES))
+    except ValueError:
+        return ""

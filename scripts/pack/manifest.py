@@ -17,6 +17,8 @@ from scripts.pack import files
 from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
+MAX_BYTES = 1_000_000
+"""The limit for a manifest, 20 times the length of that of this skill."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,20 @@ def read(root: Path) -> Content:
     """
     file = root / files.MANIFEST
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_limited(file, MAX_BYTES))
         digests = {_valid("path", one["path"]): _valid("sha256", one["sha256"]) for one in content["files"]}
         return Content(_valid("name", content["name"]), digests)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{file} is not the manifest of a skill ({type(error).__name__}: {error})") from error
+
+
+def read_limited(file: Path, limit: int) -> bytes:
+    """Return the content of a file. Raise ValueError if it is longer, because a sparse file fills the memory."""
+    with file.open("rb") as opened:
+        data = opened.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"{file} has more than {limit:,} bytes")
+    return data
 
 
 def digest(data: bytes) -> str:

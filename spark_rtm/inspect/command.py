@@ -22,6 +22,6 @@ def run(options: argparse.Namespace) -> int:
             return 0
         report = inspect(options.checkpoint, kafka)
     except UnreadableError as error:
-        return int(options.program.wrong(text.printable(str(error))))
+        return int(options.program.wrong(str(error)))
     print(json.dumps(report.content(), indent=2) if options.format == "json" else text.render(report, time.time()))
     return 1 if report.has_problem else 0

@@ -7,6 +7,7 @@ from spark_rtm.inspect import findings, mode, next_mode
 from spark_rtm.inspect.broker import Connection, partitions_of
 from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
 from spark_rtm.inspect.files.folder import UnreadableError, open_folder
+from spark_rtm.inspect.files.logs import NUMBER
 from spark_rtm.inspect.report import LogSize, Pace, Report, pace_of
 from spark_rtm.inspect.sources import Broker, Offsets, kafka_offsets, replay_of, sources_of
 
@@ -38,7 +39,7 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
         offset_log_version=planned.version if planned else None,
         commit_log_version=committed.version if committed else None,
         state_store_provider=confs.get(PROVIDER),
-        shuffle_partitions=int(shuffle_partitions) if shuffle_partitions.isdecimal() else None,
+        shuffle_partitions=int(shuffle_partitions) if NUMBER.fullmatch(shuffle_partitions) else None,
         real_time=real_time,
         micro_batch=micro_batch,
         last_planned=planned.batch if planned else None,

@@ -11,7 +11,7 @@ from typing import Any
 
 from spark_rtm.inspect.broker import Partition
 from spark_rtm.inspect.files.content import Checkpoint
-from spark_rtm.inspect.files.logs import Planned
+from spark_rtm.inspect.files.logs import MAX_LONG, NUMBER, Planned
 from spark_rtm.inspect.mode import MICRO_BATCH
 from spark_rtm.inspect.report import PartitionState, Replay, Source
 
@@ -24,10 +24,13 @@ Offsets = Mapping[str, Mapping[str, int]]
 def kafka_offsets(value: Any) -> Offsets | None:
     """Return offsets if they have the form of Kafka's, else None."""
     is_kafka = isinstance(value, dict) and all(
-        isinstance(numbers, dict) and all(key.isdecimal() and type(at) is int for key, at in numbers.items())
-        for numbers in value.values()
+        isinstance(numbers, dict) and all(map(_is_offset, numbers, numbers.values())) for numbers in value.values()
     )
     return value if is_kafka else None
+
+
+def _is_offset(partition: str, offset: object) -> bool:
+    return bool(NUMBER.fullmatch(partition)) and type(offset) is int and abs(offset) <= MAX_LONG
 
 
 def sources_of(checkpoint: Checkpoint, known: Broker | None) -> list[Source]:

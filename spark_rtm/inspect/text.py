@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from spark_rtm.inspect.next_mode import Move
 from spark_rtm.inspect.report import PartitionState, Report
+from spark_rtm.text.finding import printable
 
 LABEL_WIDTH = 12
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -132,8 +133,3 @@ def _moment(seconds: float) -> str:
         return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):
         return f"{seconds:.0f} s after 1970"
-
-
-def printable(text: str) -> str:
-    """Return a text with escaped control characters: names of topics and folders may contain terminal commands."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from spark_rtm.inspect.files.folder import Entry, Folder
+from spark_rtm.inspect.files.logs import NUMBER
 
 MAX_NAMES = 5
 """Number of names that a message lists."""
@@ -39,7 +40,7 @@ def _reason_against_level(folder: Folder, found: Mapping[str, Entry], target: st
     inner = [name for name, entry in found.items() if entry.is_folder and "offsets" in folder.entries(name)]
     if inner:
         return f"{target} contains {len(inner)} checkpoints; name one of its folders: {_some(inner)}"
-    if all(name.isdecimal() or name.startswith(".") for name in found):
+    if all(NUMBER.fullmatch(name) or name.startswith(".") for name in found):
         return f"{target} is a part of a checkpoint; name the folder above it"
     names = _some(list(found))
     return f"{target} contains no offsets and no commits ({names}), so it is not a checkpoint; {_PASS_LOCATION}"

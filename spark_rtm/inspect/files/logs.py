@@ -21,8 +21,9 @@ MAX_ENTRIES = 20
 MAX_LONG = 2**63 - 1
 VOID = "-"
 """Stands in `offsets/N` for a source without offsets."""
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-_VERSION = re.compile(r"v(\d+)")
+NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+"""A number as Spark names files: up to 64 bits, without other digits of Unicode."""
+_VERSION = re.compile(r"v([0-9]{1,9})")
 
 
 class DamagedError(Exception):
@@ -84,7 +85,7 @@ class Log:
 def read_log(folder: Folder, name: str) -> Log:
     """List a log."""
     found = folder.entries(name)
-    numbers = sorted(int(entry) for entry in found if _NUMBER.fullmatch(entry))
+    numbers = sorted(int(entry) for entry in found if NUMBER.fullmatch(entry))
     unfinished = tuple(entry for entry in found if entry.endswith(".tmp"))
     return Log(name, {number: found[str(number)] for number in numbers}, unfinished)
 

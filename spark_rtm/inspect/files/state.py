@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_rtm.inspect.files.folder import Folder, walk
-from spark_rtm.inspect.files.logs import DamagedError
+from spark_rtm.inspect.files.logs import NUMBER, DamagedError
 
 MAX_PARTITIONS = 100_000
 """Limit for the partitions of all stores of an operator."""
 DEFAULT_STORE = "default"
 # Format 1 names a file by its version, format 2 by its version and an id.
-_FILE = re.compile(r"(?P<version>\d+)(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
+_FILE = re.compile(r"(?P<version>[0-9]{1,19})(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
 # A file with the changes of one batch, as opposed to a snapshot of the whole state.
 _CHANGES = ("delta", "changelog")
 
@@ -40,7 +40,7 @@ class Operator:
 
 def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
     """Return the stateful operators; `last_batch` is the last committed batch, and `state_ids` are its state ids."""
-    numbers = sorted(int(name) for name in folder.entries("state") if name.isdecimal())
+    numbers = sorted(int(name) for name in folder.entries("state") if NUMBER.fullmatch(name))
     return [_read_operator(folder, number, last_batch, (state_ids or {}).get(str(number))) for number in numbers]
 
 
@@ -70,7 +70,7 @@ def _expected(
             folder = f"state/{number}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
             try:
                 yield folder, f"{version}_{ids[partition][index]}." if ids else f"{version}."
-            except (IndexError, TypeError):
+            except (LookupError, TypeError):
                 yield folder, f"{version}_"
 
 
@@ -78,19 +78,22 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
     """Return the name, the stores and the number of partitions of an operator."""
     base = f"state/{number}/_metadata"
     # Most operators have one file; transformWithState has one per batch that changed it.
-    paths = [
-        path for path, _ in walk(folder, base) if path.rpartition("/")[2].isdecimal() or path.endswith("/metadata")
-    ]
-    if not paths:
+    names = {path: path.rpartition("/")[2] for path, _ in walk(folder, base)}
+    batches = {path: -1 if name == "metadata" else int(name) for path, name in names.items() if _is_metadata(name)}
+    if not batches:
         return "unknown operator", (), 0
-    path = max(paths, key=lambda each: int(each.rpartition("/")[2]) if each[-1].isdecimal() else -1)
+    path = max(batches, key=lambda each: batches[each])
     try:
         content = json.loads(folder.read(path).decode().partition("\n")[2])
         stores = content["stateStoreInfo"]
-        names = tuple(str(store["storeName"]) for store in stores)
+        stored = tuple(str(store["storeName"]) for store in stores)
         partitions = max(int(store["numPartitions"]) for store in stores)
-        if partitions * len(names) > MAX_PARTITIONS:
-            raise DamagedError(path, f"states {partitions} partitions of {len(names)} stores")
-        return str(content["operatorInfo"]["operatorName"]), names, partitions
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        if partitions * len(stored) > MAX_PARTITIONS:
+            raise DamagedError(path, f"states {partitions} partitions of {len(stored)} stores")
+        return str(content["operatorInfo"]["operatorName"]), stored, partitions
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
         raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
+
+
+def _is_metadata(name: str) -> bool:
+    return name == "metadata" or bool(NUMBER.fullmatch(name))
