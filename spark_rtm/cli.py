@@ -75,12 +75,12 @@ class Program:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (OSError, UnicodeError, RecursionError) as error:
-            return self.wrong(f"{finding.printable(str(error))}; the command stopped here")
+            return self.wrong(f"{error}; the command stopped here")
         return status
 
     def wrong(self, message: str) -> int:
         """Print why a command cannot run, and return 2, the exit status for wrong usage."""
-        print(f"{self.name}: {message}", file=sys.stderr)
+        print(f"{self.name}: {finding.printable(message)}", file=sys.stderr)
         return 2
 
     def _parser(self) -> argparse.ArgumentParser:

@@ -7,14 +7,17 @@ The reader of the list is an assistant, which judges a sentence better than a re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from spark_rtm.lint.engine import PAGES
 from spark_rtm.lint.files.layout import layout_of
-from spark_rtm.lint.files.prose import sentences
+from spark_rtm.lint.files.prose import Sentence, sentences
+from spark_rtm.lint.rules.budget import OutOfTimeError, TotalTime, time_limit
+from spark_rtm.lint.rules.unchecked import UncheckedError, require_time
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import read_sources, read_text
+from spark_rtm.text.finding import printable
 
 SUBJECTS = {
     "Databricks: no Photon, autoscaling, spot or serverless jobs": r"photon|auto-?scal|\bspot\b|preemptible|serverless",
@@ -35,17 +38,33 @@ SUBJECTS = {
 OTHER = "no rule of SKILL.md: judge it with the page that SKILL.md names"
 
 
-def claims(paths: Iterable[Path], settings: Settings) -> Iterator[str]:
-    """Yield a line for each sentence about real-time mode: place, sentence, and the rules that decide."""
-    for path in read_sources(list(paths), settings.excludes).paths:
+def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[str]]:
+    """Return a line for each sentence about real-time mode (place, sentence, deciding rules), and the unread pages."""
+    total = TotalTime()
+    sources = read_sources(list(paths), settings.excludes, total)
+    lines: list[str] = []
+    unread = [f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked]
+    for path in sources.paths:
         if path.suffix.lower() in PAGES:
-            yield from claims_in(read_text(path), path.as_posix())
+            try:
+                require_time(total)
+                lines += claims_in(read_text(path), path.as_posix())
+            except UncheckedError as error:
+                unread.append(f"{path.as_posix()}: {error}")
+    return lines, unread
 
 
-def claims_in(text: str, name: str) -> Iterator[str]:
-    """Yield the lines of one page."""
-    for sentence in sorted(sentences(layout_of(text)), key=lambda one: one.line):
-        if sentence.is_about:
-            words = " ".join(sentence.text.split())
-            rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
-            yield f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]"
+def claims_in(text: str, name: str) -> list[str]:
+    """Return the lines of one page; raise UncheckedError if it takes too long."""
+    try:
+        with time_limit():
+            found = sorted(sentences(layout_of(text)), key=lambda one: one.line)
+            return [_line(name, sentence) for sentence in found if sentence.is_about]
+    except OutOfTimeError:
+        raise UncheckedError("reading this page takes too long, so it is not listed", "split it") from None
+
+
+def _line(name: str, sentence: Sentence) -> str:
+    words = " ".join(sentence.text.split())
+    rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
+    return printable(f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]")

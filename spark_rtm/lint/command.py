@@ -8,16 +8,16 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_rtm.lint.claims import claims, claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_paths, lint_text
-from spark_rtm.lint.fixes import difference, fixed
-from spark_rtm.lint.rules.unchecked import UncheckedError
+from spark_rtm.lint.fixes import difference, fixable, fixed
+from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
-from spark_rtm.lint.sources import MARK, read_original, with_line_feeds
+from spark_rtm.lint.sources import MARK, MAX_BYTES, read_original, with_line_feeds
 from spark_rtm.text.finding import Finding, printable, render, summary
 from spark_rtm.text.output import show
 
@@ -31,15 +31,20 @@ def run(options: argparse.Namespace) -> int:
         return 0
     paths, name, settings = _inputs(options)
     if options.claims:
-        return _list_claims(paths, name, settings)
+        return _list_claims(paths, name, settings, options)
     if STDIN in paths:
         return _check_stdin(_stdin(), name, settings, options)
-    if options.diff:
-        return _show_changes(_changed(paths, settings))
-    changes = _changed(paths, settings) if options.fix else {}
-    failed = [path for path, (_, after) in changes.items() if not _wrote(path, after, options)]
     findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
-    status = _reported(findings, settings, options)
+    changes, failed = _changed(findings, settings) if options.fix or options.diff else ({}, {})
+    if options.diff:
+        status = _show_changes(changes, findings, options)
+    else:
+        failed |= {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
+        if changes:
+            findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
+        status = _reported(findings, settings, options)
+    for path, problem in failed.items():
+        options.program.wrong(f"{path} was not corrected: {problem}; correct it by hand")
     return 2 if failed else status
 
 
@@ -57,29 +62,46 @@ def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
     return paths, name, settings
 
 
-def _show_changes(changes: Mapping[Path, tuple[str, str]]) -> int:
-    show("".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n"))
+def _show_changes(
+    changes: Mapping[Path, tuple[str, str]], findings: Sequence[Finding], options: argparse.Namespace
+) -> int:
+    text = "".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n")
+    show("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
+    if not is_complete(findings):
+        count = len({finding.path for finding in findings if finding.rule == UNCHECKED.id})
+        return int(options.program.wrong(f"files that were not checked: {count}; run lint without --diff to see them"))
     return 1 if changes else 0
 
 
-def _list_claims(paths: Sequence[Path], name: Path, settings: Settings) -> int:
-    lines = claims_in(with_line_feeds(_stdin()), name.as_posix()) if STDIN in paths else claims(paths, settings)
+def _list_claims(paths: Sequence[Path], name: Path, settings: Settings, options: argparse.Namespace) -> int:
+    unread: list[str] = []
+    if STDIN not in paths:
+        lines, unread = claims(paths, settings)
+    else:
+        try:
+            lines = claims_in(with_line_feeds(_stdin()), name.as_posix())
+        except UncheckedError as error:
+            raise SettingsError(str(error)) from error
     show("\n".join(lines))
-    return 0
+    for problem in unread:
+        options.program.wrong(problem)
+    return 2 if unread else 0
 
 
 def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Namespace) -> int:
     findings = _findings_in(text, name, settings)
-    after = fixed(text, name.as_posix(), findings, settings) if options.fix or options.diff else text
+    if not (options.fix or options.diff):
+        return _reported(findings, settings, options, {name: text})
+    try:
+        after = fixed(text, name.as_posix(), findings, settings)
+    except UncheckedError as error:
+        raise SettingsError(f"{name} was not corrected: {error}; correct it by hand") from error
     if options.diff:
-        show(difference(name, text, after).rstrip("\n") if after != text else "")
-        return 1 if after != text else 0
-    if options.fix:
-        sys.stdout.write(after)
-        findings = _findings_in(after, name, settings)
-        print(render(findings), end="\n" if findings else "", file=sys.stderr)  # the text is on standard output
-        return _status(findings, settings)
-    return _reported(findings, settings, options)
+        return _show_changes({name: (text, after)} if after != text else {}, findings, options)
+    sys.stdout.write(after)
+    findings = _findings_in(after, name, settings)
+    print(render(findings), end="\n" if findings else "", file=sys.stderr)  # the text is on standard output
+    return _status(findings, settings)
 
 
 def _findings_in(text: str, name: Path, settings: Settings) -> list[Finding]:
@@ -92,51 +114,78 @@ def _stdin() -> str:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):  # an editor gets its line ends back
             stream.reconfigure(encoding="utf-8", newline="")
-    return sys.stdin.read()
+    text = sys.stdin.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES or "\0" in text:
+        problem = f"has more than {MAX_BYTES:,} letters" if len(text) > MAX_BYTES else "is not encoded in UTF-8"
+        raise SettingsError(f"standard input {problem}, so nothing was checked; pass text in UTF-8, or split it")
+    return text
 
 
-def _wrote(path: Path, text: str, options: argparse.Namespace) -> bool:
-    """Replace a file at once, so that it is never cut; keep its mode, and the link that leads to it."""
+def _written(path: Path, text: str) -> str:
+    """Replace a file at once, so that it is never cut; keep its mode and links to it. Return the problem, if any."""
     target = path.resolve()
     try:
         if not os.access(target, os.W_OK):
-            raise PermissionError(None, "it is read-only")
+            return "it is read-only"
         with tempfile.TemporaryDirectory(prefix=".rtm-", dir=target.parent) as folder:
             new = Path(folder, target.name)
             new.write_bytes(text.encode())
             shutil.copymode(target, new)
             new.replace(target)
     except OSError as error:
-        options.program.wrong(f"{printable(str(path))} was not corrected: {error.strerror}; correct it by hand")
-        return False
-    return True
+        return error.strerror or str(error)
+    return ""
 
 
-def _changed(paths: Sequence[Path], settings: Settings) -> dict[Path, tuple[str, str]]:
-    """Return the text of each file that can be corrected, before and after."""
-    by_path: dict[str, list[Finding]] = {}
-    for finding in lint_paths(paths, settings=settings):
-        by_path.setdefault(finding.path, []).append(finding)
-    changes = {}
-    for path, findings in by_path.items():
-        if not path.endswith(".py") or not is_complete(findings):
-            continue
-        try:
-            before = read_original(Path(path))
-        except UncheckedError:  # the file has changed since it was checked
-            continue
+def _changed(findings: Sequence[Finding], settings: Settings) -> tuple[dict[Path, tuple[str, str]], dict[Path, str]]:
+    """Return the text of each file that can be corrected, before and after, and the problem of each other one."""
+    changes, problems = {}, {}
+    for path, found in _by_path(findings).items():
+        before = _text_of(path) if is_complete(found) else ""
         mark = MARK if before.startswith(MARK) else ""
-        after = mark + fixed(before.removeprefix(mark), path, findings, settings)
-        if after != before:
-            changes[Path(path)] = (before, after)
-    return changes
+        try:
+            after = mark + fixed(before.removeprefix(mark), str(path), found, settings)
+        except UncheckedError as error:
+            problems[path] = str(error)
+        else:
+            if after != before:
+                changes[path] = (before, after)
+    return changes, problems
 
 
-def _reported(findings: list[Finding], settings: Settings, options: argparse.Namespace) -> int:
-    text = _statistics(findings) if options.statistics else render(findings, options.format, _details(findings))
-    show(text)
+def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
+    """Return the findings of each Python file."""
+    by_path: dict[Path, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.path.endswith(".py"):
+            by_path[Path(finding.path)].append(finding)
+    return by_path
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return read_original(path)
+    except UncheckedError:  # nobody can read it, or it has changed since it was checked
+        return ""
+
+
+def _reported(
+    findings: list[Finding], settings: Settings, options: argparse.Namespace, texts: Mapping[Path, str] | None = None
+) -> int:
+    has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    details = _details(findings)
+    if options.statistics:
+        show(_statistics(findings))
+    else:
+        show(render(findings, options.format, details, has_colors=has_colors))
     if findings and options.format == "text" and not options.statistics:
-        print(summary(findings), file=sys.stderr)
+        count = sum(
+            fixable((texts or {}).get(path) or _text_of(path).removeprefix(MARK), str(path), found)
+            for path, found in _by_path(findings).items()
+        )
+        remedy = f"; {count} fixable with --fix" if count else ""
+        pages = [f"{rule}: {detail['helpUri']}" for rule, detail in sorted(details.items())]
+        print("\n".join([f"{summary(findings)}{remedy}", *pages]), file=sys.stderr)
     return _status(findings, settings)
 
 

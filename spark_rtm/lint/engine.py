@@ -8,8 +8,8 @@ The linter does not report code that the file itself marks as wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 from spark_rtm.lint.files.definitions import definition_problems
@@ -23,7 +23,7 @@ from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.files.tree import read_python
 from spark_rtm.lint.processes import in_processes
 from spark_rtm.lint.python.check import python_problems
-from spark_rtm.lint.rules.budget import MAX_SECONDS, OutOfTimeError, time_limit
+from spark_rtm.lint.rules.budget import MAX_SECONDS, OutOfTimeError, TotalTime, time_limit
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
 from spark_rtm.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
@@ -34,7 +34,7 @@ from spark_rtm.lint.rules.setting import SETTING_RULES
 from spark_rtm.lint.rules.source import SOURCE_RULES
 from spark_rtm.lint.rules.state import STATE_RULES
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
-from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
+from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, require_time, unchecked
 from spark_rtm.lint.rules.writer import WRITER_RULES
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
@@ -60,6 +60,8 @@ OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
     ".sql": sql_problems,
 }
 PAGES = {".md", ".markdown"}
+CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
+"""A name in a message, such as `mapInPandas`, or a quoted value."""
 DEFAULTS = Settings()
 
 
@@ -71,21 +73,36 @@ def lint_paths(
 
     A minimum batch duration or a number of shuffle partitions set in one Python file applies to all files.
     """
-    sources = read_sources([Path(path) for path in paths], settings.excludes)
+    total = TotalTime()
+    sources = read_sources([Path(path) for path in paths], settings.excludes, total)
     findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
-    lint = partial(_lint_file, engine=engine or settings.engine, min_batch_ms=sources.min_batch_ms, settings=settings)
-    for found in in_processes(lint, sources.paths, processes):
+    lint = partial(
+        _lint_file,
+        total=total,
+        engine=engine or settings.engine,
+        min_batch_ms=sources.min_batch_ms,
+        settings=settings,
+    )
+    for found in in_processes(lint, _lost, sources.paths, processes):
         findings.update(found)
     if sources.sets_shuffle_partitions:
         findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 
-def _lint_file(path: Path, *, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
+def _lint_file(
+    path: Path, *, total: TotalTime, engine: str | None, min_batch_ms: float | None, settings: Settings
+) -> list[Finding]:
     try:
+        require_time(total)
         return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
     except UncheckedError as error:  # the file has changed since it was found
         return [_finding(*error.problem, path.as_posix())]
+
+
+def _lost(path: Path) -> list[Finding]:
+    reason = "the process that checked this file ended, for example without memory, so the file was not checked"
+    return [_finding(*unchecked(reason, "split the file"), path.as_posix())]
 
 
 def lint_text(
@@ -109,7 +126,8 @@ def lint_text(
             problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
     except OutOfTimeError:
         problems = [_out_of_time()]
-    findings = {_finding(*entry, path) for entry in problems}
+    lines = text.split("\n") if problems else []
+    findings = {_finding(*entry, path, lines) for entry in problems}
     return in_order(finding for finding in findings if settings.reports(finding.rule, path))
 
 
@@ -122,7 +140,9 @@ def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms:
     """Return the problems of a text that concern its engines, without those that a comment silences."""
     if not is_relevant(text, suffix):
         return []
-    engines = (engine,) if engine else ENGINES if suffix in PAGES else target_engines(text)
+    # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
+    is_for_both = suffix in PAGES or suffix in DEFINITIONS
+    engines = (engine,) if engine else ENGINES if is_for_both else target_engines(text)
     silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
     problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
     return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
@@ -174,6 +194,23 @@ def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silence
     return not silenced.get(problem.line, set()) & names
 
 
-def _finding(rule: Rule, problem: Problem, path: str) -> Finding:
-    severity = problem.severity or rule.severity
-    return Finding(path, problem.line, rule.id, problem.message, problem.fix, severity, problem.engine or rule.engines)
+def _finding(rule: Rule, problem: Problem, path: str, lines: Sequence[str] = ()) -> Finding:
+    severity, engines = problem.severity or rule.severity, problem.engine or rule.engines
+    line = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
+    start, end = _columns(_words(rule, problem.message), line)
+    return Finding(path, problem.line, rule.id, problem.message, problem.fix, severity, engines, start, end)
+
+
+@lru_cache(1000)
+def _words(rule: Rule, message: str) -> list[re.Pattern[str]]:
+    words = [*rule.reported_words, *CODE_WORD.findall(message)]
+    return [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE) for word in words]
+
+
+def _columns(words: Iterable[re.Pattern[str]], line: str) -> tuple[int, int]:
+    """Return the columns of the first of these words that is in the line, or else those of the whole line."""
+    for word in words:
+        if match := word.search(line):
+            return match.start() + 1, match.end() + 1
+    text = line.rstrip()
+    return len(line) - len(line.lstrip()) + 1 if text else 1, len(text) + 1

@@ -18,6 +18,7 @@ from pathlib import Path
 from spark_rtm.lint.engine import lint_text
 from spark_rtm.lint.rules.budget import OutOfTimeError, time_limit
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
+from spark_rtm.lint.rules.unchecked import UncheckedError
 from spark_rtm.lint.rules.writer import ADD_UPDATE
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import with_line_feeds
@@ -26,22 +27,45 @@ from spark_rtm.text.finding import Finding, printable
 INTERVAL = '"5 minutes"'
 """The default interval of Spark's Scala trigger."""
 MAX_ROUNDS = 3
+MAX_SECONDS = 1.0
+"""The limit for the correction of a file."""
+UNPARSABLE = (SyntaxError, ValueError, RecursionError)
 REAL_TIME_NAME = re.compile(r"real_?time(?:mode)?", re.IGNORECASE)
 Edit = tuple[int, int, str]
 """The start and the end of a part of the text in bytes, and its replacement."""
 
 
 def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:
-    """Return the corrected text; it is unchanged if a change would lead to another finding."""
+    """
+    Return the corrected text; it is unchanged if a change would lead to another finding.
+
+    Raise UncheckedError if it takes too long.
+    """
     if not path.endswith(".py"):
         return text
     before, rest = text, findings
-    for _ in range(MAX_ROUNDS):  # a changed join can show the next one
-        after = _edited(text, rest)
-        if after == text:
-            break
-        text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
+    try:
+        with time_limit(MAX_SECONDS):
+            for _ in range(MAX_ROUNDS):  # a changed join can show the next one
+                after = _edited(text, rest)
+                if after == text:
+                    break
+                text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
+    except OutOfTimeError:
+        raise UncheckedError("its correction takes too long", "correct it by hand") from None
     return text if len(rest) < len(findings) and {f.rule for f in rest} <= {f.rule for f in findings} else before
+
+
+def fixable(text: str, path: str, findings: list[Finding]) -> int:
+    """Return how many findings in a file can be corrected, unless the correction leads to another finding."""
+    if not path.endswith(".py") or not any(finding.rule in EDITS for finding in findings):
+        return 0
+    try:
+        with time_limit(MAX_SECONDS):
+            tree, places = ast.parse(text), _Places(text)
+            return sum(map(bool, _edits_of(tree, places, findings).values()))
+    except (*UNPARSABLE, OutOfTimeError):
+        return 0
 
 
 def difference(path: Path, before: str, after: str) -> str:
@@ -52,25 +76,30 @@ def difference(path: Path, before: str, after: str) -> str:
 
 def _edited(text: str, findings: list[Finding]) -> str:
     try:
-        with time_limit():
-            places = _Places(text)
-            return places.replaced(_edits(ast.parse(text), places, findings))
-    except (SyntaxError, ValueError, RecursionError, OutOfTimeError):
+        places = _Places(text)
+        return places.replaced(_edits(ast.parse(text), places, findings))
+    except UNPARSABLE:
         return text
 
 
 def _edits(tree: ast.Module, places: _Places, findings: list[Finding]) -> list[Edit]:
+    edits = [edit for found in _edits_of(tree, places, findings).values() for edit in found]
+    if any(finding.rule == "static-join" for finding in findings) and any("broadcast(" in new for *_, new in edits):
+        edits += _import_of_broadcast(tree, places)
+    return edits
+
+
+def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dict[Finding, list[Edit]]:
+    """Return the changes for each finding; the walk is the same for any number of findings."""
     by_line: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.rule in EDITS:
             by_line[finding.line].append(finding)
-    edits: list[Edit] = []
+    edits: dict[Finding, list[Edit]] = defaultdict(list)
     for node in ast.walk(tree):
         for line in _lines(node):
             for finding in by_line.get(line, ()):
-                edits += EDITS[finding.rule](node, finding, places)
-    if any(finding.rule == "static-join" for finding in findings) and any("broadcast(" in new for *_, new in edits):
-        edits += _import_of_broadcast(tree, places)
+                edits[finding] += EDITS[finding.rule](node, finding, places)
     return edits
 
 

@@ -16,6 +16,8 @@ from spark_rtm.text.finding import ENGINES
 
 TABLE = "rtm-lint"
 ALL = "ALL"
+MAX_BYTES = 1_000_000
+"""The limit for a file with settings."""
 
 
 class SettingsError(ValueError):
@@ -81,16 +83,27 @@ def _project_file(paths: list[Path]) -> Path | None:
     folder = Path(commonpath(paths)) if paths else Path.cwd()
     for each in (folder, *folder.parents):
         file = each / "pyproject.toml"
-        if file.is_file() and f"tool.{TABLE}" in file.read_text(encoding="utf-8", errors="replace"):
+        if file.is_file() and f"tool.{TABLE}".encode() in _content(file):
             return file
     return None
 
 
+def _content(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise SettingsError(f"{file} has more than {MAX_BYTES:,} bytes, so nothing was checked; shorten it")
+    return data
+
+
 def _read(file: Path, rules: set[str]) -> Settings:
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get(TABLE, {})
-    except (OSError, ValueError) as error:
+        tool = tomllib.loads(_content(file).decode()).get("tool", {})
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{file} cannot be read ({error}), so nothing was checked; correct it") from error
+    table = tool.get(TABLE, {}) if isinstance(tool, dict) else tool
+    if not isinstance(table, dict):
+        raise SettingsError(f"{file}: [tool.{TABLE}] is not a table, so nothing was checked; write settings into it")
     values: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")

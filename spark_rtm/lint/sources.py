@@ -6,6 +6,7 @@ A file that may be about real-time mode but cannot be read becomes a finding `un
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -14,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from spark_rtm.lint.rules.budget import TotalTime
 from spark_rtm.lint.rules.job import SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import RuleProblem
-from spark_rtm.lint.rules.unchecked import UncheckedError, unchecked
+from spark_rtm.lint.rules.unchecked import UncheckedError, require_time, unchecked
 from spark_rtm.lint.spark.intervals import min_batch_ms_in
 
 SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
@@ -62,12 +64,13 @@ class Sources:
     sets_shuffle_partitions: bool = False
 
 
-def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources:
+def read_sources(roots: list[Path], excludes: Callable[[Path], bool], total: TotalTime) -> Sources:
     """Read the given files and those in the given folders; excluded files and folders are not read."""
     sources = Sources()
     minima: list[float | None] = []
     for path in _files(roots, sources.unchecked, excludes):
         try:
+            require_time(total)
             text = read_text(path)
             if path.suffix == ".py":
                 sources.sets_shuffle_partitions |= SHUFFLE_CONF in text
@@ -119,13 +122,12 @@ def _text(file: BinaryIO) -> str:
         if not _is_relevant(data, file):
             return ""
         raise UncheckedError(f"the file has more than {MAX_BYTES:,} bytes, so it was not checked", "split the file")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if not _is_relevant(data, file):
-            return ""
-        reason = "the file is not encoded in UTF-8, so it was not checked"
-        raise UncheckedError(reason, "convert the file to UTF-8") from error
+    if b"\0" not in data:  # UTF-16 without a mark is UTF-8 with zero bytes
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode("utf-8")
+    if not _is_relevant(data, file):
+        return ""
+    raise UncheckedError("the file is not encoded in UTF-8, so it was not checked", "convert the file to UTF-8")
 
 
 def _is_relevant(data: bytes, file: BinaryIO) -> bool:
@@ -169,16 +171,31 @@ def _is_below(path: str, roots: list[str]) -> bool:
 
 
 def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
-    def report(error: OSError) -> None:
-        reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
-        problems.append((Path(error.filename), unchecked(reason, "change its access rights, or pass other paths")))
-
-    for folder, folders, names in os.walk(root, onerror=report):
-        skipped = CACHES | OUTPUTS if Path(folder) == root else CACHES
-        folders[:] = [name for name in sorted(folders) if name not in skipped and not _is_environment(folder, name)]
-        folders[:] = [name for name in folders if not excludes(Path(folder, name))]
-        paths = [Path(folder, name) for name in sorted(names) if os.path.splitext(name)[1].lower() in SUFFIXES]  # noqa: PTH122
+    waiting = [root]
+    while waiting:  # `os.walk` of Python 3.11 cannot enter a thousand nested folders
+        folder = waiting.pop()
+        folders, names = _listed(folder, problems)
+        skipped = CACHES | OUTPUTS if folder == root else CACHES
+        inner = [folder / name for name in folders if name not in skipped and not _is_environment(folder, name)]
+        waiting += [path for path in reversed(inner) if not excludes(path)]
+        paths = [folder / name for name in names if os.path.splitext(name)[1].lower() in SUFFIXES]  # noqa: PTH122
         yield from (path for path in paths if not excludes(path) and not _is_broken_link(path))
+
+
+def _listed(folder: Path, problems: Unchecked) -> tuple[list[str], list[str]]:
+    """Return the names of the folders and of the files in a folder."""
+    folders, names = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif not _is_folder(Path(entry.path)):  # a link to a folder is not followed
+                    names.append(entry.name)
+    except OSError as error:
+        reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
+        problems.append((folder, unchecked(reason, "change its access rights, or pass other paths")))
+    return folders, names
 
 
 # The functions of `os.path` return False for a path below a folder without access rights. Methods of `Path` raise.
@@ -186,8 +203,8 @@ def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
-def _is_environment(folder: str, name: str) -> bool:
-    return os.path.isfile(f"{folder}/{name}/pyvenv.cfg")  # noqa: PTH113
+def _is_environment(folder: Path, name: str) -> bool:
+    return os.path.isfile(folder / name / "pyvenv.cfg")  # noqa: PTH113
 
 
 def _is_link(path: Path) -> bool:

@@ -4,6 +4,7 @@ Define a finding of `validate` or `lint`, and render findings as text, JSON, Git
 Every finding names the engines to which it applies.
 """
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -11,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from urllib.parse import quote
+
+from spark_rtm import DOCUMENTATION, __version__
 
 OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
@@ -20,6 +23,8 @@ SEVERITIES = {"error": "error", "warning": "warning", "information": "note"}
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
 SARIF_LEVELS = {"information": "note"}
+COLORS = {"error": "31", "warning": "33", "information": "36"}
+BOLD = "1"
 RuleDetails = Mapping[str, Mapping[str, object]]
 """The properties of each rule in SARIF, such as `helpUri`."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -43,6 +48,10 @@ class Finding:
     """`error`, `warning` or `information`."""
     engine: tuple[str, ...] = ENGINES
     """The engines to which the finding applies."""
+    column: int = 0
+    """The first column in characters, starting at 1; 0 if it is not known."""
+    end_column: int = 0
+    """The column after the last one, in the same line."""
 
     @property
     def text(self) -> str:
@@ -50,19 +59,27 @@ class Finding:
         scope = f"on {NAMES[self.engine[0]]}, " if len(self.engine) == 1 else ""
         return f"{scope}{self.message}; {self.fix}"
 
+    @property
+    def place(self) -> str:
+        """The path, the line, and the column if it is known."""
+        return ":".join([self.path, str(self.line), *([str(self.column)] if self.column else [])])
+
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings sorted by path, line number and rule."""
     return sorted(findings, key=attrgetter(*(field.name for field in fields(Finding))))
 
 
-def render(findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None) -> str:
+def render(
+    findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None, *, has_colors: bool = False
+) -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
-        return "\n".join(printable(f"{f.path}:{f.line}: {_label(f)}: {f.text}") for f in ordered)
+        return "\n".join(_line(finding, has_colors=has_colors) for finding in ordered)
     if style == "json":
-        return json.dumps([asdict(finding) for finding in ordered], indent=2)
+        rows = ({**asdict(finding), "url": (rules or {}).get(finding.rule, {}).get("helpUri")} for finding in ordered)
+        return json.dumps(list(rows), indent=2)
     if style == "github":
         return "\n".join(_annotation(finding) for finding in ordered)
     if style == "sarif":
@@ -77,13 +94,15 @@ def summary(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in found)
 
 
-def _label(finding: Finding) -> str:
-    """Return the rule, preceded by its severity unless it is an error."""
-    return finding.rule if finding.severity == "error" else f"{finding.severity}: {finding.rule}"
+def _line(finding: Finding, *, has_colors: bool) -> str:
+    parts = {finding.place: BOLD, finding.severity: COLORS[finding.severity], finding.rule: BOLD}
+    shown = [f"\x1b[{code}m{printable(part)}\x1b[0m" if has_colors else printable(part) for part, code in parts.items()]
+    return ": ".join([*shown, printable(finding.text)])
 
 
 def _annotation(finding: Finding) -> str:
-    place = f"file={_escaped(finding.path, ':,')},line={finding.line},title={_escaped(finding.rule, ':,')}"
+    column = f",col={finding.column}" if finding.column else ""
+    place = f"file={_escaped(finding.path, ':,')},line={finding.line}{column},title={_escaped(finding.rule, ':,')}"
     level = GITHUB_LEVELS.get(finding.severity, finding.severity)
     return f"::{level} {place}::{_escaped(finding.text)}"
 
@@ -104,18 +123,28 @@ def printable(text: str) -> str:
 
 def _sarif(findings: list[Finding], details: RuleDetails) -> dict[str, object]:
     rules = [{"id": rule, **details.get(rule, {})} for rule in sorted({finding.rule for finding in findings})]
-    driver = {"name": "spark-real-time-mode", "rules": rules}
-    run = {"tool": {"driver": driver}, "results": [_sarif_result(finding) for finding in findings]}
+    driver = {"name": "spark-real-time-mode", "version": __version__, "informationUri": DOCUMENTATION, "rules": rules}
+    seen: Counter[tuple[str, ...]] = Counter()
+    results = []
+    for finding in findings:
+        # The number of the line is no part of it, so a finding is the same one after a change above it.
+        same = (finding.path, finding.rule, finding.message, finding.fix)
+        seen[same] += 1
+        results.append(_sarif_result(finding, hashlib.sha256(repr((*same, seen[same])).encode()).hexdigest()))
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _sarif_result(finding: Finding) -> dict[str, object]:
+def _sarif_result(finding: Finding, fingerprint: str) -> dict[str, object]:
     uri = quote(os.fsencode(finding.path), safe="/!$&'()*+,;=@~")
-    place = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, finding.line)}}
+    region = {"startLine": max(1, finding.line)}
+    if finding.column:
+        region |= {"startColumn": finding.column, "endLine": region["startLine"], "endColumn": finding.end_column}
     return {
         "ruleId": finding.rule,
         "level": SARIF_LEVELS.get(finding.severity, finding.severity),
         "message": {"text": finding.text},
-        "locations": [{"physicalLocation": place}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}],
+        "partialFingerprints": {"finding/v1": fingerprint},
         "properties": {"engine": list(finding.engine)},
     }

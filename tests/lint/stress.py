@@ -1,18 +1,9 @@
 """
 Inputs that stop a naive linter: short ones that are repeated, nested or doubled, and some of almost 2 MB.
 
-As a program, this module lints each input in a process with limited memory, and prints one line of JSON for each.
+`tests/hostile` lints each of them in a process with limits.
 """
 
-import json
-import resource
-import sys
-import time
-
-from spark_rtm.lint.engine import lint_text
-
-MAX_SECONDS = 5.0
-MAX_MEMORY = 500_000_000
 WORDS = "# Real-time mode\n\n"
 CODE = "# spark realTime\n"
 CLUSTER = "name: rtm\njob:\n  spark_version: x\n"
@@ -23,7 +14,7 @@ CELL = '{{"cells": [{{"cell_type": "code", "source": [{}]}}]}}'
 COMMENTS = {"py": "# ", "scala": "// ", "md": "<!-- ", "sql": "-- ", "tf": "# "}
 SILENCERS = {"ignore": "rtm: ignore ", "file-ignore": "rtm: file-ignore[\n", "blanks": "rtm:\n" + " " * 9}
 SILENCING = {
-    f"{name}-comments.{suffix}": f"{start}rtm realTime spark\n" + f"{start}{silencer}" * 100_000
+    f"{name}-comments.{suffix}": f"{start}rtm realTime spark\n" + f"{start}{silencer}" * 80_000
     for name, silencer in SILENCERS.items()
     for suffix, start in COMMENTS.items()
 }
@@ -80,18 +71,14 @@ INPUTS = {
 }
 """The name of each input is the name of its file."""
 
-
-def main() -> None:
-    """Lint each input, and print its name, its seconds of processor time and the reasons why it was not checked."""
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-    for name, text in INPUTS.items():
-        started_at = time.process_time()
-        findings = lint_text(text, name)
-        seconds = round(time.process_time() - started_at, 2)
-        reasons = sorted({finding.message for finding in findings if finding.rule == "unchecked"})
-        sys.stdout.write(json.dumps([name, seconds, reasons]) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+INCOMPLETE = {
+    "lambdas.py": "too many paths",
+    "chain-of-operators.py": "too many paths",
+    "chain-of-options.py": "too many paths",
+    "conditions.py": "too many paths",
+    "too-dense-code.py": "more than 600,000 words",
+    "file-ignore-comments.py": "more than 600,000 words",
+    "blank-lines.py": "more than 600,000 words",
+    "many-values.json": "more than 400,000 keys",
+}
+"""The inputs that are not checked to the end, and a part of the reason that is reported."""

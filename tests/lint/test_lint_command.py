@@ -84,7 +84,7 @@ def test_standard_input_is_checked_under_its_file_name(
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
     assert 1 == lint("--strict", "--stdin-filename", "docs/page.md", "-")
 
-    assert capsys.readouterr().out.startswith("docs/page.md:1: warning: trigger-duration: ")
+    assert capsys.readouterr().out.startswith("docs/page.md:1:15: warning: trigger-duration: ")
 
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
     assert 0 == lint("--stdin-filename", "docs/page.md", "--exclude", "docs")
@@ -161,7 +161,7 @@ def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest
 
     assert 2 == lint(folder, "--fix")
     assert GOOD == (folder / "error.py").read_text()
-    assert "a_latin.py:1: warning: unchecked: " in capsys.readouterr().out
+    assert "a_latin.py:1:1: warning: unchecked: " in capsys.readouterr().out
 
 
 def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
@@ -184,6 +184,64 @@ def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
     assert (BAD, GOOD) == (full.read_text(), (folder / "error.py").read_text())
     assert "a_full.py was not corrected: No space left on device" in capsys.readouterr().err
     assert ["a_full.py", "error.py", "warning.py"] == sorted(path.name for path in folder.iterdir())
+
+
+def test_diff_names_the_number_of_files_that_were_not_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty difference does not look like a file without mistakes."""
+    (folder / "error.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
+
+    assert 2 == lint(folder, "--diff")
+    printed = capsys.readouterr()
+    assert ("", "files that were not checked: 1" in printed.err) == (printed.out, True)
+
+
+def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard error has the numbers and the address of each rule; a number without a unit cannot be corrected."""
+    (folder / "number.py").write_text(BAD.replace("True", "300"))
+
+    lint(folder)
+
+    printed = capsys.readouterr()
+    assert [
+        "2 errors, 1 warning; 1 fixable with --fix",
+        f"frozen-clock: {DOCUMENTATION}/references/lint_rules/frozen-clock.html",
+        f"trigger-duration: {DOCUMENTATION}/references/lint_rules/trigger-duration.html",
+    ] == printed.err.splitlines()
+    assert f"{folder}/error.py:1:{BAD.index('realTime') + 1}: error: trigger-duration: " in printed.out
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "is_colored"),
+    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
+)
+def test_only_terminals_get_colors(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_terminal: bool,
+    environment: dict[str, str],
+    is_colored: bool,
+) -> None:
+    """Pipes and files get plain text, and so does a person who sets NO_COLOR."""
+    for name, value in {"NO_COLOR": "", "TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+
+    lint(folder)
+
+    assert is_colored == ("\x1b[31merror\x1b[0m" in capsys.readouterr().out)
+
+
+def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--claims` passes over no page in silence, and escapes what pages contain."""
+    (tmp_path / "a.md").write_bytes("# Real-time mode\n\nIt is \xe9.\n".encode("latin-1"))
+    (tmp_path / "b.md").write_text("# Real-time mode\n\nReal-time mode of Spark answers \x1b[2J in milliseconds.\n")
+
+    assert 2 == lint(tmp_path, "--claims")
+
+    printed = capsys.readouterr()
+    assert "a.md: the file is not encoded in UTF-8" in printed.err
+    assert "b.md:3: Real-time mode of Spark answers \\x1b[2J in milliseconds." in printed.out
 
 
 def test_diff_escapes_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

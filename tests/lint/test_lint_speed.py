@@ -2,10 +2,13 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+from spark_rtm.lint.processes import MIN_FILES, in_processes
+from spark_rtm.text.finding import Finding
 from tests.lint.case_files import cases_of_rules
 from tests.lint.unseen.measure import cases
 
@@ -55,3 +58,24 @@ def test_processes_find_the_same_as_one(tmp_path: Path) -> None:
 
     assert first
     assert first == second
+
+
+def _checked(path: Path) -> list[Finding]:
+    if path.stem == "20":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [Finding(path.name, 1, "checked", "", "")]
+
+
+def _lost(path: Path) -> list[Finding]:
+    return [Finding(path.name, 1, "lost", "", "")]
+
+
+def test_file_whose_process_ends_is_named_and_the_others_are_checked() -> None:
+    """A process without memory takes only its file with it; this process, which would end in the same way, goes on."""
+    paths = [Path(f"{number}.py") for number in range(MIN_FILES)]
+
+    found = [finding for findings in in_processes(_checked, _lost, paths, 2) for finding in findings]
+
+    assert {path.name: "lost" if path.stem == "20" else "checked" for path in paths} == {
+        finding.path: finding.rule for finding in found
+    }

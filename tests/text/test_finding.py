@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from spark_rtm import __version__
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS, Finding, render
 
 FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning", (OSS,))
@@ -14,7 +15,7 @@ def test_text_has_one_sorted_line_for_each_finding() -> None:
     """Text output is sorted by path and line number and has no duplicates."""
     other = Finding("a.py", 9, "source", "m", "f")
 
-    assert "a.py:9: source: m; f\na.py:10: source: m; f" == render(
+    assert "a.py:9: error: source: m; f\na.py:10: error: source: m; f" == render(
         [Finding("a.py", 10, "source", "m", "f"), other, other]
     )
     assert not render([])
@@ -23,16 +24,51 @@ def test_text_has_one_sorted_line_for_each_finding() -> None:
 @pytest.mark.parametrize(("engine", "expected"), [((OSS,), "on OSS 4.3, m; f"), ((DATABRICKS,), "on Databricks, m; f")])
 def test_text_names_the_only_engine_of_a_finding(engine: tuple[str, ...], expected: str) -> None:
     """A finding that concerns one engine begins with its name; a finding that concerns both names none."""
-    assert f"a.py:1: sink: {expected}" == render([Finding("a.py", 1, "sink", "m", "f", engine=engine)])
-    assert "a.py:1: sink: m; f" == render([Finding("a.py", 1, "sink", "m", "f")])
+    assert f"a.py:1: error: sink: {expected}" == render([Finding("a.py", 1, "sink", "m", "f", engine=engine)])
+    assert "a.py:1: error: sink: m; f" == render([Finding("a.py", 1, "sink", "m", "f")])
 
 
 def test_json_contains_all_fields_of_findings() -> None:
     """JSON output is a list of objects with all fields, and an empty list without findings."""
-    expected = {"path": "a,b.py", "line": 3, "rule": "sink", "message": "100% wrong\nhere", "fix": "write it"}
+    expected: dict[str, object] = {"path": "a,b.py", "line": 3, "rule": "sink"}
+    expected |= {"message": "100% wrong\nhere", "fix": "write it"}
+    expected |= {"severity": "warning", "engine": [OSS], "column": 7, "end_column": 11, "url": "https://example.org"}
+    rules = {"sink": {"helpUri": "https://example.org"}}
 
-    assert [{**expected, "severity": "warning", "engine": [OSS]}] == json.loads(render([FINDING], "json"))
+    assert [expected] == json.loads(render([replace(FINDING, column=7, end_column=11)], "json", rules))
     assert [] == json.loads(render([], "json"))
+
+
+def test_known_columns_are_in_each_format() -> None:
+    """Text and GitHub have the first column, SARIF also the end; columns count characters."""
+    finding = replace(FINDING, column=7, end_column=11)
+    (run,) = json.loads(render([finding], "sarif"))["runs"]
+
+    assert render([finding]).startswith("a,b.py:3:7: warning: sink: ")
+    assert render([finding], "github").startswith("::warning file=a%2Cb.py,line=3,col=7,title=sink::")
+    region = run["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert {"startLine": 3, "startColumn": 7, "endLine": 3, "endColumn": 11} == region
+    assert "unicodeCodePoints" == run["columnKind"]
+
+
+def test_colors_surround_place_severity_and_rule() -> None:
+    """The text stays plain, and a control character in a name is escaped."""
+    colored = render([replace(FINDING, path="\x1b.py")], has_colors=True)
+
+    assert colored.startswith("\x1b[1m\\x1b.py:3\x1b[0m: \x1b[33mwarning\x1b[0m: \x1b[1msink\x1b[0m: on OSS")
+
+
+def test_fingerprint_of_a_finding_does_not_depend_on_its_line() -> None:
+    """Code scanning recognises a finding after a change above it, and tells equal findings of a file apart."""
+
+    def fingerprints(*findings: Finding) -> list[str]:
+        (run,) = json.loads(render(findings, "sarif"))["runs"]
+        assert __version__ == run["tool"]["driver"]["version"]
+        return [result["partialFingerprints"]["finding/v1"] for result in run["results"]]
+
+    moved, second = replace(FINDING, line=9), replace(FINDING, line=20)
+    assert fingerprints(FINDING) == fingerprints(moved)
+    assert 2 == len({*fingerprints(moved, second)})
 
 
 def test_github_annotations_escape_special_characters() -> None:

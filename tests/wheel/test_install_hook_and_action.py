@@ -56,7 +56,7 @@ def test_action_annotates_mistake_and_writes_sarif(project: Path) -> None:
     done = _lint_step(project, **{"sarif-file": "rtm.sarif"})
 
     assert 1 == done.returncode, done.stderr
-    assert done.stdout.startswith("::error file=bad.py,line=1,title=")
+    assert done.stdout.startswith("::error file=bad.py,line=1,col=")
     (run,) = json.loads((project / "rtm.sarif").read_text())["runs"]
     assert len(done.stdout.splitlines()) == len(run["results"])
 
@@ -107,7 +107,7 @@ def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
 
     assert 1 == done.returncode, done.stdout + done.stderr
-    assert "bad.py:1: " in done.stdout, done.stdout + done.stderr
+    assert "bad.py:1:" in done.stdout, done.stdout + done.stderr
 
 
 def test_page_lists_every_input_of_the_action() -> None:

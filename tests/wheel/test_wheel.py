@@ -48,7 +48,7 @@ def test_lint_finds_boolean_trigger_without_any_package(environment: Path, proje
     done = _run(environment, "rtm", "lint", "bad.py", cwd=project)
 
     assert 1 == done.returncode
-    assert done.stdout.startswith("bad.py:1: ")
+    assert done.stdout.startswith("bad.py:1:")
     assert "realTime" in done.stdout
 
 

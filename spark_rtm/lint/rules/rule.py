@@ -118,6 +118,11 @@ class Rule:
         """Return the line that a finding names; rules about text need no such statement."""
         return self._parts().get("Reported at", "")
 
+    @cached_property
+    def reported_words(self) -> list[str]:
+        """Return the names of methods, options and keys in that statement, whose columns a finding has."""
+        return re.findall(r"`([\w.]+)`", self.reported_at)
+
     @property
     def example(self) -> str:
         """Return code or text that violates the rule."""

@@ -1,0 +1,1 @@
+"""Hostile inputs for each command that reads what others wrote."""

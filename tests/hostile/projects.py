@@ -1,0 +1,190 @@
+"""Folders, names, settings and standard input that `lint` reads."""
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+from tests.hostile.case import INPUT, MARKER, OUTSIDE, Build, Case, file, link, pipe, sparse, together, without_access
+from tests.hostile.texts import PYTHON
+
+JOB = file("job.py", PYTHON)
+DEEP = "tool" + "=[" * 3000
+
+
+def _socket(folder: Path) -> None:
+    before = Path.cwd()
+    os.chdir(folder / INPUT)
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind("server.py")
+    finally:
+        os.chdir(before)
+
+
+def _deep(folder: Path) -> None:
+    before = Path.cwd()
+    try:
+        os.chdir(folder / INPUT)
+        for _ in range(1500):
+            Path("d").mkdir()
+            os.chdir("d")
+        Path("job.py").write_text(PYTHON)
+    finally:
+        os.chdir(before)
+
+
+def _many(folder: Path) -> None:
+    for number in range(150):
+        (folder / INPUT / f"job{number}.py").write_text(PYTHON)
+
+
+NAMES = [
+    "a" * 252 + ".py", "n\n::error file=x::forged.py", "\x1b[2J\x07.py", "\udcff.py", "-fix.py", "--fix.py", " .py",
+    "é \u202e.py", "'$(touch executed)'.py", "a:7: error.py", "[a-z]*.py", "%0A%1b.py", "\\x1b.py", "C:\\job.py",
+]  # fmt: skip
+SHOWN = {
+    "é \u202e.py": "u202e",
+    "a:7: error.py": "7",
+    "%0A%1b.py": "0A",
+    "C:\\job.py": "job",
+    "n\n::error file=x::forged.py": "n",
+    "\x1b[2J\x07.py": "1b",
+    "\udcff.py": "dcff",
+}
+FOLDERS: dict[str, tuple[Build, list[str]]] = {
+    "pipe": (pipe("pipe.py"), ["pipe.py"]),
+    "socket": (_socket, ["server.py"]),
+    "device": (link("zero.py", "/dev/zero"), ["zero.py"]),
+    "link outside": (link("out.py", f"../{OUTSIDE}/secret.py"), ["out.py"]),
+    "linked folder outside": (link("out", f"../{OUTSIDE}"), []),
+    "link to itself": (link("loop.py", "loop.py"), []),
+    "link to the parent": (link("up", ".."), []),
+    "folder with a suffix": (file("folder.py/job.py", PYTHON), ["folder.py"]),
+    "no access to a file": (together(JOB, without_access("job.py")), ["job.py"]),
+    "no access to a folder": (together(file("sub/job.py", PYTHON), without_access("sub")), ["sub"]),
+    "deep": (_deep, ["d/d/d"]),
+    "many": (_many, ["job0.py", "job149.py"]),
+    "sparse": (together(file("job.md", "# Real-time mode\n"), sparse("job.md", 50_000_000)), ["job.md"]),
+}
+CLOSED = together(file("sub/job.py", PYTHON), without_access("sub"))
+PATHS = [
+    "a" * 300,
+    "sub/job.py",
+    "\udcff",
+    "./" * 500,
+    "a/" * 2000,
+    "/dev/zero",
+    "/dev/stdin",
+    "/proc/self/mem",
+    "",
+    "-",
+    "~",
+    "*",
+]
+SETTINGS: dict[str, str | bytes] = {
+    "number": "[tool]\nrtm-lint = 3",
+    "tool": "tool = 3 # tool.rtm-lint",
+    "list": "[[tool.rtm-lint]]\nselect = []",
+    "brackets": DEEP + " # tool.rtm-lint",
+    "tables": "[tool.rtm-lint]\nper-file-ignores" + ".a" * 5000 + " = 1",
+    "bytes": b"[tool.rtm-lint]\nselect = ['\xff']",
+    "nul": b"[tool.rtm-lint]\nselect = ['\0']",
+    "utf-16": "[tool.rtm-lint]\nselect = ['a']".encode("utf-16"),
+    "date": "[tool.rtm-lint]\nstrict = 2020-01-01",
+    "numbers": "[tool.rtm-lint]\nselect = [1, 2]",
+    "long number": "[tool.rtm-lint]\nselect = " + "9" * 5000,
+    "control": '[tool.rtm-lint]\nselect = ["\\u001b[2J"]',
+    "key": '[tool.rtm-lint]\n"\\u001b[2J" = 1',
+    "many names": f"[tool.rtm-lint]\nselect = {['x' * 50] * 5000}",
+    "patterns": f"[tool.rtm-lint]\nexclude = {['*a' * 200 + 'b'] * 50}",
+    "classes": f"[tool.rtm-lint]\nexclude = {['[' * 300, '[!' * 200, '**/' * 300]}",
+    "ignores": "[tool.rtm-lint]\nper-file-ignores = {'*' = [['trigger']]}",
+    "engine": "[tool.rtm-lint]\nengine = ['databricks']",
+    "twice": "[tool.rtm-lint]\nstrict = true\nstrict = true",
+    "cut": "[tool.rtm-lint",
+    "many keys": "[tool.rtm-lint]\n" + "".join(f"a{n} = 1\n" for n in range(50_000)),
+    "secret": f"[tool.rtm-lint]\n# {'x' * 9}\nselect = 'a\n",
+}
+STDIN = {
+    "empty": b"",
+    "bytes": bytes(range(256)) * 40,
+    "nul": PYTHON.encode() + b"\0",
+    "latin": b"# \xe9 spark realTime\n",
+    "utf-16": PYTHON.encode("utf-16"),
+    "long": PYTHON.encode() + b"# x\n" * 5_000_000,
+    "brackets": PYTHON.encode() + b"(" * 100_000,
+}
+
+
+def _settings_cases() -> list[Case]:
+    cases = [
+        Case(f"lint settings {name}", ["lint", "."], together(JOB, file("pyproject.toml", text)))
+        for name, text in SETTINGS.items()
+    ]
+    builds = {
+        "pipe": pipe("pyproject.toml"),
+        "device": link("pyproject.toml", "/dev/zero"),
+        "sparse": together(file("pyproject.toml", "[tool.rtm-lint]\n"), sparse("pyproject.toml", 300_000_000)),
+        "folder": file("pyproject.toml/x", ""),
+        "no access": together(file("pyproject.toml", "[tool.rtm-lint]\n"), without_access("pyproject.toml")),
+    }
+    return cases + [
+        Case(f"lint settings {name}", ["lint", "."], together(JOB, build), is_stranger=True)
+        for name, build in builds.items()
+    ]
+
+
+def _name_cases() -> list[Case]:
+    commands = {"text": ["lint", "."], "diff": ["lint", "--diff", "."], "github": ["lint", "--format", "github", "."]}
+    return [
+        Case(f"lint name {name!r} {kind}", arguments, file(name, PYTHON), named=[SHOWN.get(name, name[:20].strip())])
+        for name in NAMES
+        for kind, arguments in commands.items()
+    ]
+
+
+def _stdin_cases() -> list[Case]:
+    options = [("--strict", "job.py"), ("--strict", "page.md"), ("--fix", "job.py"), ("--diff", "job.py")]
+    return [
+        Case(f"lint stdin {name} {option} {path}", ["lint", "--stdin-filename", path, "-", option], JOB, stdin=data)
+        for name, data in STDIN.items()
+        for option, path in options
+    ]
+
+
+OPTIONS = [
+    ["--select", "x" * 100_000],
+    ["--select", "\x1b[2J"],
+    ["--exclude", "[" * 10_000],
+    ["--exclude", "*a" * 5000 + "b"],
+    ["--explain", "\udcff\x1b[2J"],
+    ["--explain", "x" * 100_000],
+    ["--stdin-filename", "\x1b[2J.py"],
+    ["--stdin-filename", f"../{OUTSIDE}/secret.py"],
+    ["--stdin-filename", "a" * 5000 + ".py"],
+    ["--engine", MARKER[:3]],
+]
+
+
+def _folder_cases() -> list[Case]:
+    cases = []
+    for name, (build, named) in FOLDERS.items():
+        cases.append(Case(f"lint folder {name}", ["lint", "."], build, named=named, is_stranger=True))
+        fix = Case(f"lint --fix folder {name}", ["lint", "--fix", "."], build, named=named, is_stranger=True)
+        # As the owner of the files, the command corrects them all.
+        cases.append(replace(fix, named=[], is_stranger=False, writes=(INPUT,)) if name == "many" else fix)
+    return cases
+
+
+CASES = [
+    *_folder_cases(),
+    *[Case(f"lint path {path[:20]!r} {len(path)}", ["lint", path], CLOSED, is_stranger=True) for path in PATHS],
+    *[
+        Case(f"lint options {number}", ["lint", *options], JOB, stdin=PYTHON.encode())
+        for number, options in enumerate(OPTIONS)
+    ],
+    *_name_cases(),
+    *_settings_cases(),
+    *_stdin_cases(),
+]
