@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from scripts.pack.files import ROOT
 from spark_rtm.text import markdown
+from tests.lint.case_files import cases_of_rules
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -91,7 +92,7 @@ def test_action_checks_paths_on_several_lines(project: Path) -> None:
 
 @pytest.mark.timeout(180)
 def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
-    """pre-commit installs the hook from a commit of the repository, and the hook reports the line."""
+    """pre-commit installs the hook from a commit of the repository, and the hook reports lines of code and YAML."""
     source = tmp_path / "hooks"
     ignored = shutil.ignore_patterns(".git", ".venv", "build", "site", "tests", ".*_cache", "__pycache__", "measured")
     shutil.copytree(ROOT, source, ignore=ignored)
@@ -103,11 +104,14 @@ def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
     env = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "cache"), "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
     env |= {"PYTHONPATH": site_packages}
 
+    (project / "bundle.yaml").write_text(cases_of_rules()["cluster-flag/bundle.yaml"])
+    subprocess.run(["git", "add", "bundle.yaml"], cwd=project, check=True)
     command = [sys.executable, "-m", "pre_commit", "try-repo", str(source), "rtm-lint", "--all-files"]
     done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
 
     assert 1 == done.returncode, done.stdout + done.stderr
     assert "bad.py:1:" in done.stdout, done.stdout + done.stderr
+    assert "bundle.yaml:4:7: error: cluster-flag: " in done.stdout, done.stdout + done.stderr
 
 
 def test_page_lists_every_input_of_the_action() -> None:

@@ -4,16 +4,19 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from scripts.pack import files
 from scripts.pack.files import ROOT
+from tests.lint.case_files import cases_of_rules
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 JOB = """\
@@ -50,6 +53,29 @@ def test_lint_finds_boolean_trigger_without_any_package(environment: Path, proje
     assert 1 == done.returncode
     assert done.stdout.startswith("bad.py:1:")
     assert "realTime" in done.stdout
+
+
+def _required(wheel: Path, folder: Path) -> None:
+    """Copy the packages that the wheel requires, without those of extras, to a folder."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        text = archive.read(name).decode()
+    for package in re.findall(r"^Requires-Dist: ([\w-]+)$", text, re.MULTILINE):
+        for file in metadata.files(package) or []:
+            if ".." not in file.parts:
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(file.locate()), folder / file)
+
+
+def test_lint_checks_yaml_with_what_the_wheel_requires(wheel: Path, environment: Path, project: Path) -> None:
+    """The environment of a pre-commit hook has only the wheel and its requirements, and checks bundles."""
+    _required(wheel, project / "required")
+    (project / "bundle.yaml").write_text(cases_of_rules()["cluster-flag/bundle.yaml"])
+
+    paths = {"PYTHONPATH": str(project / "required")}
+    done = _run(environment, "rtm", "lint", "bundle.yaml", cwd=project, env=paths)
+
+    assert (1, True) == (done.returncode, "error: cluster-flag: " in done.stdout), done.stdout + done.stderr
 
 
 def test_slots_and_version_and_help_need_no_package(environment: Path, project: Path) -> None:
