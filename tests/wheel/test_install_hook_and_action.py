@@ -38,7 +38,18 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def _lint_step(project: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+OLD_PYTHON = """#!{python}
+import runpy, sys
+sys.version_info = (3, 9, 6)
+if sys.argv[1] == "-c":
+    exec(sys.argv[2])
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+def _lint_step(
+    project: Path, variables: dict[str, str] | None = None, /, **inputs: str
+) -> subprocess.CompletedProcess[str]:
     """Run the step as the runner does: replace the expressions in `env`, then execute `run` with bash."""
     values = {name: str(spec["default"]) for name, spec in ACTION["inputs"].items()} | inputs
     step = ACTION["runs"]["steps"][0]
@@ -47,7 +58,7 @@ def _lint_step(project: Path, **inputs: str) -> subprocess.CompletedProcess[str]
         text = text.replace("${{ github.action_path }}", str(ROOT))
         return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match[1]], text)
 
-    env = {**os.environ, **{name: value(text) for name, text in step["env"].items()}}
+    env = {**os.environ, **{name: value(text) for name, text in step["env"].items()}, **(variables or {})}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
 
@@ -81,13 +92,61 @@ def test_action_succeeds_without_mistakes(project: Path) -> None:
     assert not (project / "executed").exists()
 
 
-def test_action_checks_paths_on_several_lines(project: Path) -> None:
-    """`paths: |` with two lines checks both, and annotates the mistake of the second."""
-    (project / "good.py").write_text("print('good')\n")
+@pytest.mark.parametrize(
+    "paths",
+    ["good.py\nbad.py\n", "*.py", "**/bad.py good.py", "'a b'/bad.py", '"a b/bad.py"', "[x].py bad.py", "a\\ b"],
+)
+def test_action_checks_lines_quoted_paths_and_patterns(project: Path, paths: str) -> None:
+    """Each form of the input leads to the file with the mistake; a name with the letters of a pattern is itself."""
+    (project / "a b").mkdir()
+    for name, text in {"good.py": "", "[x].py": "", "x.py": "realTime=(", "a b/bad.py": BOOLEAN_TRIGGER}.items():
+        (project / name).write_text(text)
+    if paths == "*.py":
+        (project / "x.py").unlink()
 
-    done = _lint_step(project, paths="good.py\nbad.py\n")
+    done = _lint_step(project, paths=paths)
 
-    assert (1, True) == (done.returncode, done.stdout.startswith("::error file=bad.py,line=1,")), done.stderr
+    assert (1, True) == (done.returncode, re.match(r"::error file=(a b/)?bad\.py,line=1,", done.stdout) is not None), (
+        done
+    )
+
+
+def test_action_has_outputs_and_a_summary(project: Path, tmp_path: Path) -> None:
+    """Later steps read the numbers and the file; the summary has a row for each rule, and no text of the project."""
+    files = {"GITHUB_OUTPUT": tmp_path / "output", "GITHUB_STEP_SUMMARY": tmp_path / "summary"}
+    variables = {name: str(path) for name, path in files.items()}
+    _lint_step(project, variables, **{"sarif-file": "rtm.sarif"})
+
+    assert ["errors=1", "warnings=0", "sarif-file=rtm.sarif"] == files["GITHUB_OUTPUT"].read_text().splitlines()
+    summary = files["GITHUB_STEP_SUMMARY"].read_text()
+    assert "1 errors, 0 warnings\n" in summary
+    assert "| 1 | error | `trigger-duration` |\n" in summary
+    assert "bad.py" not in summary
+    assert set(ACTION["outputs"]) == {
+        line.partition("=")[0] for line in files["GITHUB_OUTPUT"].read_text().splitlines()
+    }
+
+
+def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) -> None:
+    """The step names the version and the remedy, and leaves a valid file for the upload; a newer one is preferred."""
+    old = tmp_path / "python3"
+    old.write_text(OLD_PYTHON.format(python=sys.executable))
+    old.chmod(0o755)
+    for name in ("python3.11", "python3.12", "python3.13"):
+        (tmp_path / name).symlink_to(old)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    done = _lint_step(project, path, **{"sarif-file": "rtm.sarif"})
+
+    assert (2, "::error::this is Python 3.9; add actions/setup-python with 3.11 or newer\n") == (
+        done.returncode,
+        done.stdout,
+    )
+    assert [] == json.loads((project / "rtm.sarif").read_text())["runs"][0]["results"]
+
+    (tmp_path / "python3.12").unlink()
+    (tmp_path / "python3.12").symlink_to(sys.executable)
+    assert 1 == _lint_step(project, path).returncode
 
 
 @pytest.mark.timeout(180)
@@ -154,6 +213,9 @@ def test_actions_are_pinned_by_commit_and_permissions_are_minimal() -> None:
     """A tag can be moved to other code; the token of our workflow can only read."""
     for path in (*WORKFLOWS, ROOT / "action.yml"):
         assert len(PINNED.findall(path.read_text())) == len(re.findall(r"uses:", path.read_text()))
+    page = (ROOT / "references/install.md").read_text()
+    assert ["actions/checkout"] == re.findall(r"uses: ([\w/-]+)@[0-9a-f]{40} # v", page)
+    assert "persist-credentials: false" in page
     workflows = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS}
     assert [{"contents": "read"}] * len(workflows) == [workflow["permissions"] for workflow in workflows.values()]
     writes = {

@@ -1,0 +1,96 @@
+"""
+Run `lint` as the step of the GitHub action.
+
+The inputs are the variables `RTM_*`, so their text is never executed. Annotations go to standard output.
+"""
+
+import os
+import sys
+
+EMPTY = '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "spark-real-time-mode"}}, "results": []}]}\n'
+"""What the upload accepts if nothing was checked."""
+
+if sys.version_info < (3, 11):  # noqa: UP036  # the image of a job may have an older one
+    if os.environ.get("RTM_SARIF_FILE"):
+        with open(os.environ["RTM_SARIF_FILE"], "w") as empty_file:  # noqa: PTH123
+            empty_file.write(EMPTY)
+    found = "%d.%d" % sys.version_info[:2]  # noqa: UP031
+    sys.stdout.write("::error::this is Python " + found + "; add actions/setup-python with 3.11 or newer\n")
+    sys.exit(2)
+
+import contextlib
+import glob
+import io
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.skills import main as skills
+
+ANNOTATION = re.compile(r"::(\w+) [^:]*,title=([a-z-]+)::")
+LEVELS = {"error": "errors", "warning": "warnings"}
+
+
+def main() -> int:
+    """Lint the paths of the input and return the exit status."""
+    sarif = os.environ["RTM_SARIF_FILE"]
+    if sarif:
+        Path(sarif).write_text(EMPTY, encoding="utf-8")
+    try:
+        paths = list(_paths(os.environ["RTM_PATHS"]))
+    except ValueError as error:
+        print(f"::error::the input paths cannot be read ({error}); quote a path with spaces on both sides")
+        return 2
+    if sarif and (log := _lint("sarif", paths)[1]):
+        Path(sarif).write_text(log, encoding="utf-8")
+    status, annotations = _lint("github", paths)
+    print(annotations, end="")
+    counts = Counter(match.groups() for line in annotations.splitlines() if (match := ANNOTATION.match(line)))
+    totals = {name: sum(n for (level, _), n in counts.items() if level == key) for key, name in LEVELS.items()}
+    _append("GITHUB_OUTPUT", [*(f"{name}={count}" for name, count in totals.items()), f"sarif-file={_line(sarif)}"])
+    _append("GITHUB_STEP_SUMMARY", _summary(totals, counts))
+    return status
+
+
+def _paths(text: str) -> Iterator[str]:
+    """Yield the words of a text; a pattern that matches nothing stays, so that the linter names it."""
+    for word in shlex.split(text):
+        yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
+
+
+def _lint(style: str, paths: list[str]) -> tuple[int, str]:
+    engine = os.environ["RTM_ENGINE"]
+    options = ["--engine", engine] if engine else []
+    options += ["--strict"] if os.environ["RTM_STRICT"] == "true" else []
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        try:
+            status = skills(["lint", "--format", style, *options, "--", *paths])
+        except SystemExit:  # wrong usage, such as an unknown engine
+            status = 2
+    return status, output.getvalue()
+
+
+def _summary(totals: dict[str, int], counts: Counter[tuple[str, ...]]) -> Iterator[str]:
+    yield f"### Spark real-time mode\n\n{totals['errors']} errors, {totals['warnings']} warnings\n"
+    if counts:
+        yield "| findings | severity | rule |\n|---|---|---|"
+    for (level, rule), count in sorted(counts.items()):
+        yield f"| {count} | {level} | `{rule}` |"
+
+
+def _append(variable: str, lines: Iterator[str] | list[str]) -> None:
+    with open(os.environ.get(variable) or os.devnull, "a", encoding="utf-8") as file:  # noqa: PTH123
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split("\n"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
