@@ -60,6 +60,7 @@ class Program:
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run one command and return its exit status; without a command, print the help."""
+        _open_closed_streams()
         parser = self._parser()
         options = parser.parse_args(arguments)
         run: Callable[[argparse.Namespace], int] | None = options.run
@@ -110,6 +111,13 @@ class Program:
         width = max(map(len, examples)) + 2
         lines = [f"  {self.call} {text:{width}}{purpose}" for text, purpose in examples.items()]
         return "\n".join(["examples:", *lines])
+
+
+def _open_closed_streams() -> None:
+    """Replace the streams that the caller closed, as in `rtm lint >&-`: Python has None for them."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def add_format(command: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from spark_rtm import page
 from spark_rtm.inspect.files.content import Checkpoint
 from spark_rtm.inspect.mode import Span
 from spark_rtm.inspect.next_mode import NEW_CHECKPOINT, Move
@@ -116,7 +117,7 @@ def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Findin
             PROBLEM,
             f"{name} does not move: it stays at offset {each.committed}, although records from before the last "
             f"committed batch wait there (lag {each.lag})",
-            "give the query a task slot for each partition (references/cluster_and_slots.md)",
+            f"give the query a task slot for each partition ({page('references/cluster_and_slots.md')})",
         )
 
 

@@ -252,12 +252,31 @@ def test_diff_escapes_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureF
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_standard_input_that_is_no_text_is_wrong_usage() -> None:
-    """Latin-1 from an editor gives status 2 and one line instead of a traceback."""
-    command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", "-"]
-    done = subprocess.run(command, input=b"# \xe9 realTime=True\n", capture_output=True, check=False, timeout=60)
+@pytest.mark.parametrize(
+    ("call", "status", "lines"),
+    [
+        ("printf '# \\351 realTime=True' | {lint} -", 2, 1),
+        ("{lint} job.py > /dev/full", 2, 1),
+        ("rmdir $PWD && {lint} .", 2, 1),
+        ("{lint} - <&-", 0, 0),
+        ("{lint} job.py >&-", 1, 2),
+        ("{lint} job.py 2>&-", 1, 0),
+    ],
+    ids=["latin", "full disk", "deleted folder", "closed input", "closed output", "closed errors"],
+)
+def test_unusual_stream_or_folder_ends_without_traceback(tmp_path: Path, call: str, status: int, lines: int) -> None:
+    """The status is right, and standard error has one line, or the summary."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    if "rmdir" not in call:
+        (folder / "job.py").write_text(BAD)
+    command = f"{sys.executable} {ROOT / 'scripts/skills.py'} lint"
 
-    assert (2, 1) == (done.returncode, len(done.stderr.splitlines()))
+    done = subprocess.run(
+        ["bash", "-c", call.format(lint=command)], cwd=folder, capture_output=True, check=False, timeout=60
+    )
+
+    assert (status, lines) == (done.returncode, len(done.stderr.splitlines())), done.stderr
 
 
 def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.files import ROOT
+from spark_rtm import DOCUMENTATION, page
 from tests.lint.case_files import cases_of_rules
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
@@ -76,6 +77,19 @@ def test_lint_checks_yaml_with_what_the_wheel_requires(wheel: Path, environment:
     done = _run(environment, "rtm", "lint", "bundle.yaml", cwd=project, env=paths)
 
     assert (1, True) == (done.returncode, "error: cluster-flag: " in done.stdout), done.stdout + done.stderr
+
+
+def test_wheel_names_pages_by_address_and_a_checkout_by_path(environment: Path, project: Path) -> None:
+    """The wheel has no `references/`, so `prove` links the site, and `--explain` names the repository."""
+    code = "from spark_rtm.prove.verdicts.verdict import Verdict; "
+    code += "print(Verdict('slots', 'wrong', 'e', 'f', 'references/state.md#watermark').text)"
+    (verdict,) = _run(environment, "python", "-c", code, cwd=project).stdout.splitlines()
+    explained = _run(environment, "rtm", "lint", "--explain", "trigger-duration", cwd=project).stdout
+
+    assert verdict.endswith(f"f; see {DOCUMENTATION}/references/state.html#watermark")
+    assert "references/state.md#watermark" == page("references/state.md#watermark")
+    assert "../" not in explained
+    assert "tests/lint/test_lint_programs_on_spark.py in the repository" in explained
 
 
 def test_slots_and_version_and_help_need_no_package(environment: Path, project: Path) -> None:

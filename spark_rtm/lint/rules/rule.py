@@ -178,7 +178,9 @@ class Rule:
     def explanation(self) -> str:
         """Return the rule's section as plain text, with the addresses of its sources."""
         labels = re.findall(r"\[([^\]]+)\](?!\()", self.source)
-        sources = "\n".join(f"  {label}: {CITATIONS[label]}" for label in labels)
+        # An address begins with its scheme; a path leads from the page of rules to a test, which only a checkout has.
+        found = {label: re.sub(r"^\.\./(\S+)", r"\1 in the repository", CITATIONS[label]) for label in labels}
+        sources = "\n".join(f"  {label}: {source}" for label, source in found.items())
         return "\n".join(
             [
                 f"{self.id}",

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from spark_rtm import page
 from spark_rtm.text import finding
 
 GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
@@ -31,7 +32,7 @@ class Verdict:
     def text(self) -> str:
         """The verdict in one line."""
         place = f"{self.path}:{self.line}: " if self.line else ""
-        parts = [f"{place}{self.evidence}", self.fix, f"see {self.page}" if self.page else ""]
+        parts = [f"{place}{self.evidence}", self.fix, f"see {page(self.page)}" if self.page else ""]
         return f"{self.status:<9} {self.check:<8} {'; '.join(part for part in parts if part)}"
 
 
@@ -55,14 +56,14 @@ def exit_status(verdicts: Sequence[Verdict]) -> int:
 
 
 def _finding(verdict: Verdict) -> finding.Finding:
-    page = f" (see {verdict.page})" if verdict.page else ""
+    see = f" (see {page(verdict.page)})" if verdict.page else ""
     severity = "error" if verdict.status == WRONG else "warning"
     return finding.Finding(
         verdict.path or ".",
         max(1, verdict.line),
         f"prove-{verdict.check}",
         verdict.evidence,
-        f"{verdict.fix}{page}",
+        f"{verdict.fix}{see}",
         severity,
         (finding.OSS,),
     )
