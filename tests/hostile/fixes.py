@@ -40,7 +40,7 @@ FORMS = {
     "mark": "\ufeff" + WRONG,
     "coding": "# -*- coding: latin-1 -*-\nx = 'é'\n" + WRONG,
     "other coding": "# coding: utf-7\n" + WRONG,
-    "many": WRONG * 2000,
+    "many": WRONG * 1000,
     "long line": "x = [" + f"{WRONG.strip()}, " * 500 + "]\n",
     "many joins": "u = spark.read.table('u')\nv = " + SOURCE + "\n" + "v = v.join(u, 'k')\n" * 400 + "v" + WRITE,
     "slow": "".join(f"if x{n}: a{n} = 1\n" for n in range(4000)) + WRONG,

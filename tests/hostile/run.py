@@ -5,11 +5,13 @@ The processes are copies of this one, so none of them imports the commands again
 """
 
 import ast
+import gc
 import hashlib
 import importlib
 import json
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -84,7 +86,7 @@ def run(case: Case, command: Callable[[Sequence[str]], int] = main) -> Result:
         return Result(code, seconds, megabytes, out, err, before, _files(folder))
     finally:
         _restore_access(folder)
-        subprocess.run(["rm", "-rf", folder], check=True)  # `shutil.rmtree` cannot delete a thousand nested folders
+        _delete(folder)
 
 
 def _become(case: Case, folder: Path, command: Callable[[Sequence[str]], int]) -> None:
@@ -191,6 +193,13 @@ def _validity(path: Path, data: bytes) -> str:
     return "ok"
 
 
+def _delete(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except RecursionError:  # a thousand nested folders
+        subprocess.run(["rm", "-rf", folder], check=True)
+
+
 def _restore_access(folder: Path) -> None:
     """Let the temporary folder be deleted."""
     for path in _below(folder):  # this opens each folder before it is listed
@@ -203,6 +212,7 @@ def _import_all() -> None:
     for name in MODULES:
         importlib.import_module(name)
     "".encode("unicode_escape")
+    gc.freeze()  # else each process copies all objects of this one when it collects its garbage
 
 
 def report(cases: Sequence[Case]) -> None:
