@@ -16,6 +16,10 @@ SCALA = (
 )
 CLUSTER = '{"cluster_name": "rtm", "spark_version": "15.4.x-scala2.12", "num_workers": 4}'
 TERRAFORM = 'resource "databricks_cluster" "rtm" {\n  cluster_name = "rtm"\n  spark_version = "15.4.x-scala2.12"\n}\n'
+SQL = (
+    "-- for queries in real-time mode\nSET pipelines.trigger = 'RealTime';\n"
+    "SET spark.sql.streaming.stateStore.checkpointFormatVersion = 1;\n"
+)
 CELL = '{"cells": [{"cell_type": "code", "source": %s}, {"cell_type": "code", "source": %s}]}'
 MISTAKES: dict[str, Callable[[str], str]] = {
     ".py": lambda text: PYTHON + text,
@@ -24,9 +28,9 @@ MISTAKES: dict[str, Callable[[str], str]] = {
     ".json": lambda text: f"[{CLUSTER}, {text}]",
     ".yaml": lambda text: f"a: {CLUSTER}\n{text}",
     ".tf": lambda text: f"{TERRAFORM}locals {{\n{text}\n}}\n",
-    ".scala": lambda text: f"object Job {{ val query = {SCALA}.start() }}\n{text}",
+    ".scala": lambda text: f"object Job {{ val mistake = {SCALA}.start() }}\n{text}",
     ".java": lambda text: f"class Job {{ void run() {{ {SCALA}.start(); }} }}\n{text}",
-    ".sql": lambda text: f"SET pipelines.trigger = 'RealTime';\n{text}",
+    ".sql": lambda text: f"{SQL}{text}",
 }
 """How a text of each format begins with a mistake."""
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")

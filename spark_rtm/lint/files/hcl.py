@@ -20,13 +20,22 @@ def read_hcl(text: str) -> list[Node]:
     """Return one node with all blocks of a file; the key of a block contains its labels."""
     parser = _Parser(_tokens(text))
     try:
-        roots = [Node(1, parser.body())]
+        roots = [_root(parser.body())]
         while parser.kind != "end":  # a bracket without a partner
             parser.advance()
-            roots.append(Node(1, parser.body()))
+            roots.append(_root(parser.body()))
     except ExhaustedError as error:
         raise TooManyValuesError from error
     return roots
+
+
+def _root(entries: dict[str, tuple[int, Node]]) -> Node:
+    """Return the top of a file; beside blocks with labels it has no attributes, with which it would be a cluster."""
+    if not any("." in key for key in entries):
+        return Node(1, entries)
+    return Node(
+        1, {key: (line, node) for key, (line, node) in entries.items() if isinstance(node.content, dict | list)}
+    )
 
 
 def _tokens(text: str) -> list[Token]:
