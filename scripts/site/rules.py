@@ -1,8 +1,7 @@
 """
-Render a page for each lint rule from its docstring, and link the pages from the index of the rules.
+Render a page for each lint rule from its docstring, and a table of the rules that links these pages.
 
-The repository has only the index: `lint --explain RULE` prints the same text, and the findings of `lint` in SARIF link
-the pages.
+The repository has only their names: `lint --explain RULE` prints the same text, and findings in SARIF link the pages.
 """
 
 import re
@@ -13,7 +12,7 @@ from spark_rtm.lint.rules.rule import Rule
 INDEX = "references/lint_rules.md"
 FOLDER = "references/lint_rules"
 LANGUAGES = {"module": "python", "page": "text", "cluster": "json"}
-_INDEX_ROW = re.compile(r"^\| `(?P<id>[\w-]+)` \|", re.MULTILINE)
+_BLOCK = re.compile(r"(<!-- generated: lint-index -->\n).*?(\n<!-- end -->)", re.DOTALL)
 _LINK = re.compile(r"(?P<opening>\]\(|\]: )(?P<target>(?!https://)[\w./]+)")
 
 
@@ -23,11 +22,13 @@ def pages() -> dict[str, str]:
 
 
 def linked(index: str) -> str:
-    """Return the index with a link to the page of each rule."""
-    known = {rule.id for rule in RULES}
-    return _INDEX_ROW.sub(
-        lambda row: f"| [`{row['id']}`](lint_rules/{row['id']}.md) |" if row["id"] in known else row[0], index
-    )
+    """Return the index with a table of all rules, each with a link to its page."""
+    rows = [
+        f"| [`{rule.id}`](lint_rules/{rule.id}.md) | {rule.severity} | {rule.what.removeprefix('Checks for ')} |"
+        for rule in RULES
+    ]
+    table = "\n".join(["| rule | severity | checks for |", "| --- | --- | --- |", *rows])
+    return _BLOCK.sub(lambda block: f"{block[1]}{table}{block[2]}", index)
 
 
 def _page(rule: Rule) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from spark_rtm import page
 from spark_rtm.inspect.files.content import Checkpoint
+from spark_rtm.inspect.files.state import Operator
 from spark_rtm.inspect.mode import Span
 from spark_rtm.inspect.next_mode import NEW_CHECKPOINT, Move
 from spark_rtm.inspect.report import NOTE, PROBLEM, Finding, Pace, PartitionState
@@ -16,7 +17,9 @@ MAX_SILENT_INTERVALS = 10
 
 def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
     """Yield what the files alone show."""
-    if not real_time.is_possible and not micro_batch.is_possible:
+    if real_time is micro_batch:  # a check of the start itself
+        yield Finding(PROBLEM, f"neither mode can continue: {real_time.reason}", real_time.remedy)
+    elif not real_time.is_possible and not micro_batch.is_possible:
         yield Finding(
             PROBLEM,
             "neither real-time mode nor micro-batch mode of OSS 4.3.0 can continue this checkpoint",
@@ -29,15 +32,25 @@ def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iter
             f"batch {committed.batch} is committed, but offsets/{committed.batch} is missing, so a restart fails",
             "restore offsets/ from a copy, or " + NEW_CHECKPOINT,
         )
-    for operator in checkpoint.operators:
-        if operator.missing and committed:
-            yield Finding(
-                PROBLEM,
-                f"state version {committed.batch + 1}, which belongs to committed batch {committed.batch}, is missing "
-                f"in {', '.join(operator.missing)}, so a restart fails",
-                "restore state/ from a copy, or " + NEW_CHECKPOINT,
-            )
+    for operator in checkpoint.operators if committed else ():
+        yield from _of_state(operator, committed.batch if committed else 0)
     yield from _of_logs(checkpoint)
+
+
+def _of_state(operator: Operator, batch: int) -> Iterator[Finding]:
+    remedy = f"restore state/ from a copy, or {NEW_CHECKPOINT}"
+    if operator.missing:
+        yield Finding(
+            PROBLEM,
+            f"state version {batch + 1}, which belongs to committed batch {batch}, is missing "
+            f"in {', '.join(operator.missing)}, so a restart fails",
+            remedy,
+        )
+    if operator.gaps:
+        text = f"state {', '.join(operator.gaps)} is missing, without which version {batch + 1} cannot be built"
+        yield Finding(PROBLEM, f"{text}, so a restart fails with CANNOT_LOAD_STATE_STORE", remedy)
+    if operator.empty:
+        yield Finding(PROBLEM, f"{', '.join(operator.empty)} is empty, so a restart fails", remedy)
 
 
 def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Iterator, Sequence
 
-from spark_rtm.inspect.next_mode import Move
+from spark_rtm.inspect.next_mode import CHANGES, Move
 from spark_rtm.inspect.report import PartitionState, Report
 from spark_rtm.text.finding import printable
 
@@ -30,7 +30,11 @@ def _lines(report: Report, now: float) -> Iterator[tuple[str, str]]:
     provider = (report.state_store_provider or "unknown provider").rpartition(".")[2]
     yield "state store", f"{provider}; {report.shuffle_partitions or 'unknown number of'} shuffle partitions"
     yield "continue in", f"real-time mode: {_move(report.real_time)}"
-    yield "", f"micro-batch mode: {_move(report.micro_batch)}"
+    is_same = report.micro_batch == report.real_time
+    yield "", f"micro-batch mode: {'no, for the same reason' if is_same else _move(report.micro_batch)}"
+    if report.operators:
+        changes = [f"{name}: {text}" for name, text in CHANGES.items()]
+        yield from zip(_labels("new code"), changes, strict=False)
     yield from _batches(report, now)
     yield from _offsets(report)
     records = report.replay.records

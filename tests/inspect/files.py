@@ -57,7 +57,7 @@ def write(path: Path, text: str, moment_ms: int) -> None:
 
 def add_state(checkpoint: Path) -> None:
     """Add the state of the last of three batches."""
-    write_state(checkpoint, "stateStoreSave", ["0/3_a.zip", "1/3_b.changelog"])
+    write_state(checkpoint, "stateStoreSave", ["0/3_a.zip", "1/2_c.zip", "1/3_b.changelog"])
     commit(checkpoint, 2, 2, {"0": [["a"], ["b"]]})
 
 

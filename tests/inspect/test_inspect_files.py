@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -79,11 +80,11 @@ def test_commit_without_offsets_is_a_problem(checkpoint: Path, capsys: pytest.Ca
 
 
 STATE_FILES: dict[str, tuple[list[str], object, list[str]]] = {
-    "complete": (["0/3_a.changelog", "1/3_b.zip"], {"0": [["a"], ["b"]]}, []),
+    "complete": (["0/2_d.zip", "0/3_a.changelog", "1/3_b.zip"], {"0": [["a"], ["b"]]}, []),
     "one missing": (["0/3_a.changelog"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
     "other id": (["0/3_a.changelog", "1/3_c.zip"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
     "older version": (["0/3_a.changelog", "1/2_b.zip"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
-    "format 1": (["0/3.delta", "1/3.snapshot"], None, []),
+    "format 1": (["0/1.delta", "0/2.delta", "0/3.delta", "1/3.snapshot"], None, []),
     "format 1, missing": (["0/3.delta", "1/30.delta"], None, ["state/0/1"]),
 }
 
@@ -253,3 +254,38 @@ def test_copy_of_a_checkpoint_can_be_inspected(checkpoint: Path, tmp_path: Path)
 
     assert pace is not None
     assert INTERVAL_MS / 1000 == pace.median_seconds
+
+
+def _without_metadata(checkpoint: Path) -> None:
+    (checkpoint / "metadata").unlink()
+
+
+def _edited(checkpoint: Path) -> None:
+    (checkpoint / "offsets/.2.crc").write_bytes(b"crc\0" + (512).to_bytes(4) + bytes(4))
+
+
+def _newer(checkpoint: Path) -> None:
+    write(checkpoint / "commits/2", "v9\nx", STARTED_MS)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "remedy"),
+    [
+        (_without_metadata, "STREAMING_CHECKPOINT_MISSING_METADATA_FILE", "restore metadata from a copy"),
+        (_edited, "ChecksumException: offsets/2 does not match offsets/.2.crc", "delete offsets/.2.crc"),
+        (_newer, "INVALID_LOG_VERSION: commits/2 has version 9", "continue with the newer Spark"),
+    ],
+    ids=["metadata", "checksum", "version"],
+)
+def test_check_of_the_start_is_a_problem(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], reason: str, remedy: str
+) -> None:
+    """What each start checks makes both modes impossible, the status 1, and a remedy."""
+    change(checkpoint)
+
+    status, out, _ = run_inspect(capsys, checkpoint)
+
+    assert 1 == status
+    assert f"neither mode can continue: {reason}" in out
+    assert remedy in out
+    assert "yes" not in out

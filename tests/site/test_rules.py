@@ -53,8 +53,12 @@ def test_index_links_the_page_of_each_rule(pages: dict[str, Document]) -> None:
     assert [] == [r.id for r in RULES if r.help_uri.removeprefix(f"{DOCUMENTATION}/") not in pages]
 
 
-def test_name_in_the_index_that_is_no_rule_gets_no_link() -> None:
-    """Only the names of rules become links, and only in the first column."""
-    index = "| `output-mode` | `sink` |\n| `text` | x |\n"
+def test_index_keeps_the_text_around_its_table() -> None:
+    """Only the generated block becomes the table of all rules."""
+    index = "before\n<!-- generated: lint-index -->\n| x |\n<!-- end -->\nafter `sink`\n"
 
-    assert "| [`output-mode`](lint_rules/output-mode.md) | `sink` |\n| `text` | x |\n" == rules.linked(index)
+    shown = rules.linked(index)
+
+    assert shown.startswith("before\n<!-- generated: lint-index -->\n| rule |")
+    assert shown.endswith("\n<!-- end -->\nafter `sink`\n")
+    assert "| [`output-mode`](lint_rules/output-mode.md) | error |" in shown

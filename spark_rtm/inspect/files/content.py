@@ -20,7 +20,8 @@ class Checkpoint:
     target: str
     query_id: str | None
     created_seconds: float | None
-    """Time of the file `metadata`."""
+    """Time of the file `metadata`, or None if the store reports no time."""
+    has_metadata: bool
     offsets: Log
     commits: Log
     planned: Mapping[int, Planned]
@@ -28,6 +29,10 @@ class Checkpoint:
     first_offsets: Mapping[str, Any]
     """Offsets at which the query began, by source; None for a source that does not store them."""
     operators: tuple[Operator, ...]
+    stale: tuple[str, ...] = ()
+    """Files that a start reads and that differ from their checksum files."""
+    lost_operators: tuple[str, ...] = ()
+    """Numbers of operators whose folder below `state/` is missing, although the last commit names their files."""
 
     @property
     def last_planned(self) -> Planned | None:
@@ -75,16 +80,23 @@ def _read(folder: Folder, target: str) -> Checkpoint:
     last = committed[max(committed)] if committed else None
     sources = planned[max(planned)].sources
     metadata = folder.entries().get("metadata")
+    newest = [*(["metadata"] if metadata else []), f"offsets/{max(planned)}"]
+    newest += [f"commits/{last.batch}"] if last else []
+    operators = tuple(read_operators(folder, last.batch if last else None, last.state_ids if last else None))
+    there = {str(operator.number) for operator in operators}
     return Checkpoint(
         target,
         query_id,
         metadata.modified_seconds if metadata else None,
+        metadata is not None,
         offsets,
         commits,
         planned,
         committed,
         {name: logs.first_offsets(folder, name) for name in sources},
-        tuple(read_operators(folder, last.batch if last else None, last.state_ids if last else None)),
+        operators,
+        tuple(path for path in newest if logs.has_stale_checksum(folder, path)),
+        tuple(sorted(set((last.state_ids if last else None) or ()) - there)),
     )
 
 

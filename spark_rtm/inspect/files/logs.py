@@ -8,17 +8,22 @@ Errors do not quote a file, because it may be no log but a secret.
 
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from spark_rtm.inspect.files.folder import Entry, Folder
+from spark_rtm.inspect.files.folder import Entry, Folder, LocalFolder
 
 T = TypeVar("T")
 
 MAX_ENTRIES = 20
 """Number of newest entries of each log that are read."""
 MAX_LONG = 2**63 - 1
+MAX_VERSIONS = {"offsets": 2, "commits": 3}
+"""The newest version of each log that OSS 4.3.0 reads; later ones fail with INVALID_LOG_VERSION."""
+CHECKSUM_HEAD = 8
+"""A checksum file begins with `crc`, a zero byte, and the number of bytes of each block in four bytes."""
 VOID = "-"
 """Stands in `offsets/N` for a source without offsets."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -104,6 +109,8 @@ def read_planned(folder: Folder, log: Log, batch: int) -> Planned:
     version, metadata, lines = _head(path, _text(folder, path))
     if not lines:
         raise DamagedError(path, "ends before the offsets of the first source")
+    if version > MAX_VERSIONS["offsets"]:
+        return Planned(batch, version, {}, 0, None, {}, log.entries[batch].modified_seconds)
     content = _json_object(path, metadata) if metadata.strip() else {}
     sources = {}
     for number, line in enumerate(lines):
@@ -125,8 +132,23 @@ def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
     """Parse an entry of `commits/`."""
     path = f"{log.name}/{batch}"
     version, metadata, _ = _head(path, _text(folder, path))
-    content = _json_object(path, metadata)
+    content = _json_object(path, metadata) if version <= MAX_VERSIONS["commits"] else {}
     return Committed(batch, version, _field(path, content, "stateUniqueIds", dict), log.entries[batch].modified_seconds)
+
+
+def has_stale_checksum(folder: Folder, path: str) -> bool:
+    """Return whether a local file differs from the checksum file beside it; Spark reads none in object stores."""
+    parent, _, name = path.rpartition("/")
+    checksum = f".{name}.crc"
+    if not isinstance(folder, LocalFolder) or checksum not in folder.entries(parent):
+        return False
+    stored, content = folder.read(f"{parent}/{checksum}" if parent else checksum), folder.read(path)
+    size = int.from_bytes(stored[4:CHECKSUM_HEAD])
+    if not stored.startswith(b"crc\0") or size == 0:
+        return False
+    blocks = [content[start : start + size] for start in range(0, len(content), size)]
+    sums = [zlib.crc32(block).to_bytes(4) for block in blocks]
+    return stored[CHECKSUM_HEAD : CHECKSUM_HEAD + 4 * len(sums)] != b"".join(sums)
 
 
 def first_offsets(folder: Folder, source: str) -> Any:

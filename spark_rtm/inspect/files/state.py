@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,10 @@ class Operator:
     """Bytes of changes by version, over all partitions."""
     missing: tuple[str, ...]
     """Folders in which the state of the last committed batch is missing."""
+    gaps: tuple[str, ...] = ()
+    """Folders with a version that is missing between the newest snapshot and the last committed batch."""
+    empty: tuple[str, ...] = ()
+    """Files without content that a start reads."""
 
 
 def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
@@ -58,7 +62,31 @@ def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any
     expected = [] if last_batch is None else list(_expected(number, stores, partitions, last_batch + 1, ids))
     missing = [parent for parent, start in expected if not any(f.startswith(start) for f in present.get(parent, ()))]
     total = sum(entry.bytes for _, entry in files)
-    return Operator(number, name, stores, partitions, len(files), total, versions, dict(changes), tuple(missing))
+    last = -1 if last_batch is None else last_batch + 1
+    folders = [parent for parent, _ in expected if parent not in missing]
+    gaps = [
+        f"version {gap} in {parent}" for parent in folders if (gap := _gap(present.get(parent, ()), last)) is not None
+    ]
+    empty = [path for path, entry in files if entry.bytes == 0 and _is_read(path, last)]
+    return Operator(
+        number, name, stores, partitions, len(files), total, versions, dict(changes), tuple(missing), tuple(gaps),
+        tuple(empty),
+    )  # fmt: skip
+
+
+def _gap(names: Iterable[str], last: int) -> int | None:
+    """Return the newest version without a file that a start needs to build the last one, or None if there is none."""
+    found = [match for name in names if (match := _FILE.fullmatch(name))]
+    snapshots = {int(match["version"]) for match in found if match["kind"] not in _CHANGES}
+    changes = {int(match["version"]) for match in found if match["kind"] in _CHANGES}
+    start = max((version for version in snapshots if version <= last), default=0)
+    return next((version for version in range(last, start, -1) if version not in changes), None)
+
+
+def _is_read(path: str, last: int) -> bool:
+    name = path.rpartition("/")[2]
+    match = _FILE.fullmatch(name)
+    return name == "schema" or (match is not None and int(match["version"]) == last)
 
 
 def _expected(

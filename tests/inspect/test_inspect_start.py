@@ -1,0 +1,118 @@
+"""Damaged checkpoints: `inspect` reports a problem exactly if each start on OSS 4.3.0 fails."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm.inspect.files.folder import UnreadableError
+from spark_rtm.inspect.inspection import inspect
+from tests.pages.jobs import PREPARED
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
+
+Damage = Callable[[Path], object]
+
+
+def counts(spark: SparkSession) -> DataFrame:
+    """Return a count per value of a source that needs no broker."""
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).load()
+    return rows.selectExpr("value % 3 as k").groupBy("k").count()
+
+
+def start(spark: SparkSession, checkpoint: Path) -> StreamingQuery:
+    """Run one batch of the query."""
+    writer = counts(spark).writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    return writer.outputMode("update").trigger(once=True).start()
+
+
+@pytest.fixture(scope="module")
+def prepared(spark: SparkSession) -> SparkSession:
+    """Return a session whose checkpoints real-time mode could continue."""
+    session = spark.newSession()
+    for key, value in PREPARED.items():
+        session.conf.set(key, value)
+    return session
+
+
+@pytest.fixture(scope="module")
+def sound(prepared: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkpoint with three committed batches."""
+    folder = tmp_path_factory.mktemp("sound") / "checkpoint"
+    for _ in range(3):
+        start(prepared, folder).awaitTermination(60)
+    return folder
+
+
+def edit(path: str, old: bytes, new: bytes, *, checksum: bool = True) -> Damage:
+    """Return a change of a file that keeps or deletes the checksum file beside it."""
+
+    def change(checkpoint: Path) -> None:
+        file = checkpoint / path
+        file.write_bytes(file.read_bytes().replace(old, new) if old else new)
+        if not checksum:
+            file.with_name(f".{file.name}.crc").unlink()
+
+    return change
+
+
+def state_file(checkpoint: Path, version: int) -> Path:
+    """Return the changes of a version of the first partition."""
+    return next(checkpoint.glob(f"state/0/0/{version}_*.changelog"))
+
+
+def delete_checksums(checkpoint: Path) -> None:
+    """Delete all checksum files."""
+    for file in [*checkpoint.rglob("*.crc")]:
+        file.unlink()
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "nothing": (lambda _: None, ""),
+    "metadata missing": (lambda c: (c / "metadata").unlink(), "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"),
+    "metadata empty": (edit("metadata", b"", b"", checksum=False), "MismatchedInputException"),
+    "metadata is no JSON": (edit("metadata", b"", b"{x", checksum=False), "JsonParseException"),
+    # The message of Hadoop's ChecksumException.
+    "metadata edited": (edit("metadata", b'{"id"', b'{ "id"'), "Checksum error"),
+    "offsets edited": (edit("offsets/2", b"\n", b" \n"), "Checksum error"),
+    "commit edited": (edit("commits/2", b"\n", b" \n"), "Checksum error"),
+    "commit edited, without checksum": (edit("commits/2", b"{", b"{ ", checksum=False), ""),
+    "old offsets edited": (edit("offsets/0", b"{", b"{ "), ""),
+    "offsets of a newer version": (edit("offsets/2", b"v1", b"v9", checksum=False), "INVALID_LOG_VERSION"),
+    "commit of a newer version": (edit("commits/2", b"v2", b"v9", checksum=False), "INVALID_LOG_VERSION"),
+    "state missing": (lambda c: shutil.rmtree(c / "state"), "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"),
+    "last changes missing": (lambda c: state_file(c, 3).unlink(), "CANNOT_LOAD_STATE_STORE"),
+    "earlier changes missing": (lambda c: state_file(c, 2).unlink(), "CANNOT_LOAD_STATE_STORE"),
+    "last changes empty": (lambda c: state_file(c, 3).write_bytes(b""), "CANNOT_LOAD_STATE_STORE"),
+    "schema missing": (lambda c: (c / "state/0/0/_metadata/schema").unlink(), ""),
+    "schema empty": (edit("state/0/0/_metadata/schema", b"", b"", checksum=False), "STREAM_FAILED"),
+    "operator metadata missing": (lambda c: (c / "state/0/_metadata/metadata").unlink(), ""),
+    "checksums missing": (delete_checksums, ""),
+}
+
+
+@pytest.mark.parametrize(("damage", "condition"), DAMAGES.values(), ids=DAMAGES)
+def test_report_foresees_the_start(
+    prepared: SparkSession, sound: Path, tmp_path: Path, damage: Damage, condition: str
+) -> None:
+    """A start after the damage fails with the condition if the report has a problem, and runs a batch otherwise."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(sound, checkpoint)
+    damage(checkpoint)
+
+    try:
+        has_problem = inspect(str(checkpoint)).has_problem
+    except UnreadableError:
+        has_problem = True
+    try:
+        start(prepared, checkpoint).awaitTermination(60)
+    except Exception as error:  # noqa: BLE001 - Py4J raises some failures of a start with its own class
+        failure = f"{error} {getattr(error, 'java_exception', '')} {error.__cause__}"
+    else:
+        failure = ""
+
+    assert has_problem == bool(failure), failure
+    assert condition in failure

@@ -1,0 +1,161 @@
+"""Changes of a query that continues on its old checkpoint, as `references/state.md` lists them."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from scripts.pack import files
+from spark_rtm.text import markdown
+from tests.pages.jobs import PREPARED
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
+
+PAGE = files.ROOT / "references/state.md"
+SCHEMA_CHECK = "spark.sql.streaming.stateStore.stateSchemaCheck"
+KEY = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
+VALUE = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+OPERATOR = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+DIRECTORY = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+SOURCES = "sources in the checkpoint offsets"
+ROW = "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE"
+
+Shape = Callable[[DataFrame], DataFrame]
+
+
+def count(rows: DataFrame) -> DataFrame:
+    """Return the query that wrote the checkpoint."""
+    return rows.groupBy("k").agg(F.count("*").alias("c"))
+
+
+def with_clock(rows: DataFrame) -> DataFrame:
+    """Return rows with a watermark."""
+    return rows.withWatermark("timestamp", "1 minute")
+
+
+CHANGES: dict[str, list[tuple[Shape, str]]] = {
+    "a column or a filter, before or after the state": [
+        (lambda rows: count(rows.withColumn("x", F.lit(1))).withColumn("y", F.lit(1)), ""),
+        (lambda rows: count(rows.where("value >= 0")).where("c > 0"), ""),
+    ],
+    "another name of a grouping column or of a result": [
+        (lambda rows: rows.withColumnRenamed("k", "key").groupBy("key").agg(F.count("*").alias("number")), "")
+    ],
+    "a watermark is added": [(lambda rows: count(with_clock(rows)), "")],
+    "another column or function whose type is the same": [
+        (lambda rows: count(rows.withColumn("k", F.lit("x"))), ""),
+        (lambda rows: rows.groupBy("k").agg(F.sum(F.lit(1).cast("long")).alias("c")), ""),
+    ],
+    "a grouping column or window more or less": [
+        (lambda rows: rows.groupBy("k", "value").agg(F.count("*").alias("c")), KEY),
+        (lambda rows: rows.groupBy(F.col("k").cast("int")).agg(F.count("*").alias("c")), KEY),
+        (lambda rows: rows.groupBy("k", F.window("timestamp", "1 minute")).agg(F.count("*").alias("c")), KEY),
+    ],
+    "an aggregate more or less": [
+        (lambda rows: rows.groupBy("k").agg(F.count("*").alias("c"), F.max("value")), VALUE),
+        (lambda rows: rows.groupBy("k").agg(F.collect_list("k").alias("c")), VALUE),
+    ],
+    "a stateful operator is added, replaced or removed": [
+        (lambda rows: count(rows.dropDuplicates(["k", "value"])), OPERATOR),
+        (lambda rows: rows.dropDuplicates(["k"]).select("k"), OPERATOR),
+        (lambda rows: rows.select("k"), OPERATOR),
+    ],
+    "a source more or less": [(lambda rows: count(rows.union(rows_of(rows.sparkSession))), SOURCES)],
+}
+CASES = [(name, shape, condition) for name, changes in CHANGES.items() for shape, condition in changes]
+
+
+def rows_of(session: SparkSession) -> DataFrame:
+    """Return a stream that needs no broker."""
+    rows = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 6).load()
+    return rows.withColumn("k", F.expr("string(value % 3)"))
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    """Return a session whose checkpoints real-time mode could continue."""
+    session = spark.newSession()
+    for key, value in PREPARED.items():
+        session.conf.set(key, value)
+    return session
+
+
+def failure_of(query: DataFrame, checkpoint: Path) -> str:
+    """Run one batch, and return the text of its failure or an empty text."""
+    writer = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).outputMode("update")
+    try:
+        writer.trigger(once=True).start().awaitTermination(60)
+    except Exception as error:  # noqa: BLE001 - a start and a batch raise different classes
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="module")
+def counted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the checkpoint of a count."""
+    checkpoint = tmp_path_factory.mktemp("counted") / "checkpoint"
+    assert "" == failure_of(count(rows_of(session)), checkpoint)
+    return checkpoint
+
+
+def copy_of(checkpoint: Path, folder: Path) -> Path:
+    """Return a copy that a case may change."""
+    return Path(shutil.copytree(checkpoint, folder / "copy"))
+
+
+def listed() -> list[tuple[str, ...]]:
+    """Return the rows of the table on the page."""
+    tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
+    return next([cells for _, cells in table.rows] for table in tables if "change" in table.header)
+
+
+@pytest.mark.parametrize(("name", "shape", "condition"), CASES, ids=[f"{n}-{c[0]}" for n, c in enumerate(CASES)])
+def test_change_continues_or_is_refused_as_listed(
+    session: SparkSession, counted: Path, tmp_path: Path, name: str, shape: Shape, condition: str
+) -> None:
+    """The start ends with the condition of the page's row, or runs a batch."""
+    failure = failure_of(shape(rows_of(session)), copy_of(counted, tmp_path))
+
+    [row] = [cells for cells in listed() if cells[0].startswith(name)]
+    assert condition == row[2].strip("`")
+    assert ("continues" in row[1]) == (not failure)
+    assert condition in failure
+
+
+def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, counted: Path, tmp_path: Path) -> None:
+    """A new number of shuffle partitions adds no state."""
+    checkpoint = copy_of(counted, tmp_path)
+    partitions = len(list(checkpoint.glob("state/0/[0-9]*")))
+    session.conf.set("spark.sql.shuffle.partitions", partitions + 3)
+
+    failure = failure_of(count(rows_of(session)), checkpoint)
+
+    session.conf.unset("spark.sql.shuffle.partitions")
+    assert "" == failure
+    assert partitions == len(list(checkpoint.glob("state/0/[0-9]*")))
+
+
+def test_first_stateful_operator_is_refused(session: SparkSession, tmp_path: Path) -> None:
+    """A query that began without state cannot get any."""
+    checkpoint = tmp_path / "stateless"
+    assert "" == failure_of(rows_of(session).select("k"), checkpoint)
+
+    assert DIRECTORY in failure_of(count(rows_of(session)), checkpoint)
+
+
+@pytest.mark.parametrize(("columns", "condition"), [(["k", "value"], ""), (["k"], ROW)], ids=["key", "value"])
+def test_switched_off_check_hides_the_change(
+    session: SparkSession, counted: Path, tmp_path: Path, columns: list[str], condition: str
+) -> None:
+    """Without the check, another key counts on in the old state, and another value fails on a row."""
+    aggregates = [F.count("*").alias("c"), *([F.max("value")] if condition else [])]
+    session.conf.set(SCHEMA_CHECK, "false")
+
+    failure = failure_of(rows_of(session).groupBy(*columns).agg(*aggregates), copy_of(counted, tmp_path))
+
+    session.conf.unset(SCHEMA_CHECK)
+    assert condition in failure
+    assert bool(condition) == bool(failure)
