@@ -4,6 +4,8 @@ Describe why PostgreSQL refused a batch, without values of its rows.
 Messages of PostgreSQL quote values. The error of a task reaches the logs of Spark, and values may be personal data.
 """
 
+import struct
+
 import psycopg
 
 SQLSTATES_WITHOUT_VALUES = ("08", "21", "25", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58")
@@ -31,7 +33,9 @@ def without_values(error: Exception) -> Exception:
 
 def is_caused_by_a_row(error: Exception) -> bool:
     """Return whether the server or the client refused a value, so the other rows of the batch may be stored."""
-    return isinstance(error, psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError)
+    # The last two are those of an integer above 64 bit, with and without the C part of psycopg.
+    kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
+    return isinstance(error, kinds)
 
 
 def has_equal_keys(error: Exception) -> bool:

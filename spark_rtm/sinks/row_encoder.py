@@ -4,6 +4,7 @@ Convert a Spark row to its key, its version, and one database value per column.
 The sink encodes every row, so values that depend only on the columns are computed once.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ class RowEncoder:
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
         """Resolve every column name once."""
         names = list(columns)
-        self._values = _getter(names)
+        self._names, self._values = names, _getter(names)
         self._key_of = _getter([names.index(name) for name in key])
         self._key = key
         self._version = version
@@ -46,7 +47,10 @@ class RowEncoder:
         if self._conversions:
             values = list(values)
             for position, convert in self._conversions:
-                values[position] = convert(values[position])
+                try:
+                    values[position] = convert(values[position])
+                except (ArithmeticError, RecursionError, TypeError) as error:
+                    raise _unusable("value", (self._names[position],), _problem(error)) from None
         key = self._key_of(values)
         if None in key:
             raise _unusable("key", self._key, "is null, so the table would reject the row")
@@ -70,6 +74,11 @@ def _unusable(role: str, names: Sequence[str | None], problem: str) -> ValueErro
     return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out such rows before the sink")
 
 
+def _problem(error: Exception) -> str:
+    # Only the type of the error is named, because its text can quote the value.
+    return f"cannot be converted ({type(error).__name__}), so the table would reject the row"
+
+
 def _getter(positions: Sequence[Any]) -> Callable[[Any], Any]:
     # With a single position, `itemgetter` would return the bare value instead of a tuple.
     return itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
@@ -81,7 +90,8 @@ def _utc(value: datetime | None) -> datetime | None:
 
 
 def _jsonb(value: Any) -> Jsonb | None:
-    return None if value is None else Jsonb(_plain(value))
+    # The text is made here, because an error of the client would not name the row.
+    return None if value is None else Jsonb(json.dumps(_plain(value)), dumps=str)
 
 
 def _plain(value: Any) -> Any:

@@ -33,14 +33,19 @@ def test_rejected_rows_go_to_the_function_and_others_are_stored(table: Table) ->
     )
     do(table.dsn, f"alter table {table.name} add check (version < 1000)")
     bad_rows = [row("a", 1, "nul \0"), row("b", 1000, "check"), {"key": None, "version": 1, "value": "null"}]
-    bad_rows += [row("c", 1, "\ud800"), {"key": "d", "version": math.nan, "value": "nan"}]
+    bad_rows += [
+        row("c", 1, "\ud800"),
+        row("e", 2**63, "large"),
+        row("f", 2**70, "huge"),
+        {"key": "d", "version": math.nan, "value": "nan"},
+    ]
 
     write(sink, *(row(str(n), 1) for n in range(20)), *bad_rows, *(row(str(n), 1) for n in range(20, 40)))
 
     assert {str(n): (1, "") for n in range(40)} == table.rows()
     assert {bad_row["value"] for bad_row in bad_rows} == set(rejected)
     assert "CharacterNotInRepertoire, SQLSTATE 22021" == rejected["nul \0"]
-    assert (5, 40) == (sink.metrics.rejected_rows, sink.metrics.flushed)
+    assert (7, 40) == (sink.metrics.rejected_rows, sink.metrics.flushed)
 
 
 def test_error_of_the_reject_function_fails_the_task(table: Table) -> None:

@@ -1,6 +1,7 @@
 """Rows that can never be compared or stored are refused before they reach the buffer."""
 
 import math
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +27,43 @@ def test_version_that_would_end_all_updates_is_refused(type_name: str, version: 
 
     with pytest.raises(ValueError, match=r"unusable version: column \('version',\)"):
         write(sink, {"key": "k", "version": version, "value": ""})
+
+
+def _nested(depth: int) -> Any:
+    value: Any = PERSON
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+CYCLIC: dict[str, Any] = {"a": PERSON}
+CYCLIC["b"] = CYCLIC
+
+
+@pytest.mark.parametrize(
+    ("type_name", "value"),
+    [
+        ("jsonb", CYCLIC),
+        ("jsonb", _nested(5_000)),
+        ("jsonb", {"at": {PERSON}}),
+        ("timestamptz", datetime.max.replace(tzinfo=timezone(-timedelta(hours=9)))),
+    ],
+    ids=["cyclic", "deep", "no-json", "no-time-in-utc"],
+)
+def test_value_that_cannot_be_converted_reaches_on_rejected(type_name: str, value: Any) -> None:
+    """The reason names the column and not the value."""
+    rejected = list[str]()
+    sink = sink_of(
+        Table("host=127.0.0.1 port=1", "nowhere"),
+        columns=COLUMNS | {"value": type_name},
+        on_rejected=lambda _row, reason: rejected.append(reason),
+    )
+
+    write(sink, {"key": "k", "version": 1, "value": value})
+
+    (reason,) = rejected
+    assert reason.startswith("a row has an unusable value: column ('value',) cannot be converted")
+    assert PERSON not in reason
 
 
 @pytest.mark.parametrize("missing", ["key", "version"])
