@@ -1,7 +1,8 @@
 """
 Find out from the text of an exception why a streaming query failed, and whether a restart can help.
 
-The exception of a query has its condition only in its text (OSS 4.3.0).
+The exception of a query has its condition only in its text (OSS 4.3.0). The text also quotes values of records, so only
+the places that the engine writes are read.
 """
 
 import re
@@ -10,6 +11,19 @@ from enum import Enum
 
 from .queries import CONDITION
 
+# What the engine writes before the first condition: a call of PySpark, the lost task, wrapping conditions, and classes.
+ENGINE_PREFIX = re.compile(
+    r"(?:An error occurred while calling o\d+\.\w+\.\n: |"
+    r"Job aborted due to stage failure: [^'\"\n]*?\(TID \d+\) \([^()\n]*\): |"
+    r"\[(?:STREAM_FAILED|STREAMING_ASYNC_OPERATION_FAILED)\] [^'\"\n]*?exception: |"
+    r"(?:[a-z]\w*\.)+[A-Z][\w$]*: )*"
+)
+JAVA_CLASS = re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*: $")
+# The messages of these packages contain no values. The message of any other exception can be a value.
+ENGINE_CLASS = re.compile(
+    r"(?:org\.(?:apache|rocksdb)|io\.netty|java\.(?:io|net|nio|util\.concurrent)|javax\.net)\.[\w.$]+"
+    r"(?<!PythonException): $"
+)
 JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b|\b(ExecutorLostFailure)\b")
 # Exceptions that wrap the actual cause.
 WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "TaskCompletionListenerException"}
@@ -24,7 +38,8 @@ SLOW_PYTHON = "Python worker failed to connect back"
 # Spark adds the identity, offsets and plan of the query to the message.
 DETAILS = "=== Streaming Query ==="
 # The condition of an exception in a Python worker does not name its type.
-MISSING_MODULE = re.compile(r"^ModuleNotFoundError: No module named '[\w.]+'$", re.MULTILINE)
+FIRST_TRACEBACK = re.compile(r"Traceback [^\n]*\n(?: [^\n]*\n)+([^\n]*)")
+MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '[\w.]+'")
 COMMITTED = re.compile(r"^Current Committed Offsets: \{(.*)\}$", re.MULTILINE)
 KAFKA_OFFSETS = re.compile(r"\]: (\{.*?\}\})")
 
@@ -169,17 +184,20 @@ class Failure:
 
 def failure_of(query_name: str, error: BaseException, at: float, *, has_run: bool = False) -> Failure:
     """Describe the exception of a query, or an exception that its start raised."""
-    text, _, details = _without_frames(error).partition(DETAILS)
+    whole = _without_frames(error)
+    text, _, details = whole.rpartition(DETAILS) if DETAILS in whole else (whole, "", "")
     committed = COMMITTED.search(details)
     sources = committed[1] if committed else ""
     name = name_of(error)
     cause = _cause_of(name, text)
-    by_condition = next((remedy for part, remedy in REMEDIES.items() if part in f"{name} {text}"), cause.remedy)
+    # A message ends with a value more often than it begins with one.
+    head = re.split("['\"]", text, maxsplit=1)[0]
+    by_condition = next((r for known_by in (name, head) for part, r in REMEDIES.items() if part in known_by), None)
     return Failure(
         query_name=query_name,
         name=name,
         cause=cause,
-        remedy=cause.remedy if cause.parts else by_condition,
+        remedy=cause.remedy if cause.parts else by_condition or cause.remedy,
         offsets=" ".join(KAFKA_OFFSETS.findall(sources)) or sources,
         message=text.strip().partition("\n")[0],
         at=at,
@@ -190,13 +208,12 @@ def failure_of(query_name: str, error: BaseException, at: float, *, has_run: boo
 def name_of(error: BaseException) -> str:
     """Return the error condition, else the innermost Java exception, else the Python type."""
     text = _without_frames(error)
-    conditions = [name for name in CONDITION.findall(text) if name != "STREAM_FAILED"]
-    if conditions:
-        return str(max(conditions, key=lambda name: str(name).count(".")))
+    if condition := _condition(text):
+        return condition
     get_condition = getattr(error, "getCondition", None)
-    if get_condition and (condition := get_condition()):
+    if get_condition and (condition := get_condition()) and condition != "STREAM_FAILED":
         return str(condition)
-    java = ["".join(names) for names in JAVA_ERROR.findall(text)]
+    java = ["".join(names) for names in JAVA_ERROR.findall(_engine_text(text))]
     return next((name for name in reversed(java) if name not in WRAPPERS), type(error).__name__)
 
 
@@ -205,15 +222,40 @@ def _without_frames(error: BaseException) -> str:
     return "\n".join(line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
 
 
+def _prefix(text: str) -> str:
+    found = ENGINE_PREFIX.match(text)
+    return found[0] if found else ""
+
+
+def _condition(text: str) -> str:
+    """Return the condition that follows the prefix of the engine, or an empty text."""
+    found = CONDITION.match(_engine_text(text), len(_prefix(text)))
+    return found[1] if found else ""
+
+
+def _engine_text(text: str) -> str:
+    """Return the text, or only its prefix if the message of its exception can be a value of a record."""
+    prefix = _prefix(text)
+    return prefix if JAVA_CLASS.search(prefix) and not ENGINE_CLASS.search(prefix) else text
+
+
+def _lacks_module(text: str) -> bool:
+    # A value in the message of an exception can contain another traceback.
+    traceback = FIRST_TRACEBACK.search(text)
+    return bool(traceback and MISSING_MODULE.fullmatch(traceback[1]))
+
+
 def _cause_of(name: str, text: str) -> Cause:
-    # The message quotes values of the row, which can contain the name of any exception. If there is a condition, only
-    # its name is searched.
-    known_by = name if f"[{name}]" in text else f"{name} {text}"
-    known_by += "".join(MISSING_MODULE.findall(text))
+    has_condition = bool(CONDITION.fullmatch(f"[{name}]"))
+    known_by = name if has_condition else f"{name} {_engine_text(text)}"
+    if _lacks_module(text) and ("PYTHON" in name or not has_condition):
+        known_by += " ModuleNotFoundError"
     known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
     if known:
         return known
-    state = next((state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE), "")
+    # The engine writes its state at the end of the message, after all values.
+    states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE] if has_condition else []
+    state = states[-1] if states else ""
     if state.startswith(REFUSAL_STATES):
         return REFUSED
     return STORAGE if state.startswith(STORAGE_STATES) else UNKNOWN

@@ -18,7 +18,7 @@ from .failures import Failure, Kind, failure_of
 from .queries import stop_completely, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -39,7 +39,7 @@ class Limits:
     max_pause_seconds: float = 60
     """Longest pause before a restart."""
     max_failures: int = 5
-    """With this many failures of a query in the window, the keeper gives up."""
+    """With this many failures in the window, or without a finished batch between them, the keeper gives up."""
     window_seconds: float = 600
     """Failures that are older than this do not count."""
 
@@ -77,7 +77,7 @@ class GaveUpError(RuntimeError):
         self.decision = decision
 
 
-def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = None) -> Decision:
+def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = None) -> Decision:
     """
     Decide whether a query starts again after `failure`; `history` contains the earlier failures of all queries.
 
@@ -99,8 +99,21 @@ def judge(failure: Failure, history: Iterable[Failure], limits: Limits | None = 
     if count >= limits.max_failures:
         reason = f"{failure.cause.what}, and this was failure {count} within {limits.window_seconds:g} s"
         return Decision(failure, reason, None)
+    if (stuck := 1 + _count_without_progress(failure, history)) >= limits.max_failures:
+        reason = f"{failure.cause.what}, and this was failure {stuck} at the same offsets without a finished batch"
+        return Decision(failure, reason, None)
     pause_seconds = min(limits.first_pause_seconds * 2 ** len(own), limits.max_pause_seconds)
     return Decision(failure, f"{failure.cause.what} (failure {count} of {limits.max_failures})", pause_seconds)
+
+
+def _count_without_progress(failure: Failure, history: Sequence[Failure]) -> int:
+    """Count the last failures of the query at the same offsets, since which none of its runs has finished a batch."""
+    runs, later = 0, failure
+    for earlier in (old for old in reversed(history) if old.query_name == failure.query_name):
+        if later.has_run or earlier.offsets != failure.offsets:
+            break
+        runs, later = runs + 1, earlier
+    return runs
 
 
 def log_decision(decision: Decision) -> None:

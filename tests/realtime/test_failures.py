@@ -14,9 +14,9 @@ LIMITS = Limits()
 CLICKS = '{"clicks":{"0":1}}'
 
 
-def recorded(name: str, at: float = 0, query: str = "copy") -> Failure:
+def recorded(name: str, at: float = 0, query: str = "copy", *, has_run: bool = False) -> Failure:
     """Return a failure with the text of a recorded exception."""
-    return failure_of(query, RuntimeError(RECORDED[name]), at)
+    return failure_of(query, RuntimeError(RECORDED[name]), at, has_run=has_run)
 
 
 def decisions(*failures: Failure) -> list[Decision]:
@@ -97,7 +97,7 @@ def test_lost_executor_is_passing_whichever_task_reports_it(name: str) -> None:
 def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
     """Lost executors are answered after 1, 2, 4 and 8 s; the fifth loss within ten minutes ends the query."""
     pauses = [decision.pause_seconds for decision in decisions(*(recorded("executor killed", at) for at in range(5)))]
-    rare = decisions(*(recorded("executor killed", 200 * at) for at in range(6)))
+    rare = decisions(*(recorded("executor killed", 200 * at, has_run=True) for at in range(6)))
 
     assert [1, 2, 4, 8, None] == pauses
     assert [1, 2, 4, 8, 8, 8] == [decision.pause_seconds for decision in rare]
@@ -144,10 +144,43 @@ def test_passing_failure_at_the_same_offsets_is_no_poison_record(name: str) -> N
     assert "record" not in str(third)
 
 
-@pytest.mark.parametrize("value", ["TimeoutException", "AuthorizationException"])
-def test_exception_names_in_the_value_of_a_row_are_no_causes(value: str) -> None:
-    """A row of a log that names an exception makes its failure neither passing nor permanent."""
-    text = RECORDED["poison record"].replace("The value 'x'", f"The value 'java.lang.{value}'")
+def test_slow_restarts_without_a_batch_end_at_the_limit_too() -> None:
+    """If each restart takes longer than the window allows, no finished batch at the same offsets ends the query."""
+    last = decisions(*(recorded("executor killed", 700 * at) for at in range(5)))[-1]
+
+    assert last.pause_seconds is None
+    assert "failure 5 at the same offsets without a finished batch" in last.reason
+
+
+STAGE = "Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in "
+STAGE += "stage 3.0 (TID 3) (127.0.0.1 executor driver): "
+JAVA = STAGE + "java.lang.IllegalArgumentException: "
+PYTHON = (
+    STAGE + "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File x\nValueError: "
+)
+RAISED = STAGE + "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] "
+QUOTED = RECORDED["poison record"].partition("x")[0]
+CHOSEN = (
+    "java.lang.TimeoutException",
+    "java.lang.AuthorizationException",
+    "SocketTimeoutException",
+    "[KAFKA_DATA_LOSS.X.Y]",
+    "[INSUFFICIENT_SLOT.A.B]",
+    "x' [KAFKA_DATA_LOSS.X.Y] SQLSTATE: 42000 '",
+    "SQLSTATE: 58030",
+    "SQLSTATE: 42000",
+    "x\nCaused by: org.apache.kafka.common.errors.TimeoutException: x",
+    "\nTraceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'x'",
+    "No space left on device",
+)
+
+
+@pytest.mark.parametrize("value", CHOSEN)
+@pytest.mark.parametrize("begin", [QUOTED, JAVA, PYTHON, RAISED], ids=["quoted", "java", "python", "raised"])
+def test_value_of_a_record_does_not_choose_the_cause(value: str, begin: str) -> None:
+    """Conditions, states and exceptions in a value make a failure neither transient nor permanent nor one of slots."""
+    end = RECORDED["poison record"].partition("'x'")[2] if begin == QUOTED else "' SQLSTATE: P0001"
+    text = f"{begin}{value}{end.removeprefix(QUOTED)}"
 
     first, second = decisions(*(failure_of("copy", RuntimeError(text), at) for at in (0, 1)))
 
