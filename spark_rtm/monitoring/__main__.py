@@ -25,11 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     stop = threading.Event()
     stop_on_interrupt(stop)
-    server, _ = start_http_server(options.port, addr="127.0.0.1")
+    try:
+        server, _ = start_http_server(options.port, addr="127.0.0.1")
+    except OSError as error:
+        print(f"cannot serve metrics at port {options.port}: {error.strerror}; use another --port", file=sys.stderr)
+        return 2
     watcher = TopicWatcher(servers, options.source, options.target, options.rejects)
     canary = Canary(
         servers, options.source, options.partitions, lambda key: options.canary.replace("KEY", key).encode()
     )
+    if not watcher.is_connected:
+        print(f"no broker answers at {servers}, or a topic does not exist; the lag and latency follow", file=sys.stderr)
     print(f"serving metrics at port {options.port}; press Ctrl-C to stop", file=sys.stderr)
     try:
         while not stop.is_set():

@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Message, Producer
-from prometheus_client import REGISTRY, CollectorRegistry, Gauge
+from confluent_kafka import KafkaError, Message, Producer
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from spark_rtm.kafka.consumer import CLIENT
 
@@ -32,6 +32,8 @@ class Canary:
     registry: CollectorRegistry = REGISTRY
     client: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Further options of the client, such as a login."""
+    max_age_seconds: float = 600
+    """A canary without a result for this long is lost, for example because the source topic has deleted it."""
 
     def __post_init__(self) -> None:
         """Register the metric and open the client."""
@@ -41,7 +43,11 @@ class Canary:
             ["partition"],
             registry=self.registry,
         )
-        options = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, **self.client}
+        self._lost = Counter(
+            "realtime_canaries_lost", "Canaries that were not delivered or are too old", registry=self.registry
+        )
+        # The metric shows an outage, so the client does not log each of its attempts.
+        options = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, "log_level": 2, **self.client}
         self._producer = Producer({**CLIENT, **options})
         self._run = uuid.uuid4().hex[:8]
         self._sent: dict[str, tuple[int, float]] = {}
@@ -54,8 +60,13 @@ class Canary:
             self._due = now + self.interval_seconds
             for partition in range(self.partitions):
                 key = f"{PREFIX}{self._run}-{partition}-{len(self._sent)}-{now:.3f}"
-                self._producer.produce(self.topic, self.value(key), key, partition=partition)
                 self._sent[key] = (partition, now)
+                try:
+                    self._producer.produce(
+                        self.topic, self.value(key), key, partition=partition, on_delivery=self._on_delivery
+                    )
+                except BufferError:  # no broker has answered for minutes
+                    self._lose(key)
         self._producer.poll(0)
 
     def receive(self, messages: Iterable[Message]) -> None:
@@ -63,10 +74,22 @@ class Canary:
         for message in messages:
             self._sent.pop((message.key() or b"").decode(errors="replace"), None)
         now = time.monotonic()
+        for key in [key for key, (_, sent) in self._sent.items() if now - sent > self.max_age_seconds]:
+            self._lose(key)
+        oldest = dict[int, float]()
+        for number, sent in self._sent.values():  # in the order of their times
+            oldest.setdefault(number, sent)
         for partition in range(self.partitions):
-            ages = [now - sent for number, sent in self._sent.values() if number == partition]
-            self._missing.labels(str(partition)).set(max(ages, default=0))
+            self._missing.labels(str(partition)).set(now - oldest.get(partition, now))
 
     def close(self) -> None:
         """Send what is still in the buffer of the client, if a broker answers."""
         self._producer.flush(FLUSH_SECONDS)
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error:
+            self._lose((message.key() or b"").decode())
+
+    def _lose(self, key: str) -> None:
+        if self._sent.pop(key, None):
+            self._lost.inc()

@@ -3,6 +3,7 @@ Watch the topics of a real-time query from outside, and export lag, latency and 
 
 Each record of the target and reject topics needs two headers: `src`, the position of its source record as
 `topic:partition:offset`, and `appended_ms`, the append time of its source record. All topics must store append times.
+Records without these times are counted as `unmeasured`.
 """
 
 import re
@@ -23,13 +24,18 @@ MAX_MESSAGES = 1_000
 POLL_SECONDS = 0.1
 # While no broker answers, the metrics of the canaries are this old.
 TIMEOUT_SECONDS = 3
-POSITION = re.compile(rb"(?P<topic>[\w.-]+):(?P<partition>\d+):(?P<offset>\d+)")
+POSITION = re.compile(rb"(?P<topic>[\w.-]+):(?P<partition>[0-9]{1,9}):(?P<offset>[0-9]{1,19})")
+MILLISECONDS = re.compile(rb"[0-9]{1,15}")
 QUANTILES = {"0.5": 0.5, "0.99": 0.99, "1": 1.0}
 
 
 @dataclass
 class TopicWatcher:
-    """Reads the target and reject topics from their current end. Only one thread at a time may call its methods."""
+    """
+    Reads the target and reject topics from their current end. Only one thread at a time may call its methods.
+
+    Without a broker, it begins when the broker and the topics exist.
+    """
 
     bootstrap_servers: str
     source: str
@@ -42,7 +48,7 @@ class TopicWatcher:
     """Further options of the client, such as a login."""
 
     def __post_init__(self) -> None:
-        """Register the metrics and assign the partitions."""
+        """Register the metrics, and assign the partitions if a broker answers."""
         registry = self.registry
         self._records = Counter("realtime_records", "Results and rejected records", ["outcome"], registry=registry)
         self._share = Gauge("realtime_reject_share", "Share of rejected records in the window", registry=registry)
@@ -50,23 +56,38 @@ class TopicWatcher:
         self._latency = Gauge(
             "realtime_latency_seconds", "From append to append, in the window", ["quantile"], registry=registry
         )
-        for outcome in ("result", "rejected"):
+        for outcome in ("result", "rejected", "unmeasured"):
             self._records.labels(outcome).inc(0)
-        self._seen: deque[tuple[float, float, bool]] = deque()
+        self._seen: deque[tuple[float, float | None, bool]] = deque()
         self._next: dict[int, int] = {}
-        self._consumer = Consumer({**CONSUMER, "bootstrap.servers": self.bootstrap_servers, **self.client})
-        ends = end_offsets(self._consumer, [*self._partitions(self.target), *self._partitions(self.rejects)])
-        self._consumer.assign([TopicPartition(topic, number, end) for (topic, number), end in ends.items()])
-        for number, end in self._source_ends().items():
-            self._next[number] = end
+        self._positions: list[tuple[int, int]] = []
+        self.is_connected = False
+        self._consumer = Consumer(
+            {**CONSUMER, "bootstrap.servers": self.bootstrap_servers, "log_level": 2, **self.client}
+        )
+        self._connect()
 
     def poll(self) -> list[Message]:
         """Read new records, update the metrics, and return the records."""
+        if not self.is_connected:
+            self._connect()
+            return []
         messages = [m for m in self._consumer.consume(MAX_MESSAGES, POLL_SECONDS) if is_record(m)]
         for message in messages:
             self._observe(message)
         self._update()
         return messages
+
+    def _connect(self) -> None:
+        try:
+            ends = end_offsets(self._consumer, [*self._partitions(self.target), *self._partitions(self.rejects)])
+            self._next = self._source_ends()
+        except KafkaException as error:
+            if not is_temporary(error):
+                raise
+            return
+        self._consumer.assign([TopicPartition(topic, number, end) for (topic, number), end in ends.items()])
+        self.is_connected = True
 
     def close(self) -> None:
         """Close the client."""
@@ -76,19 +97,16 @@ class TopicWatcher:
         found: Any = message.headers() or []
         headers: dict[str, bytes] = {name: value or b"" for name, value in found}
         is_rejected = message.topic() == self.rejects
-        self._records.labels("rejected" if is_rejected else "result").inc()
         clock, appended_ms = message.timestamp()
-        started_ms = _number(headers.get("appended_ms", b""))
-        if clock != TIMESTAMP_LOG_APPEND_TIME or started_ms is None:
-            raise ValueError(
-                f"a record of topic {message.topic()!r} has no append time or no header appended_ms, so its latency is "
-                "unknown; set message.timestamp.type=LogAppendTime on the topic and write the header in the query"
-            )
-        self._seen.append((time.monotonic(), (appended_ms - started_ms) / 1000, is_rejected))
+        started_ms = MILLISECONDS.fullmatch(headers.get("appended_ms", b""))
+        is_measured = clock == TIMESTAMP_LOG_APPEND_TIME and started_ms
+        wait = (appended_ms - int(started_ms[0])) / 1000 if started_ms and is_measured else None
+        outcome = "unmeasured" if wait is None else "rejected" if is_rejected else "result"
+        self._records.labels(outcome).inc()
+        self._seen.append((time.monotonic(), wait, is_rejected))
         position = POSITION.fullmatch(headers.get("src", b""))
         if position and position["topic"].decode() == self.source:
-            partition = int(position["partition"])
-            self._next[partition] = max(self._next.get(partition, 0), int(position["offset"]) + 1)
+            self._positions.append((int(position["partition"]), int(position["offset"])))
 
     def _update(self) -> None:
         oldest = time.monotonic() - self.window_seconds
@@ -96,7 +114,7 @@ class TopicWatcher:
             self._seen.popleft()
         rejected = sum(is_rejected for _, _, is_rejected in self._seen)
         self._share.set(rejected / len(self._seen) if self._seen else 0)
-        waits = [wait for _, wait, _ in self._seen] or [0.0]
+        waits = [wait for _, wait, _ in self._seen if wait is not None] or [0.0]
         for name, value in zip(QUANTILES, percentiles(waits, QUANTILES.values()), strict=True):
             self._latency.labels(name).set(value)
         try:
@@ -106,6 +124,11 @@ class TopicWatcher:
                 raise
             # Without a broker, the lag keeps its last value. The canaries show the outage.
             return
+        for number, offset in self._positions:
+            # A position behind the end of the topic is not that of a record; it would hide the lag.
+            if offset < ends.get(number, 0):
+                self._next[number] = max(self._next.get(number, 0), offset + 1)
+        self._positions.clear()
         for number, end in ends.items():
             self._lag.labels(str(number)).set(max(0, end - self._next.get(number, 0)))
 
@@ -113,9 +136,7 @@ class TopicWatcher:
         return {number: end for (_, number), end in end_offsets(self._consumer, self._partitions(self.source)).items()}
 
     def _partitions(self, topic: str) -> list[TopicPartition]:
-        found = self._consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
-        return [TopicPartition(topic, number) for number in found]
-
-
-def _number(text: bytes) -> int | None:
-    return int(text) if text.isdigit() else None
+        found = self._consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic]
+        if found.error:
+            raise KafkaException(found.error)
+        return [TopicPartition(topic, number) for number in found.partitions]

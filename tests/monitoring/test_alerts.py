@@ -160,18 +160,48 @@ def test_dashboard_and_rules_use_only_exported_metrics(scene: Scene) -> None:
     assert exported <= shown
 
 
-def test_record_without_append_time_of_its_source_is_refused(kafka: str) -> None:
-    """Without the header, a latency of zero would be exported, so the watcher ends with the remedy instead."""
-    source = new_topic(kafka, 1)
+def test_hostile_headers_neither_end_the_watcher_nor_hide_the_lag(kafka: str) -> None:
+    """A record without usable times is counted, and a position behind the end of the source does not change the lag."""
+    source, registry = new_topic(kafka, 1), CollectorRegistry()
     target, rejects = f"{source}-target", f"{source}-rejects"
     ensure_topics(kafka, [target, rejects], 1)
-    watcher = TopicWatcher(kafka, source, target, rejects, registry=CollectorRegistry())
-    produce(kafka, target, [(0, b"{}")])
+    watcher = TopicWatcher(kafka, source, target, rejects, registry=registry)
+    produce(kafka, source, [(0, b"{}")])
+    producer = Producer({"bootstrap.servers": kafka})
+    for appended_ms in (None, b"9" * 5_000, "\u0663".encode(), b"1"):
+        headers: dict[str, str | bytes | None] = {"src": f"{source}:0:{2**62}", "appended_ms": appended_ms}
+        producer.produce(target, b"{}", headers=headers)
+    assert 0 == producer.flush(30)
 
-    with pytest.raises(ValueError, match="no append time or no header appended_ms"):
-        eventually(lambda: bool(watcher.poll()), 60, "the record")
+    def count(outcome: str) -> float | None:
+        watcher.poll()
+        return registry.get_sample_value("realtime_records_total", {"outcome": outcome})
 
+    eventually(lambda: count("result") == 1, 60, "the records")
     watcher.close()
+
+    assert 3 == registry.get_sample_value("realtime_records_total", {"outcome": "unmeasured"})
+    assert 1 == registry.get_sample_value("realtime_partition_lag", {"partition": "0"})
+
+
+@pytest.mark.parametrize(
+    ("client", "max_age_seconds"),
+    [({"message.timeout.ms": 100}, 60), ({}, 0.1), ({"queue.buffering.max.messages": 1}, 60)],
+    ids=["not delivered", "too old", "full buffer"],
+)
+def test_lost_canary_is_counted_and_forgotten(client: dict[str, object], max_age_seconds: float) -> None:
+    """A canary that no broker accepted, or whose result never came, does not ring forever."""
+    registry = CollectorRegistry()
+    canary = Canary("127.0.0.1:1", "source", 2, str.encode, 60, registry, client, max_age_seconds)
+
+    def is_lost() -> bool:
+        canary.send_if_due()
+        canary.receive([])
+        lost = registry.get_sample_value("realtime_canaries_lost_total") or 0
+        missing = [registry.get_sample_value("realtime_canary_missing_seconds", {"partition": p}) for p in "01"]
+        return lost >= 1 and 0 in missing
+
+    eventually(is_lost, 30, "the loss")
 
 
 def test_rule_is_evaluated_with_label_time_and_threshold() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -21,29 +22,37 @@ pytestmark = pytest.mark.services
 COMMAND = [sys.executable, "-m", "spark_rtm.monitoring"]
 
 
-def missing_canaries(port: int) -> dict[str, float]:
-    """Return the age of the oldest canary without a result per partition; it is empty while no server answers."""
+def samples_of(port: int, name: str) -> dict[str, float]:
+    """Return the values of a metric per partition; it is empty while no server answers."""
     try:
         samples = scrape(port)
     except urllib.error.URLError:
         return {}
-    return {s.labels["partition"]: s.value for s in samples if s.name == "realtime_canary_missing_seconds"}
+    return {s.labels["partition"]: s.value for s in samples if s.name == name}
 
 
-def test_command_survives_an_outage_and_ends_with_ctrl_c() -> None:
-    """The canaries of both partitions are missing, also after the broker is killed; Ctrl-C ends the command."""
+def missing_canaries(port: int) -> dict[str, float]:
+    """Return the age of the oldest canary without a result per partition."""
+    return samples_of(port, "realtime_canary_missing_seconds")
+
+
+def test_command_survives_outages_and_ends_with_ctrl_c() -> None:
+    """A broker that is absent at the start is found later; the canaries are missing after its kill; Ctrl-C ends it."""
     [port] = free_ports(1)
     with running(LocalKafka()) as broker:
         source = new_topic(broker.bootstrap_servers, 2)
         topics = [f"{source}-target", f"{source}-rejects"]
         ensure_topics(broker.bootstrap_servers, topics, 1)
+        broker.stop()
         arguments = [source, *topics, "--partitions", "2", "--port", str(port), "--canary", '{"card":"KEY"}']
         environment = os.environ | {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
         with subprocess.Popen(
             [*COMMAND, *arguments], cwd=files.ROOT, env=environment, stderr=subprocess.DEVNULL
         ) as program:
             try:
-                eventually(lambda: len(missing_canaries(port)) == 2, 60, "the canaries")
+                eventually(lambda: len(missing_canaries(port)) == 2, 60, "the canaries without a broker")
+                broker.start()
+                eventually(lambda: samples_of(port, "realtime_partition_lag"), 60, "the lag")
                 broker.kill()
                 eventually(lambda: min(missing_canaries(port).values(), default=0) > 5, 60, "the outage")
                 program.send_signal(signal.SIGINT)
@@ -70,3 +79,21 @@ def test_wrong_call_is_named_at_once(canary: str, variables: dict[str, str], mes
 
     assert 2 == result.returncode
     assert message in result.stderr
+
+
+def test_port_that_is_taken_is_named_in_one_line() -> None:
+    """The command needs no broker to see that it cannot serve its metrics."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        result = subprocess.run(
+            [*COMMAND, "a", "b", "c", "--canary", "{}", "--port", port],
+            cwd=files.ROOT,
+            env=os.environ | {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"},
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert (2, 1) == (result.returncode, len(result.stderr.splitlines())), result.stderr
+    assert f"cannot serve metrics at port {port}" in result.stderr
