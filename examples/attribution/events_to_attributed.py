@@ -1,42 +1,62 @@
 """
 Correlate the events of each transaction, and emit every result that a new event changes.
 
-In real-time mode, an aggregation emits one output row per input row. The state keeps the events in order of arrival.
+In real-time mode, an aggregation emits one output row per input row. The state keeps the first events in order of
+arrival (`max_events`); each further event gets its own result, and the state stays the same size.
 For each new event, the query evaluates the transaction with and without this event, and emits the results that differ.
 
 The query reads only what `kafka_to_events` writes, so it does not validate records again. Without that query in front
 of it, a record could end it.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.schemas import HISTORY
-from examples.attribution.correlation.sql import changes_of, results_of
+from examples.attribution.correlation.sql import limited_changes_of, results_of
 from examples.attribution.schemas import EVENTS
-from examples.attribution.settings import Settings
+from examples.attribution.settings import Settings, Windows
 
 
 def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Convert Kafka source rows of `events` into Kafka sink rows (key, value) with `ATTRIBUTED` structs as JSON.
 
-    In micro-batch mode, one output row can cover several events, so a comparison without the newest event would miss
-    changes. The query therefore emits every result of the transaction. A request's state expires when the query has
-    read a request that is newer by `horizon_ms + watermark_slack_ms`. From then on, no event can change the results of
-    the older request.
+    A request's state expires when the query has read a request that is newer by `horizon_ms + watermark_slack_ms`. From
+    then on, no event can change the results of the older request.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
-    events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")
-    histories = (
-        events.where("transaction_id is not null")
+    event = F.from_json(F.col("value").cast("string"), EVENTS).alias("event")
+    arrival = F.struct("timestamp", "partition", "offset").alias("arrival")
+    transactions = (
+        records.select(event, arrival)
+        .select("event.*", "arrival")
+        .where("transaction_id is not null")
         .withColumn("requested_at", F.timestamp_millis("request_ts"))
         .withWatermark("requested_at", f"{delay_ms} milliseconds")
         .groupBy("transaction_id", "requested_at")
-        .agg(F.collect_list(F.struct(*HISTORY)).alias("history"))
     )
-    one_row_per_event = settings.trigger == "real-time"
-    results = changes_of if one_row_per_event else results_of
-    return histories.select(F.explode(results(F.col("history"), settings.windows)).alias("result")).select(
+    results_per_row = changes_per_row if settings.trigger == "real-time" else all_results_per_row
+    return results_per_row(transactions, settings.windows).select(
         F.col("result.result_id").cast("binary").alias("key"), F.to_json("result").cast("binary").alias("value")
     )
+
+
+def changes_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
+    """Return the results that each event changes; the state needs only the first events and the last one."""
+    history = F.struct(*HISTORY)
+    first = F.min_by(history, "arrival", windows.max_events).alias("first")
+    rows = transactions.agg(first, F.last(history).alias("last"), F.count("*").alias("events"))
+    changes = limited_changes_of(F.col("first"), F.col("last"), F.col("events"), windows)
+    return rows.select(F.explode(changes).alias("result"))
+
+
+def all_results_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
+    """
+    Return all results of each transaction, whose state keeps every event.
+
+    In micro-batch mode, one output row can cover several events, so a comparison without the newest event would miss
+    changes.
+    """
+    rows = transactions.agg(F.collect_list(F.struct(*HISTORY)).alias("history"))
+    return rows.select(F.explode(results_of(F.col("history"), windows)).alias("result"))

@@ -43,11 +43,12 @@ class Windows:
     Maximum creative length. Longer creatives are rejected as `bad_number`, because they would delay state expiry.
     """
 
-    max_events: int = 500
+    max_events: int = 100
     """
     Maximum number of events of a transaction that are correlated. All later events get `too_many_events`.
 
-    The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events.
+    The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events, and
+    the state of each transaction has 20 bytes for each possible event.
     """
 
     def scaled(self, time_scale: int) -> "Windows":

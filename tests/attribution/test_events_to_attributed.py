@@ -76,6 +76,13 @@ class CorrelationRun:
         eventually(read, 60, f"{count} rows of results")
         return sorted(rows, key=lambda result: result.result_id)
 
+    def state_size(self, spark: SparkSession, checkpoint: Path) -> int:
+        """Wait for a commit, and return the length of the printed rows of the state."""
+        batch = self.query.lastProgress.batchId if self.query.lastProgress else -1
+        eventually(lambda: self.query.lastProgress and self.query.lastProgress.batchId > batch + 1, 60, "a commit")
+        rows = spark.read.format("statestore").load(str(checkpoint))
+        return sum(len(str(row.value)) for row in rows.select("value").collect())
+
 
 def rule(*events: Event) -> dict[str, Result]:
     """Return the results of the rule in plain Python, by result id."""
@@ -92,6 +99,8 @@ class Observed:
     """The results after records that the query had processed before, and a new click."""
     clicks: list[Result]
     """The results after `MANY_CLICKS` and a request of another transaction."""
+    state_size: int
+    """Length of the printed state after 2,000 clicks of one transaction."""
     removed: int
     left: int
 
@@ -102,7 +111,8 @@ def observed(
 ) -> Observed:
     """Send the events of three transactions, and then a request behind whose watermark their state ends."""
     brief = replace(shared_settings, watermark_slack_ms=1_000)
-    run = CorrelationRun(spark, kafka, brief, tmp_path_factory.mktemp("checkpoint"))
+    checkpoint = tmp_path_factory.mktemp("checkpoint")
+    run = CorrelationRun(spark, kafka, brief, checkpoint)
     steps = []
     for event, changed in CHANGED:
         run.send(event)
@@ -111,6 +121,7 @@ def observed(
     repeats = run.results(1)
     run.send(*MANY_CLICKS, replace(REQUEST, transaction_id="other", src="src:0:other"))
     clicks = run.results(CLICKS + 2)
+    state_size = run.state_size(spark, checkpoint)
     later = T + brief.windows.horizon_ms + brief.watermark_slack_ms + 1_000
     run.send(replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
     run.results(2)
@@ -122,7 +133,7 @@ def observed(
     eventually(removed_rows, 60, "a removed transaction")
     left, removed = run.query.recentProgress[-1].stateOperators[0].numRowsTotal, removed_rows()
     run.query.stop()
-    return Observed(steps, repeats, clicks, removed, left)
+    return Observed(steps, repeats, clicks, state_size, removed, left)
 
 
 def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> None:
@@ -149,6 +160,8 @@ def test_transaction_with_thousands_of_events_does_not_stall_another(observed: O
 
     expected = {f"many/{T}/too_many_events/{click.src}" for click in MANY_CLICKS[max_events:]}
     assert expected == {result.result_id for result in observed.clicks if result.code == "too_many_events"}
+    # A stored event has about 300 characters.
+    assert observed.state_size < 2 * 300 * max_events
     others = [result.code for result in observed.clicks if result.transaction_id == "other"]
     assert ["accepted", "pending"] == others
 

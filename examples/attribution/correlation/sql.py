@@ -44,6 +44,18 @@ def changes_of(history: Column, windows: Windows) -> Column:
     return F.when(is_full, _too_many_events(last, windows)).otherwise(changes)
 
 
+def limited_changes_of(first: Column, last: Column, events: Column, windows: Windows) -> Column:
+    """
+    Convert the first `windows.max_events` events of a history, its last one and the number of its events.
+
+    The result is that of `changes_of` for the whole history, unless copies of a record are among the first events; then
+    the limit is reached earlier.
+    """
+    is_new = ~F.exists(first, lambda event: event["src"] == last["src"])
+    excess = _too_many_events(F.when(is_new, F.array(last)).otherwise(F.array()), windows)
+    return F.when(events > windows.max_events, excess).otherwise(changes_of(first, windows))
+
+
 def _stamped(results: Column, history: Column) -> Column:
     return _let(
         (2 * _records(history)).cast("long"),

@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import ATTRIBUTED, HISTORY
-from examples.attribution.correlation.sql import changes_of, results_of
+from examples.attribution.correlation.sql import changes_of, limited_changes_of, results_of
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Windows
 from tests.attribution.correlation.histories import LIMITED, WINDOWS, Results, T, drawn, histories, history_row
@@ -141,6 +141,22 @@ def test_sql_equals_rule_for_histories_and_their_prefixes(
     # The comparison can fail: a rule with a window that is one millisecond longer differs.
     longer = replace(windows, request_to_impression_ms=windows.request_to_impression_ms + 1)
     assert [] != differences(many, sql_results, longer)
+
+
+def test_limited_state_gives_the_changes_of_the_whole_history(spark: SparkSession) -> None:
+    """Events behind the stored ones get their own results, and a copy of a stored event changes nothing."""
+    clicks = [replace(repeats("click")[-1], event_id=f"k{n}", src=f"src:0:{n}") for n in range(10, 22)]
+    history = [*matched(), *clicks, clicks[0]]
+    rows = [(0, length, history_row(history[:length])) for length in range(1, len(history) + 1)]
+    whole, first = F.col("history"), F.slice("history", 1, LIMITED.max_events)
+    limited = limited_changes_of(first, F.element_at(whole, -1), F.size(whole), LIMITED)
+
+    found = spark.createDataFrame(rows, ROWS).select(changes_of(whole, LIMITED), limited).collect()
+
+    assert len(history) > LIMITED.max_events
+    assert [whole_changes for whole_changes, _ in found] == [changes for _, changes in found]
+    assert ["too_many_events"] == [result.code for result in found[-2][1]]
+    assert [] == found[-1][1]
 
 
 def test_event_beyond_the_maximum_number_costs_little(spark: SparkSession) -> None:

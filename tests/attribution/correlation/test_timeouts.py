@@ -35,8 +35,9 @@ def contents(results: Iterable[Result]) -> Results:
 
 
 def test_events_beyond_the_maximum_change_no_other_result() -> None:
-    """The first 500 events keep their results; each further event, whatever its kind, gets one result."""
-    first, further = [REQUEST, IMPRESSION, *clicks(498)], [replace(REQUEST, src="src:1:0"), *clicks(502)[498:]]
+    """The first events keep their results; each further event, whatever its kind, gets one result."""
+    fit = Windows().max_events - 2
+    first, further = [REQUEST, IMPRESSION, *clicks(fit)], [replace(REQUEST, src="src:1:0"), *clicks(fit + 4)[fit:]]
 
     results = correlate([*first, *further, *further], Windows())
 
@@ -44,7 +45,7 @@ def test_events_beyond_the_maximum_change_no_other_result() -> None:
     assert [f"t/{T}/too_many_events/{event.src}" for event in further] == [
         result.result_id for result in results if result.code == "too_many_events"
     ]
-    assert {1_000} == {result.version for result in results}
+    assert {2 * Windows().max_events} == {result.version for result in results}
 
 
 def test_time_scale_does_not_change_the_maximum() -> None:
@@ -62,8 +63,8 @@ def test_state_keeps_at_most_the_maximum_number_of_records() -> None:
         assert outcome.transaction is not None
         state, emitted = outcome.transaction, [*emitted, *outcome.changed]
 
-    assert 500 == len(state.history)
-    assert 4_500 == sum(result.code == "too_many_events" for result in emitted)
+    assert Windows().max_events == len(state.history)
+    assert 5_000 - Windows().max_events == sum(result.code == "too_many_events" for result in emitted)
     assert contents(correlate(events, Windows())) == contents(emitted)
     assert time.monotonic() - started_at < MAX_SECONDS
 
