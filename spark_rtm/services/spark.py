@@ -6,11 +6,14 @@ A local session accepts connections only from its own processes, and keeps its t
 
 import atexit
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 import pyspark
 from pyspark import SparkContext
@@ -120,10 +123,38 @@ def build_session(
         options = " ".join(archive_options or class_archive.using(archive_folder()))
         session_confs[JAVA_OPTIONS] += f" {options}"
         session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
-    session = SparkSession.builder.master(url).appName(app_name).config(map={**session_confs}).getOrCreate()
-    _connect_workers_early(session.sparkContext.environment)
-    atexit.register(_end_jvm, os.getpid())
+    with _signals_later():
+        session = SparkSession.builder.master(url).appName(app_name).config(map={**session_confs}).getOrCreate()
+        _connect_workers_early(session.sparkContext.environment)
+        atexit.register(_end_jvm, os.getpid())
     return session
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Handle the first Ctrl-C or SIGTERM after the block: PySpark would leave a JVM that is still starting forever."""
+    before, noted = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}, list[int]()
+
+    def repeat(number: int) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        signal.raise_signal(number)
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        noted.append(number)
+        if len(noted) > 1:  # the JVM may hang
+            repeat(number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    for number in before if is_main else ():
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        # PySpark replaces the handler of Ctrl-C.
+        for number in [number for number in before if signal.getsignal(number) is note]:
+            signal.signal(number, before[number])
+    if noted:
+        repeat(noted[0])
 
 
 def archive_folder() -> Path:
