@@ -99,6 +99,7 @@ def _cluster(options: Options, store: ObjectStore) -> Iterator[Callable[[Case], 
         with filter_worker_logs():
             spark = build_session(STEM, master=master, confs=confs)
         stack.callback(spark.stop)
+        store.log_in(spark)
         yield lambda case: _run(options, case, spark, master, servers, dsn)
 
 

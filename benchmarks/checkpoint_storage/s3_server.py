@@ -11,9 +11,12 @@ import secrets
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from spark_rtm.services import packages
 from spark_rtm.services.child import free_ports, start_child, wait_until_ready
@@ -41,7 +44,7 @@ class ObjectStore:
     """A running object store with one bucket."""
 
     endpoint: str
-    secret: str
+    secret: str = field(repr=False)
 
     @property
     def url(self) -> str:
@@ -49,18 +52,22 @@ class ObjectStore:
         return f"s3a://{BUCKET}"
 
     def confs(self) -> dict[str, str]:
-        """Return the settings with which Spark connects to the store."""
+        """Return the settings with which Spark connects to the store, without the secret."""
         settings = {
             "endpoint": self.endpoint,
             "endpoint.region": "us-east-1",
             "path.style.access": "true",
             "connection.ssl.enabled": "false",
             "access.key": IDENTITY,
-            "secret.key": self.secret,
             # The default is for Parquet files, which a checkpoint does not contain.
             "input.stream.type": "classic",
         }
         return {f"spark.hadoop.fs.s3a.{name}": value for name, value in settings.items()}
+
+    def log_in(self, spark: SparkSession) -> None:
+        """Give a session the secret, which every user of this machine could read among the options of its start."""
+        context: Any = spark.sparkContext
+        context._jsc.hadoopConfiguration().set("fs.s3a.secret.key", self.secret)  # noqa: SLF001 - not public
 
     def create_bucket(self) -> None:
         """Create the bucket; S3A cannot create one."""

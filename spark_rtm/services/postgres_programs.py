@@ -52,14 +52,26 @@ def accessible_programs(folder: Path) -> Path:
         return package / PROGRAMS_DIR
     copy = folder / "programs"
     if not copy.exists():
-        # The programs locate their libraries by a relative path, which differs between operating systems.
-        for part in (f"{PACKAGE}/{PROGRAMS_DIR}", f"{PACKAGE}/.dylibs", f"{PACKAGE}.libs"):
-            if (package.parent / part).exists():
-                shutil.copytree(package.parent / part, copy / part, ignore=shutil.ignore_patterns("include"))
+        _copy(package.parent, copy)
         subprocess.run(["chmod", "-R", "go=rX", str(copy)], check=True)
         admit_group(folder, user[1])
         _check_access(copy, user)
     return copy / PACKAGE / PROGRAMS_DIR
+
+
+def _copy(packages: Path, copy: Path) -> None:
+    # The programs locate their libraries by a relative path, which differs between operating systems.
+    for part in (f"{PACKAGE}/{PROGRAMS_DIR}", f"{PACKAGE}/.dylibs", f"{PACKAGE}.libs"):
+        if (packages / part).exists():
+            try:
+                shutil.copytree(packages / part, copy / part, ignore=shutil.ignore_patterns("include"))
+            except OSError as error:
+                # A `shutil.Error` lists every file that could not be copied, each with the reason.
+                reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+                raise RuntimeError(
+                    f"cannot copy the programs of PostgreSQL to {str(copy)!r} ({reason}), so the server cannot start; "
+                    "free some space, or set TMPDIR to another disk"
+                ) from None
 
 
 def _check_access(folder: Path, user: tuple[int, int]) -> None:

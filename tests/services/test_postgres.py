@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,6 +164,35 @@ def test_inaccessible_data_folder_is_an_error_with_a_remedy(tmp_path: Path) -> N
         LocalPostgres(folder=folder).start()
 
     assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+FULL_DISK = """\
+import resource, signal, sys
+from pathlib import Path
+from spark_rtm.services.postgres_programs import PACKAGE, PROGRAMS_DIR, _copy
+
+source = Path(sys.argv[1], "source", PACKAGE, PROGRAMS_DIR)
+source.mkdir(parents=True)
+for number in range(1_000):
+    (source / str(number)).write_bytes(bytes(2_000))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+try:
+    _copy(Path(sys.argv[1], "source"), Path(sys.argv[1], "copy"))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_full_disk_is_named_in_one_line(tmp_path: Path) -> None:
+    """The error does not list the thousand files that could not be copied."""
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert 1 == len(done.stdout.splitlines()), done.stderr
+    assert "cannot copy the programs of PostgreSQL" in done.stdout
+    assert "File too large" in done.stdout
+    assert len(done.stdout) < 400
 
 
 def test_server_and_data_are_removed_after_the_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,3 +104,15 @@ def test_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     _run(temporary)
 
     assert [victim / "file"] == list(victim.iterdir())
+
+
+def test_thousands_of_folders_of_killed_runs_are_deleted(tmp_path: Path) -> None:
+    """Their names are together longer than a command line can be."""
+    temporary = tmp_path / ("long" * 50)
+    temporary.mkdir()
+    for number in range(10_000):
+        (temporary / f"spark-rtm-run-{number}").mkdir()
+
+    _run(temporary)
+
+    assert [] == list(temporary.iterdir())

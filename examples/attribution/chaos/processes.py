@@ -1,6 +1,5 @@
 """Find, kill and pause processes of the run."""
 
-import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -55,5 +54,6 @@ def _jvms(main_class: str, parent: psutil.Process) -> list[psutil.Process]:
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, number)
+        # psutil compares the start time, so a program that has got the number of an ended process gets no signal.
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)

@@ -1,9 +1,10 @@
 """
-Delete the folders of runs that have ended. The arguments are the paths of the folders.
+Delete the folders of runs that have ended.
 
-Each process of a run holds a shared lock on the folder of the run. The operating system releases the lock when the
-process ends, even after `kill -9`, so a folder without a lock is not in use. `run_folder.py` and `supervisor.py` run
-this file with an isolated interpreter, so the file imports only the standard library.
+The paths of the folders are the arguments, or the texts between the null bytes of the standard input. Each process of a
+run holds a shared lock on the folder of the run. The operating system releases the lock when the process ends, even
+after `kill -9`, so a folder without a lock is not in use. `run_folder.py` and `supervisor.py` run this file with an
+isolated interpreter, so the file imports only the standard library.
 """
 
 import fcntl
@@ -39,7 +40,7 @@ def _remove(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
+    for argument in sys.argv[1:] or map(os.fsdecode, sys.stdin.buffer.read().split(b"\0")):
         # The error of a folder that is in use is a BlockingIOError. Another process can delete a folder first.
         with suppress(OSError):
             _remove_unless_used(Path(argument))

@@ -49,8 +49,16 @@ def admit_group(folder: Path, group: int) -> None:
 
 def remove_unused(folders: Iterable[Path]) -> None:
     """Delete those folders of runs that no process uses."""
-    if names := [str(folder) for folder in folders]:
-        subprocess.run([sys.executable, "-I", "-S", str(REMOVER), *names], check=False)
+    if names := [os.fsencode(folder) for folder in folders if _is_own(folder)]:
+        # A command line has a limited length, and any user can create folders with this prefix.
+        subprocess.run([sys.executable, "-I", "-S", str(REMOVER)], input=b"\0".join(names), check=False)
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        return folder.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _create() -> tuple[Path, int]:

@@ -62,3 +62,10 @@ def test_run_is_valid_with_correct_results_and_boundaries(
 ) -> None:
     """A run with a wrong result, or without a boundary after the warm-up, is not published."""
     assert expected == problem_of(differences, pauses_ms)
+
+
+def test_secret_of_the_store_is_in_neither_its_settings_nor_its_repr() -> None:
+    """Settings of a session are options of a command line, which every user of the machine can read."""
+    store = ObjectStore("http://127.0.0.1:1", "geheim")
+
+    assert "geheim" not in f"{store} {store.confs()}"
