@@ -1,6 +1,6 @@
 """Send ten records through one real-time query from Kafka to Kafka, and print their latencies (`make quickstart`)."""
 
-import contextlib
+import sys
 import uuid
 
 from confluent_kafka import Message, Producer
@@ -48,12 +48,14 @@ def main() -> None:
                 producer.flush()
                 while (result := consumer.poll(0.1)) is None:
                     raise_if_failed([query])
-                latency_ms = result.timestamp()[1] - sent[-1].timestamp()[1]
-                print(f"click {number:<2} -> {(result.value() or b'').decode():<9} {latency_ms:>6,} ms", flush=True)
+                value, latency_ms = (result.value() or b"").decode(), result.timestamp()[1] - sent[-1].timestamp()[1]
+                print(f"click {number:<2} -> {value:<9} {latency_ms:>6,} ms", flush=True)
         print("the first record is slow because the JVM is cold; run `make demo` to measure a warm pipeline")
         query.stop()
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         main()
+    except (KeyboardInterrupt, RuntimeError) as error:
+        sys.exit(str(error) or "interrupted")

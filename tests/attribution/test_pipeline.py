@@ -265,3 +265,15 @@ def test_absent_broker_ends_the_command_with_one_line() -> None:
     assert 1 == status
     assert "127.0.0.1:1" in errors.splitlines()[-1]
     assert "Traceback" not in errors
+
+
+def test_interrupt_of_the_start_ends_the_command_with_one_line() -> None:
+    """While it waits for a broker, Ctrl-C ends the command with the status of an interrupt."""
+    with demo_process("127.0.0.1:1") as demo:
+        eventually(lambda: "starting Kafka" in demo.printed("output"), 60, "the start")
+        demo.process.send_signal(signal.SIGINT)
+        status, errors = demo.process.wait(60), demo.printed("errors")
+
+    assert 130 == status, errors
+    assert "interrupted" in errors.splitlines()[-1]
+    assert "Traceback" not in errors

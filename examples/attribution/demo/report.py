@@ -95,7 +95,10 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
         f"{len(outcome.differences)} differences from the replay of {outcome.results} results, {credit.compared} "
         f"orders and {len(log.counts)} counts"
     )
-    console.print(summary, style="bold red" if outcome.differences else "bold green", highlight=False)
+    style = "bold red" if outcome.differences else "bold green"
+    if not outcome.results:
+        summary, style = "nothing was checked: the run ended before its first result", "bold yellow"
+    console.print(summary, style=style, highlight=False)
 
 
 def _print_sink(console: Console, sink: Metrics) -> None:

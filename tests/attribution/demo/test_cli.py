@@ -1,8 +1,13 @@
 """The command line: options without a flag keep their defaults, and invalid values are rejected with a remedy."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from examples.attribution.demo.cli import CLUSTER_RATE, HIGH_RATE, HIGH_RATE_DEFAULTS, DemoOptions, parse
+from scripts.pack import files
 
 
 def test_no_flags_give_the_documented_defaults() -> None:
@@ -71,3 +76,17 @@ def test_second_run_of_a_published_comparison_uses_micro_batch_mode() -> None:
 
     second = DemoOptions(rate=50, trigger="micro-batch", topic_prefix="mine.micro-batch.")
     assert second == options.in_micro_batch_mode()
+
+
+@pytest.mark.parametrize("module", ["examples.attribution.demo", "spark_rtm.monitoring"])
+def test_interrupt_during_the_imports_prints_no_traceback(module: str) -> None:
+    """The imports take seconds, so people press Ctrl-C while they run."""
+    command = [sys.executable, "-X", "importtime", "-m", module]
+    with subprocess.Popen(command, cwd=files.ROOT, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr
+        next(line for line in program.stderr if "confluent_kafka" in line)
+        program.send_signal(signal.SIGINT)
+        errors = program.stderr.read()
+
+    assert -signal.SIGINT == program.returncode
+    assert "Traceback" not in errors

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.report import print_comparison, print_report
 from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
@@ -53,6 +54,18 @@ def test_run_that_ends_in_warm_up_reports_no_cpu(capsys: pytest.CaptureFixture[s
     print_report(replace(report("real-time", 12, []), cpu=None))
 
     assert "CPU" not in capsys.readouterr().out
+
+
+def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFixture[str]) -> None:
+    """After Ctrl-C during the warm-up, nothing was compared, and the status is 1."""
+    empty = report("real-time", 12, [])
+    empty = replace(empty, reconciliation=replace(empty.reconciliation, results=0))
+    print_report(empty)
+
+    text = capsys.readouterr().out
+    assert "nothing was checked: the run ended before its first result" in text
+    assert "0 differences" not in text
+    assert [1, 0] == [exit_status([each]) for each in (empty, report("real-time", 12, []))]
 
 
 def test_comparison_is_the_ratio_of_the_same_hop(capsys: pytest.CaptureFixture[str]) -> None:
