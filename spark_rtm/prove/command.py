@@ -2,9 +2,11 @@
 
 import argparse
 import logging
+import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,28 +14,49 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+import psutil
 import pyspark
 from py4j.protocol import Py4JError
 
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
+from spark_rtm.prove.run_job import runs_of_code
 from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import bench, kill_spark
+from spark_rtm.prove.subjects.bench import adopt_orphans, bench, end_now, jvm, kill_processes, kill_spark
+from spark_rtm.prove.subjects.job import CANNOT, JobLostError
 from spark_rtm.prove.subjects.samples import read_samples
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prove one target; print the verdicts to standard output and the progress to standard error."""
+    try:
+        status = _run(arguments)
+    except KeyboardInterrupt:
+        status = 130
+    # Python would wait for each thread that the job has left.
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        end_now(status)
+    return status
+
+
+def _run(arguments: argparse.Namespace) -> int:
     progress = _Progress()
+    others = adopt_orphans()
     try:
         verdicts = _verdicts(arguments, progress)
+        # The JVM ends with Python, and deletes its files before.
+        others |= {child for child in psutil.Process().children() if (spark := jvm()) and child.pid == spark.pid}
+    except JobLostError as error:
+        return int(arguments.program.wrong(f"{CANNOT}: {error}"))
     except Exception as error:
         if progress.is_interrupted:
             raise KeyboardInterrupt from None
         if not isinstance(error, OSError | RuntimeError | ValueError | TimeoutError | Py4JError):
             raise
         return int(arguments.program.wrong(f"prove: {error}"))
+    finally:
+        kill_processes(others)
     progress.say("done")
     conditions = {
         "command": f"{arguments.program.call} prove {arguments.target}",
@@ -52,6 +75,8 @@ def _verdicts(arguments: argparse.Namespace, progress: "_Progress") -> list[Verd
     signal.signal(signal.SIGTERM, progress.interrupt)
     examined = target.load(arguments.target)
     options = _options(arguments, examined)
+    if isinstance(examined, target.Job):
+        progress.say(runs_of_code(examined, options.checks))
     progress.say("starting a Kafka broker and Spark")
     with bench(options.slots) as services:
         # PySpark has replaced the handler by its own, which only cancels running jobs.
@@ -74,8 +99,8 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
     if expect:
         read_samples(expect)
     numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
-    if wrong := [name for name, value in numbers.items() if value <= 0]:
-        raise ValueError(f"{', '.join(wrong)}: use a number above 0")
+    if wrong := [name for name, value in numbers.items() if not 0 < value < math.inf]:
+        raise ValueError(f"{', '.join(wrong)}: use a finite number above 0")
     topics, checks = (
         tuple(name for name in (text or "").split(",") if name) for text in (arguments.topics, arguments.only)
     )
@@ -121,11 +146,13 @@ class _Progress:
         print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
     def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """End the run; later interrupts are ignored, because the servers are already stopping."""
-        if not self.is_interrupted:
-            self.is_interrupted = True
-            self.say("interrupted; stopping Spark and the broker")
-            # Otherwise, py4j logs the end of its current call with a traceback, through the root logger.
-            logging.disable()
-            kill_spark()
-            raise KeyboardInterrupt
+        """End the run; a second interrupt does not wait for the servers or for the code of a job."""
+        if self.is_interrupted:
+            self.say("interrupted again; killing all processes")
+            end_now(130)
+        self.is_interrupted = True
+        self.say("interrupted; stopping Spark and the broker")
+        # Otherwise, py4j logs the end of its current call with a traceback, through the root logger.
+        logging.disable()
+        kill_spark()
+        raise KeyboardInterrupt

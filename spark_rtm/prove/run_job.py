@@ -1,8 +1,7 @@
 """Run the checks on each query of an unmodified job."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -25,13 +24,22 @@ PAGE = "references/prove.md#a-job-that-starts-its-queries"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
 
+def runs_of_code(target: Job, checks: Collection[str]) -> str:
+    """Say how often `prove` runs the code of a job."""
+    often = "twice" if not {"flow", "input", "restart"}.isdisjoint(checks) else "once"
+    again = ", and once more for each query that the check restart kills" if "restart" in checks else ""
+    return f"the code of {target.path.name} will run {often}{again}"
+
+
 def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
     """Run the job, catch its queries, and yield the verdicts on each of them."""
     recording = Recording(bench.spark.newSession(), bench.kafka, target.path, options.partitions)
     recording.side_effects = options.side_effects
-    say("running the job to catch its queries; the checks `input` and `restart` run its code again, up to 40 times")
+    say("running the job to catch its queries")
     try:
         job.record(recording)
+    except job.JobLostError:
+        raise
     except Exception as error:  # noqa: BLE001 - the job may raise anything
         yield _broken(error, recording)
         return
@@ -55,7 +63,8 @@ def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
         )
     if recording.topics:
         topic, path = recording.topics[0], str(recording.path)
-        if found := login(bench, recording.source_options, topic, path, recording.source_line):
+        options = recording.source_options
+        if found := login(bench, options, topic, path, recording.source_line, calls_others=recording.side_effects):
             yield found
 
 
@@ -107,12 +116,10 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
 def _broken(error: Exception, recording: Recording) -> Verdict:
     if isinstance(error, PySparkException | Py4JJavaError):
         return refused(error, recording.path, 0)
-    frame, line = error.__traceback__, 0
-    while frame:
-        line = frame.tb_lineno if Path(frame.tb_frame.f_code.co_filename) == recording.path else line
-        frame = frame.tb_next
     fix = "correct it, or prove the function that builds the query: path/job.py:FUNCTION"
-    return _of_job(WRONG, f"the job fails with {type(error).__name__}: {error}", fix, recording, line)
+    return _of_job(
+        WRONG, f"the job fails with {type(error).__name__}: {error}", fix, recording, recording.line_of(error)
+    )
 
 
 def _of_job(status: str, evidence: str, fix: str, recording: Recording, line: int) -> Verdict:

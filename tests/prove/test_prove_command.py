@@ -19,7 +19,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
 JOB = """\
 import os
+import subprocess
+import threading
 
+subprocess.Popen(["sleep", "987654"], start_new_session=True)
+threading.Thread(target=threading.Event().wait).start()
 from pyspark.sql import SparkSession, functions as F
 
 spark = SparkSession.builder.getOrCreate()
@@ -66,8 +70,16 @@ def _is_alive(process: psutil.Process) -> bool:
         return False
 
 
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
 def _left_behind(project: Path, temporary: Path, family: list[psutil.Process]) -> list[str]:
-    alive = [f"process {process.pid}" for process in family if _is_alive(process)]
+    sleeping = [process for process in psutil.process_iter() if "987654" in _words(process)]
+    alive = [f"process {process.pid}" for process in [*family, *sleeping] if _is_alive(process)]
     paths = [path for path in (*project.rglob("*"), *temporary.rglob("*")) if path.name != "job.py"]
     return alive + [str(path) for path in paths]
 
@@ -82,6 +94,7 @@ def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, tempor
     assert {"good"} == {verdict["status"] for verdict in verdicts}, printed
     (restart,) = [verdict["evidence"] for verdict in verdicts if verdict["check"] == "restart"]
     assert "killed inside a batch and started again on the same checkpoint: 0 lost" in restart
+    assert "the code of job.py will run twice, and once more for each query" in progress.splitlines()[0]
     assert "starting a Kafka broker and Spark" in progress
     assert 0 == process.returncode
     assert [] == _left_behind(project, temporary, [])
@@ -100,6 +113,33 @@ def test_interrupt_ends_spark_and_the_broker(project: Path, temporary: Path) -> 
 
     # The broker, Spark, and the process whose query is killed, each with a JVM; the last two are not ready yet.
     assert len(family) >= 5
+    assert 130 == process.returncode, errors
+    assert "Traceback" not in errors
+    eventually(lambda: not _left_behind(project, temporary, family), 30, "the end of all processes")
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
+@pytest.mark.parametrize("command", ["prove", "evals"])
+def test_interrupt_during_the_start_leaves_no_jvm(command: str, times: int, project: Path, temporary: Path) -> None:
+    """PySpark does not know the JVM that it is starting, so nothing but the parent can end it."""
+    words = [str(files.ROOT / "scripts/skills.py"), "prove", "job.py"]
+    if command == "evals":
+        words = ["-m", "evals", "--filter", "^two_outputs$"]
+    env = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(files.ROOT)}
+    with subprocess.Popen(
+        [sys.executable, *words], cwd=project, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        parent, family = psutil.Process(process.pid), list[psutil.Process]()
+
+        def is_starting() -> bool:
+            family[:] = parent.children(recursive=True)
+            return any("org.apache.spark.deploy.SparkSubmit" in _words(child) for child in family)
+
+        eventually(is_starting, 60, "the start of the JVM")
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+
     assert 130 == process.returncode, errors
     assert "Traceback" not in errors
     eventually(lambda: not _left_behind(project, temporary, family), 30, "the end of all processes")

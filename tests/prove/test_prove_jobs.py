@@ -1,5 +1,6 @@
 """`prove` catches the queries of an unmodified job, also of a notebook, and names what is not Kafka."""
 
+import re
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +9,9 @@ import pytest
 
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
-from spark_rtm.prove.subjects import target
+from spark_rtm.prove.subjects import job, target
 from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from tests.helpers import end_offset
 from tests.prove.faults import line_of
@@ -96,7 +98,7 @@ def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_pa
 
 
 WRITES = """\
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions as F
 
 spark = SparkSession.builder.getOrCreate()
 row = spark.range(1).selectExpr("'started' as value")
@@ -105,11 +107,17 @@ row.write.format("kafka").options(**kafka).option("topic", "announced-{port}").s
 row.write.mode("overwrite").text("{folder}/written")
 row.write.format("jdbc").option("url", "jdbc:postgresql://127.0.0.1:{port}/db").option("dbtable", "runs").save()
 row.writeTo("runs").append()
+row.mergeInto("runs", F.lit(True)).whenMatched().delete().merge()
+spark.sql("-- a comment\\ninsert into runs select 1")
+spark.sql("create or replace temporary view one as select 1")
 open("{folder}/runs", "a").write("x")
 stream = spark.readStream.format("kafka").options(**kafka).option("subscribe", "prove-in").load()
 stream = stream.selectExpr("value").writeStream.format("kafka").options(**kafka).option("topic", "prove-out")
 stream.outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
 """
+
+
+CHANGES = r"jdbc|To\(|mergeInto|spark\.sql\("
 
 
 @pytest.mark.parametrize("side_effects", [False, True], ids=["default", "with side effects"])
@@ -121,7 +129,7 @@ def test_batch_write_of_job_reaches_no_server_of_the_user(bench: Bench, tmp_path
         port = production.getsockname()[1]
         code = WRITES.format(port=port, folder=tmp_path)
         if side_effects:  # only the file may be written
-            code = "".join(line for line in code.splitlines(keepends=True) if "jdbc" not in line and "To(" not in line)
+            code = "".join(line for line in code.splitlines(keepends=True) if not re.search(CHANGES, line))
         (tmp_path / "job.py").write_text(code)
         options = replace(OPTIONS, checks=frozenset({"flow", "input"}), side_effects=side_effects)
         verdicts = prove(bench, target.load(str(tmp_path / "job.py")), options, steps.append)
@@ -130,13 +138,83 @@ def test_batch_write_of_job_reaches_no_server_of_the_user(bench: Bench, tmp_path
 
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
     skipped = [step for step in steps if "was skipped" in step]
-    names = [] if side_effects else ["text", "jdbc", "table runs"]
+    names = [] if side_effects else ["text", "jdbc", "table runs", "table runs", "SQL INSERT"]
     assert names == [step.partition("batch write to ")[2].partition(" was")[0] for step in skipped]
     assert side_effects == (tmp_path / "written").exists()
     runs = len((tmp_path / "runs").read_text())
     announced = [end_offset(bench.kafka, f"announced-{port}", partition) for partition in range(OPTIONS.partitions)]
     assert runs == sum(announced)
-    assert 1 < runs <= 40  # the first line of progress says so
+    # Once to catch the query, and once for all of its hostile records.
+    assert 2 == runs
+
+
+FOREACH = """\
+from pyspark.sql import SparkSession
+
+class Store:
+    def open(self, partition, epoch):
+        open("{folder}/opened", "a").close()
+        return True
+
+    def process(self, row): ...
+
+spark = SparkSession.builder.getOrCreate()
+stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "x:1").option("subscribe", "prove-f").load()
+stream.writeStream.foreach(Store()).outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
+"""
+
+
+def test_sink_of_job_is_not_opened(bench: Bench, tmp_path: Path) -> None:
+    """The engine accepts `foreach` with an empty function in place of that of the job, which may open a connection."""
+    verdicts = _prove(bench, tmp_path, FOREACH.format(folder=tmp_path), "mode")
+
+    assert "real-time mode accepts the sink 'foreach'" in verdicts[0].evidence
+    assert not (tmp_path / "opened").exists()
+
+
+ENDLESS = """\
+while True:
+    try:
+        pass
+    except Exception:
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import os\nos._exit(7)\n", "at line 2 calls os._exit(7), which would end prove"),
+        (ENDLESS, "was still running after 1 s and did not wait for a query"),
+    ],
+    ids=["os._exit", "endless"],
+)
+def test_job_that_does_not_come_back_is_named(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
+    """A job can neither end `prove` without a word nor hold it forever."""
+    path = tmp_path / "job.py"
+    path.write_text(code)
+
+    with pytest.raises(job.JobLostError) as lost:
+        job.record(Recording(bench.spark.newSession(), bench.kafka, path, 1), 1)
+
+    assert message in str(lost.value)
+
+
+SECOND = """\
+spark.sql("create temporary view only_once as select 1")
+options = {"kafka.bootstrap.servers": "x:1"}
+stream = spark.readStream.format("kafka").options(**options).option("subscribe", "prove-second").load()
+writer = stream.select("value").writeStream.format("kafka").options(**options).option("topic", "prove-out")
+writer.outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
+"""
+
+
+def test_job_that_cannot_run_twice_is_named(bench: Bench, tmp_path: Path) -> None:
+    """Its failure in the second run is not taken for that of a record."""
+    wrong = [verdict for verdict in _prove(bench, tmp_path, SECOND, "input") if verdict.status == WRONG]
+
+    assert [("mode", 1)] == [(verdict.check, verdict.line) for verdict in wrong]
+    assert "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS" in wrong[0].evidence
 
 
 def test_job_that_fails_is_reported_with_its_line(bench: Bench, tmp_path: Path) -> None:

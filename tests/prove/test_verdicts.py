@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from scripts.pack import files
 from spark_rtm.prove.checks.hostile import hostile_records
+from spark_rtm.prove.checks.login import login
 from spark_rtm.prove.checks.restart import compared
 from spark_rtm.prove.checks.secrets import secrets_in
+from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.target import Target, TargetError, load
 from spark_rtm.prove.verdicts.failure import page_of
@@ -199,6 +202,79 @@ def test_results_before_and_after_a_kill_are_compared(
 
     assert status == verdict.status
     assert evidence in verdict.evidence
+
+
+PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+
+
+@pytest.mark.parametrize(
+    ("options", "called"),
+    [
+        ({"jaas.config": OAUTH}, "a login module"),
+        ({"jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"}, "a login module"),
+        ({"jaas.config": PLAIN, "oauthbearer.token.endpoint.url": "https://id.example.org"}, "https://id.example.org"),
+        ({"jaas.config": PLAIN, "login.callback.handler.class": "com.example.Handler"}, "com.example.Handler"),
+    ],
+)
+def test_login_that_would_call_an_identity_provider_is_not_tried(options: dict[str, str], called: str) -> None:
+    """Neither Spark nor a broker is needed for the verdict, so nothing can have received the login."""
+    sasl = {f"kafka.sasl.{name}": value for name, value in options.items()}
+
+    verdict = login(Bench(None, "", Path()), sasl, "topic", "job.py", 1)  # type: ignore[arg-type]
+
+    assert verdict
+    assert UNCHECKED == verdict.status
+    assert called in verdict.evidence
+    assert "--side-effects" in verdict.fix
+
+
+STUCK = """\
+import subprocess, time
+from pathlib import Path
+from spark_rtm.prove.subjects import job
+
+job.AGAIN_SECONDS = 0.1
+print(subprocess.Popen(["sleep", "600"], start_new_session=True).pid, flush=True)
+with job._limited(Path("job.py"), 0.2):
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+"""
+
+
+def test_job_that_catches_everything_is_ended_with_its_processes() -> None:
+    """A retry around everything cannot keep `prove` or a process that the job has started alive."""
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK], cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert 2 == done.returncode
+    assert "prove could not run this: job.py was still running after 0.2 s" in done.stderr
+    assert not psutil.pid_exists(int(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--rate", "inf"), "--rate: use a finite number above 0"),
+        (("--duration", "nan"), "--duration: use a finite number above 0"),
+        (("--samples", "rows=deep.jsonl"), "'deep.jsonl' has a record that is nested too deep"),
+    ],
+)
+def test_wrong_option_is_named_before_a_server_starts(option: tuple[str, str], message: str, tmp_path: Path) -> None:
+    """The status is 2, and the only line names the option."""
+    (tmp_path / "job.py").write_text("def f(rows): ...")
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
+    command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "prove", "job.py:f", *option]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+
+    assert 2 == done.returncode
+    assert message in done.stderr
+    assert 1 == len(done.stderr.splitlines()), done.stderr
 
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Check that Kafka accepts the form of a job's login; the local broker has no passwords to compare."""
 
+import re
 from collections.abc import Mapping
 
 from py4j.protocol import Py4JJavaError
@@ -7,18 +8,29 @@ from pyspark.errors import PySparkException
 
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.verdicts.failure import page_of
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 # The local broker gives this answer to every client that sends a login.
 ANSWER = "IllegalSaslStateException"
+# Other modules, such as those for OAuth and Kerberos, connect to an identity provider.
+OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")
 TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "6000", "kafka.retries": "0"}
 
 
-def login(bench: Bench, options: Mapping[str, str], topic: str, path: str, line: int) -> Verdict | None:
-    """Connect to the local broker with the login of a source, and return the verdict; None without a login."""
+def login(
+    bench: Bench, options: Mapping[str, str], topic: str, path: str, line: int, *, calls_others: bool = False
+) -> Verdict | None:
+    """
+    Connect to the local broker with the login of a source, and return the verdict; None without a login.
+
+    A login that would call an identity provider or a class of the job runs only if `calls_others`.
+    """
     sasl = {name: value for name, value in options.items() if name.startswith("kafka.sasl.")}
     if not sasl:
         return None
+    if not calls_others and (why := _calls(sasl)):
+        evidence = f"not checked, because {why} would receive the login of the job"
+        return Verdict("login", UNCHECKED, evidence, "check it on your cluster, or allow it with --side-effects")
     reader = bench.spark.read.format("kafka").option("subscribe", topic).options(**sasl, **TIMEOUTS)
     reader = reader.option("kafka.bootstrap.servers", bench.kafka).option("kafka.security.protocol", "SASL_PLAINTEXT")
     try:
@@ -32,3 +44,13 @@ def login(bench: Bench, options: Mapping[str, str], topic: str, path: str, line:
         fix = "correct kafka.sasl.mechanism and kafka.sasl.jaas.config"
         return Verdict("login", WRONG, f"Kafka cannot read the login: {reason[:200]}", fix, page_of(ANSWER), path, line)
     raise AssertionError("internal error: a broker without login accepted one")
+
+
+def _calls(sasl: Mapping[str, str]) -> str:
+    """Return what a client with this login would call beside the broker."""
+    for name, value in sasl.items():
+        if name.endswith((".class", ".url")):
+            return f"{name}={value}"
+    if not OWN_MODULE.match(sasl.get("kafka.sasl.jaas.config", "")):
+        return "a login module that is neither PlainLoginModule nor ScramLoginModule"
+    return ""

@@ -63,9 +63,9 @@ for _name in ("csv", "json", "orc", "parquet", "text", "xml"):
 
 
 class TableCreator:
-    """Replaces `DataFrame.writeTo`, whose methods return the writer until one of them writes."""
+    """Replaces `DataFrame.writeTo` and `mergeInto`, whose methods return the writer until one of them writes."""
 
-    WRITES = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace")
+    WRITES = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace", "merge")
 
     def __init__(self, recording: Recording, table: str) -> None:
         """Create a writer that only notes the table."""

@@ -1,16 +1,19 @@
 """Start one Spark session and one Kafka broker for a run of `prove`, with the output of Spark in a file."""
 
+import atexit
 import contextlib
+import ctypes
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
-from py4j.protocol import Py4JError
+import psutil
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -23,6 +26,9 @@ from spark_rtm.services.spark import build_session
 DEFAULT_SLOTS = 16
 # Spark requires 5 s by default. The checks of state and restarts wait for the end of several batches.
 MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
+# The option of Linux that makes this process the parent of each orphan below it.
+SET_CHILD_SUBREAPER = 36
+KILL_SECONDS = 10.0
 QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -63,6 +69,44 @@ def bench(slots: int) -> Iterator[Bench]:
         yield Bench(spark, broker.bootstrap_servers, folder, log)
 
 
+def adopt_orphans() -> set[psutil.Process]:
+    """Become the parent of each orphan below this process (on Linux), and return the present children."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    return set(psutil.Process().children())
+
+
+def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
+    """
+    Kill the child processes of this process except `kept`, with all processes below them.
+
+    This includes a JVM that is still starting, which PySpark does not know yet.
+    """
+    while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
+        found = list(trees)
+        for tree in trees:
+            with contextlib.suppress(psutil.Error):
+                found += tree.children(recursive=True)
+        for process in found:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(found, KILL_SECONDS)
+
+
+def end_now(status: int) -> NoReturn:
+    """End this process with all processes below it and with its files, whatever its other threads do."""
+    kill_processes()
+    atexit._run_exitfuncs()  # noqa: SLF001 - they delete the folder of the run
+    os._exit(status)
+
+
+def _is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
 def kill_spark() -> None:
     """
     Kill the JVM, so every call of PySpark fails at once.
@@ -80,8 +124,9 @@ def jvm() -> subprocess.Popen[bytes] | None:
 
 
 def _stop(spark: SparkSession) -> None:
-    # A signal to the process group, such as that of `timeout`, also ends the JVM.
-    with contextlib.suppress(Py4JError, OSError):
+    # A signal to the process group, such as that of `timeout`, also ends the JVM. An interrupted call leaves its answer
+    # in the connection, so any error can follow.
+    with contextlib.suppress(Exception):
         spark.stop()
 
 

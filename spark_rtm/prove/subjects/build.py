@@ -1,15 +1,19 @@
 """Build the streaming DataFrame of a target, in this process or in the one that the check of restarts kills."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.target import Job, Target
-from spark_rtm.testing.trial import read_stream, read_table
+from spark_rtm.testing.records import Sent
+from spark_rtm.testing.trial import FLUSH_SECONDS, read_stream, read_table
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,38 @@ def caught_rows(recording: Recording, number: int) -> DataFrame:
     return caught.frame if caught.sink.lower() == "kafka" else as_json(caught.frame)
 
 
-def static_rows(recording: Recording, number: int, stream: DataFrame) -> DataFrame:
-    """Return what query `number` of the job makes of a static DataFrame of Kafka source rows."""
-    again = Recording(recording.spark, recording.kafka, recording.path, recording.partitions, static=stream)
-    again.side_effects = recording.side_effects
-    job.record(again)
-    return caught_rows(again, number)
+class StaticQuery:
+    """
+    A query of a job on static Kafka source rows.
+
+    The job runs once. Its rows come from a topic that each evaluation fills again. Spark reads the topic again for each
+    query on the same plan.
+    """
+
+    def __init__(self, recording: Recording, number: int) -> None:
+        """Run the job on the rows of the topic, unless another query of the job has done so."""
+        self._kafka, self._topic = recording.kafka, f"prove-rows-of-{recording.topics[0]}"
+        if recording.on_static is None:
+            ensure_topics(self._kafka, [self._topic], 1, {self._topic: REJECT_TOPIC})
+            rows = read_table(recording.spark, self._kafka, self._topic)
+            rows = rows.withColumn("topic", F.lit(recording.topics[0]))
+            again = Recording(recording.spark, self._kafka, recording.path, recording.partitions, static=rows)
+            again.side_effects = recording.side_effects
+            job.record(again)
+            recording.on_static = again
+        self._rows = caught_rows(recording.on_static, number)
+        self._producer = Producer({"bootstrap.servers": self._kafka, "linger.ms": 0, "message.max.bytes": 4_000_000})
+        self._admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 3})
+
+    def rows_of(self, records: Iterable[Sent]) -> DataFrame:
+        """Return what the query makes of some records; the next call replaces them."""
+        for emptied in self._admin.delete_records([TopicPartition(self._topic, 0, OFFSET_END)]).values():
+            emptied.result(FLUSH_SECONDS)
+        for record in records:
+            self._producer.produce(self._topic, record.value, record.key, 0, headers=list(record.headers))
+        if remaining := self._producer.flush(FLUSH_SECONDS):
+            raise RuntimeError(f"the broker did not accept {remaining} records for topic {self._topic!r}")
+        return self._rows.select("*")
 
 
 def as_json(rows: DataFrame) -> DataFrame:

@@ -8,16 +8,20 @@ import builtins
 import contextlib
 import io
 import os
+import re
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from spark_rtm.prove.subjects.batch_writers import TableCreator, TableWriter
+from spark_rtm.prove.subjects.bench import end_now
 from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.recorders import (
     JobEndedError,
@@ -31,22 +35,80 @@ from spark_rtm.prove.subjects.recorders import (
 from spark_rtm.prove.subjects.target import TargetError
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
+JOB_SECONDS = 300.0
+AGAIN_SECONDS = 5.0
+ATTEMPTS = 3
+CANNOT = "prove could not run this"
+# Statements that change a table; views, functions and databases of the session are left to the job.
+SQL_WRITE = re.compile(
+    r"(?:--[^\n]*\n|\s)*(?P<verb>insert|merge|update|delete|truncate|(?:create(?:\s+or\s+replace)?|replace|alter|drop)"
+    r"\s+(?:external\s+)?table)\b|.*\b(?P<later>insert)\s+(?:into|overwrite)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
-def record(recording: Recording) -> None:
-    """Run the job in this process, and note in `recording` what it reads and starts."""
+class JobLostError(RuntimeError):
+    """Raised when a job does not come back: it runs for too long, or would end the process of `prove`."""
+
+
+class _LostError(BaseException):
+    """Raised inside the job, whose `except Exception` must not catch it."""
+
+
+def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
+    """Run the job in this process, for at most `seconds`, and note in `recording` what it reads and starts."""
     path = recording.path
     code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
     names: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), "__builtins__": builtins}
     names |= {"spark": recording.spark, "sc": recording.spark.sparkContext, "dbutils": Dbutils()}
     names |= {"display": lambda *_, **__: None, "displayHTML": lambda *_, **__: None}
     sys.dont_write_bytecode = True
-    with _replaced(recording), _as_program(path), _named(recording.kafka), contextlib.suppress(JobEndedError):
-        try:
+    try:
+        with (
+            _replaced(recording),
+            _as_program(path),
+            _named(recording.kafka),
+            contextlib.suppress(JobEndedError),
+            _limited(path, seconds),
+        ):
             exec(code, names)
-        except SystemExit as error:
-            if error.code:
-                raise TargetError(f"{path} ended with status {error.code!r} before it waited for a query") from error
+    except SystemExit as error:
+        if error.code:
+            raise TargetError(f"{path} ended with status {error.code!r} before it waited for a query") from error
+    except _LostError as error:
+        line = f" at line {recording.line_of(error)}" if recording.line_of(error) else ""
+        raise JobLostError(f"{path}{line} {error}") from None
+
+
+@contextlib.contextmanager
+def _limited(path: Path, seconds: float) -> Iterator[None]:
+    """End the block after a time, and the whole process if the block does not let itself be ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_done, main = threading.Event(), threading.get_ident()
+    what = f"was still running after {seconds:g} s and did not wait for a query; prove the function that builds it"
+
+    def interrupt() -> None:
+        for attempt in range(ATTEMPTS):
+            if is_done.wait(AGAIN_SECONDS if attempt else seconds):
+                return
+            signal.pthread_kill(main, signal.SIGALRM)
+        if not is_done.wait(AGAIN_SECONDS):
+            print(f"{CANNOT}: {path} {what}", file=sys.stderr, flush=True)
+            end_now(2)
+
+    def lose(*_: object) -> None:
+        raise _LostError(what)
+
+    before = signal.signal(signal.SIGALRM, lose)
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager
@@ -80,17 +142,22 @@ def _named(kafka: str) -> Iterator[None]:
 def _replaced(recording: Recording) -> Iterator[None]:
     """Replace the entry points of PySpark for the job, and restore them afterwards."""
     session, frame = type(recording.spark), type(recording.spark.range(0))
-    replaced: list[tuple[type, str, Any]] = [
+    replaced: list[tuple[Any, str, Any]] = [
         (session, "readStream", recorder(StreamReader, recording)),
         (session, "read", recorder(TableReader, recording)),
         (session, "stop", end_job),
         (session.Builder, "getOrCreate", lambda builder: _configured(recording.spark, builder)),
         (frame, "writeStream", recorder(StreamWriter, recording)),
         (frame, "write", recorder(TableWriter, recording)),
+        (os, "_exit", _exit_of(os.getpid(), os._exit)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
     if not recording.side_effects:
-        replaced.append((frame, "writeTo", lambda _frame, table: TableCreator(recording, table)))
+        replaced += [
+            (frame, "writeTo", lambda _frame, table: TableCreator(recording, table)),
+            (frame, "mergeInto", lambda _frame, table, _condition: TableCreator(recording, table)),
+            (session, "sql", _sql_of(recording, session.sql)),
+        ]
     replaced = [(_definer(owner, name), name, value) for owner, name, value in replaced]
     kept = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
     try:
@@ -110,5 +177,29 @@ def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSe
     return session
 
 
-def _definer(owner: type, name: str) -> type:
-    return next(base for base in owner.__mro__ if name in vars(base))
+def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+    """Return a function that ends a child process of the job, but not this process."""
+
+    def end(status: int) -> NoReturn:
+        if os.getpid() != owner:
+            exit_(status)
+        raise _LostError(f"calls os._exit({status}), which would end prove; use sys.exit after the wait")
+
+    return end
+
+
+def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
+    """Return `SparkSession.sql` that notes statements which change a table, in place of running them."""
+
+    def run(session: SparkSession, text: str, *arguments: Any, **named: Any) -> DataFrame:
+        if found := SQL_WRITE.match(text):
+            recording.note_write(f"SQL {(found['verb'] or found['later']).upper()}")
+            return session.range(0)
+        return sql(session, text, *arguments, **named)
+
+    return run
+
+
+def _definer(owner: Any, name: str) -> Any:
+    bases = owner.__mro__ if isinstance(owner, type) else (owner,)
+    return next(base for base in bases if name in vars(base))

@@ -1,6 +1,7 @@
 """Readers and writers of PySpark that note what a job asks for, and that read Kafka from the broker of `prove`."""
 
 import sys
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -50,6 +51,8 @@ class Recording:
     partitions: int
     static: DataFrame | None = None
     """Static source rows that replace each stream of the job."""
+    on_static: "Recording | None" = None
+    """The recording of the same job on static source rows, if it has run on them."""
     topics: list[str] = field(default_factory=list)
     """Topics that the job reads as streams."""
     tables: list[str] = field(default_factory=list)
@@ -71,6 +74,14 @@ class Recording:
         while frame and frame.f_code.co_filename != str(self.path):
             frame = frame.f_back
         return frame.f_lineno if frame else 0
+
+    def line_of(self, error: BaseException) -> int:
+        """Return the last line of the job in the traceback of an error."""
+        frame, line = error.__traceback__, 0
+        while frame:
+            line = frame.tb_lineno if frame.tb_frame.f_code.co_filename == str(self.path) else line
+            frame = frame.tb_next
+        return line
 
     def redirect(self, options: dict[str, str], *, is_stream: bool) -> dict[str, str]:
         """Create the topics that a Kafka source names, and return the options that replace those of the job."""
@@ -251,8 +262,16 @@ class StreamWriter(Options, DataStreamWriter):
         DataStreamWriter.option(self, "checkpointLocation", checkpoint)
         DataStreamWriter.outputMode(self, "update")
         DataStreamWriter.trigger(self, realTime="5 seconds")  # type: ignore[call-overload]
+        if not self.recording.side_effects:
+            # The engine accepts or refuses the kind of a sink, so no store of the user is needed.
+            DataStreamWriter.option(self, "path", f"{checkpoint}-sink")
         sink = self.noted.get("format", "")
-        return DataStreamWriter.toTable(self, sink[6:]) if sink.startswith("table ") else DataStreamWriter.start(self)
+        if sink == "foreach" and not self.recording.side_effects:
+            DataStreamWriter.foreach(self, lambda _row: None)
+        if sink.startswith("table "):
+            name = sink[6:] if self.recording.side_effects else f"prove_{uuid.uuid4().hex[:8]}"
+            return DataStreamWriter.toTable(self, name)
+        return DataStreamWriter.start(self)
 
 
 def recorder(kind: type[Options], recording: Recording) -> property:

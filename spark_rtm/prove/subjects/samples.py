@@ -42,7 +42,10 @@ def read_samples(path: Path) -> list[Sent]:
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{str(path)!r} has no records; write one JSON text per line")
-    return [_record(line) for line in lines]
+    try:
+        return [_record(line) for line in lines]
+    except RecursionError:
+        raise ValueError(f"{str(path)!r} has a record that is nested too deep; use at most 500 levels") from None
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:

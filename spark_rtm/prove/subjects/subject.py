@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache
 from pathlib import Path
 
 import pyarrow
@@ -27,10 +27,10 @@ from pyspark.sql.types import (
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.build import Origin, caught_rows, rows_of, static_rows
+from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, rows_of
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples
-from spark_rtm.prove.subjects.target import Target
+from spark_rtm.prove.subjects.target import Target, TargetError
 from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import Trial, new_checkpoints
@@ -65,8 +65,8 @@ class Subject:
     """Name of the stream in the option `--samples`."""
     trial: Trial
     samples: list[Sent]
-    rows_of: Callable[[DataFrame], DataFrame]
-    """What the query makes of a static DataFrame of Kafka source rows."""
+    rows_of: Callable[[list[Sent]], DataFrame]
+    """What a batch query makes of some records."""
     origin: Origin
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
@@ -92,7 +92,7 @@ class Subject:
         if not records:
             return []
         try:
-            rows = self.rows_of(self._source_rows(records))
+            rows = self.rows_of(records)
             found = [_output(row.asDict()) for row in rows.collect()]
         except (PySparkException, Py4JJavaError) as error:
             if len(records) == 1:
@@ -109,14 +109,11 @@ class Subject:
         half = len(records) // 2
         return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
 
-    def _source_rows(self, records: list[Sent]) -> DataFrame:
-        return local_rows(self.bench.spark, records, next(iter(self.origin.partitions)))
-
     def _error_of(self, record: Sent) -> Exception | None:
         """Evaluate a failing record again, so the error names the line of the user's code."""
         with _call_sites(enabled=True):
             try:
-                self.rows_of(self._source_rows([record])).collect()
+                self.rows_of([record]).collect()
             except (PySparkException, Py4JJavaError) as error:
                 return error
         return None
@@ -142,7 +139,11 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
             trial.fill(topic, samples.get(table, []))
         static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in target.tables}
         own = samples.get(target.stream) or made_samples(rows)
-        evaluate = partial(target.transform, **static)
+        stream = next(iter(origin.partitions))
+
+        def evaluate(records: list[Sent]) -> DataFrame:
+            return target.transform(local_rows(bench.spark, records, stream), **static)
+
         yield Subject(bench, target.path, target.line, target.stream, trial, own, evaluate, origin)
     finally:
         trial.close(*topics)
@@ -171,6 +172,16 @@ def subject_of_job(
     topics = dict.fromkeys(recording.topics, recording.partitions)
     rows = caught_rows(recording, number)
     trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
+
+    @cache
+    def static_query() -> StaticQuery:
+        # Errors of the rows must name the lines of the job.
+        with _call_sites(enabled=True):
+            try:
+                return StaticQuery(recording, number)
+            except (PySparkException, Py4JJavaError) as error:
+                raise TargetError(f"the job fails when it runs again on static rows: {error}") from error
+
     try:
         trial.forget()
         own = samples.get(first) or made_samples(rows)
@@ -181,7 +192,7 @@ def subject_of_job(
             first,
             trial,
             own,
-            partial(static_rows, recording, number),
+            lambda records: static_query().rows_of(records),
             Origin(str(recording.path), topics, {}, number, recording.side_effects),
             (*recording.topics, *recording.tables),
             {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
