@@ -8,6 +8,7 @@ expected one. With it, the assistant answers all items, and a table with the ver
 import argparse
 import contextlib
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -23,7 +24,7 @@ from evals.run import answers, graded
 from evals.tasks import broken_tasks
 from evals.verdict import Verdict
 from scripts.pack import files, manifest
-from spark_rtm.prove.subjects.bench import Bench, bench
+from spark_rtm.prove.subjects.bench import Bench, adopt_orphans, bench, kill_processes
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "questions": items.questions,
@@ -53,7 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"no item has a name that matches {options.filter.pattern!r}; their names are in evals/evals.json")
         return 2
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
+        # Also a JVM that is still starting, which PySpark does not know.
+        stack.callback(kill_processes, adopt_orphans())
 
         @cache
         def services() -> Bench:
@@ -65,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _evaluate(options, chosen, services)
                 return 0
             broken = list(_broken(chosen, services))
-        except ValueError as error:
-            _say(str(error))
+        except (OSError, RuntimeError, ValueError) as error:
+            print(error, file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             _say("interrupted")

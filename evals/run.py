@@ -1,7 +1,6 @@
 """Ask an assistant all items, and grade its replies."""
 
 import re
-import runpy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +8,12 @@ from pathlib import Path
 from evals import grading, triggers
 from evals.assistant import Assistant, Reply, ask
 from evals.items import Item, Question, Task, Trigger
-from evals.tasks import verify
+from evals.solution import SOLUTION, TIME_LIMIT_SECONDS, solution
+from evals.stage import WrongAnswerError
+from evals.tasks import verifier_of, verify
 from evals.verdict import Verdict
 from spark_rtm.prove.subjects.bench import Bench
 
-SOLUTION = "solution.py"
-ENTRY = "transform"
 _BLOCK = re.compile(r"^```(?:python|py)?[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -36,8 +35,8 @@ def answers(assistant: Assistant, items: Sequence[Item], parent: Path) -> Iterat
         yield Answered(item, ask(asked, _prompt(item), folder), folder)
 
 
-def graded(answered: Answered, bench: Callable[[], Bench]) -> Verdict:
-    """Return the verdict on a reply; `bench` returns the session and the broker for coding tasks."""
+def graded(answered: Answered, bench: Callable[[], Bench], seconds: float = TIME_LIMIT_SECONDS) -> Verdict:
+    """Return the verdict on a reply; `bench` returns what runs solutions, and `seconds` limits each of their steps."""
     item, reply = answered.item, answered.reply
     if reply.error:
         verdict = Verdict(item.name, is_right=False, reason=reply.error)
@@ -46,7 +45,7 @@ def graded(answered: Answered, bench: Callable[[], Bench]) -> Verdict:
     elif isinstance(item, Trigger):
         verdict = triggers.grade(item, reply.text)
     else:
-        verdict = _graded_task(item, answered, bench)
+        verdict = _graded_task(item, answered, bench, seconds)
     return replace(verdict, read_bytes=reply.read_bytes, seconds=reply.seconds)
 
 
@@ -56,19 +55,19 @@ def _prompt(item: Item) -> str:
     return item.prompt + (grading.INSTRUCTION if isinstance(item, Question) else "")
 
 
-def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench]) -> Verdict:
+def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench], seconds: float) -> Verdict:
     path = answered.folder / SOLUTION
     if not path.is_file():
         blocks = _BLOCK.findall(answered.reply.text)
         if not blocks:
             return Verdict(task.name, is_right=False, reason=f"neither {SOLUTION} nor a block of Python in the reply")
         path.write_text(blocks[-1], encoding="utf-8")
-    # Before the code runs, because its columns need a session.
+    # Before the code runs, because it could change the file of the verifier.
+    verifier_of(task.name)
     services = bench()
     try:
-        names = runpy.run_path(str(path))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of an assistant may raise anything
-        return Verdict(task.name, is_right=False, reason=f"{SOLUTION} raises {type(error).__name__}: {error}")
-    if not callable(names.get(ENTRY)):
-        return Verdict(task.name, is_right=False, reason=f"{SOLUTION} does not define {ENTRY}")
-    return verify(services, task.name, names[ENTRY])
+        with solution(path, seconds) as transform:
+            transform.load()
+            return verify(services, task.name, transform)
+    except WrongAnswerError as error:
+        return Verdict(task.name, is_right=False, reason=str(error))

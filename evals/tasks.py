@@ -4,6 +4,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 
 from evals.items import Task
 from evals.stage import Answer, WrongAnswerError
@@ -29,11 +30,15 @@ def known_answers(task: str) -> list[Known]:
     return [Known(task, module.REFERENCE.__name__, module.REFERENCE, ""), *wrong]
 
 
+def verifier_of(task: str) -> ModuleType:
+    """Return the module with the verifier of a task."""
+    return importlib.import_module(f"evals.verifiers.{task}")
+
+
 def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
     """Return the verdict of a task's verifier on an answer."""
-    verifier = importlib.import_module(f"evals.verifiers.{task}")
     try:
-        verifier.verify(bench, answer)
+        verifier_of(task).verify(bench, answer)
     except WrongAnswerError as error:
         return Verdict(task, is_right=False, reason=str(error))
     except Exception as error:  # noqa: BLE001 - an answer may raise anything

@@ -1,10 +1,12 @@
 """The runner asks an assistant, finds its solution, and prints a table."""
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from evals import items
@@ -62,6 +64,50 @@ def test_solution_in_a_file_is_verified(tmp_path: Path, bench: Bench) -> None:
     verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench)
 
     assert "" == verdict.reason
+
+
+REPLACES = """\
+import evals.run, evals.tasks, evals.verdict, evals.verifiers.two_outputs as verifier
+
+evals.run.verify = evals.tasks.verify = lambda *_: evals.verdict.Verdict("two_outputs", is_right=True)
+verifier.verify = lambda *_: None
+
+
+def transform(records):
+    return records.select("key", "value").limit(0)
+"""
+CHEATS = {
+    "replaced verifier": (REPLACES, "the query ended with"),
+    "ends": ("import os\nos._exit(0)\n", "solution.py ended its process"),
+    "ends later": ("import os\ndef transform(records):\n    os._exit(0)\n", "solution.py ended its process"),
+    "endless": ("while True:\n    pass\n", "solution.py was still running after 5 s"),
+    "endless later": ("def transform(records):\n    while True:\n        pass\n", "still running after 5 s"),
+    "no frame": ("def transform(records):\n    return 1\n", "AttributeError"),
+    "raises": ("def transform(records):\n    raise KeyError('amount')\n", "KeyError: 'amount'"),
+}
+
+
+@pytest.mark.parametrize(("code", "reason"), CHEATS.values(), ids=CHEATS)
+def test_solution_cannot_choose_its_verdict(code: str, reason: str, tmp_path: Path, bench: Bench) -> None:
+    """The code runs in a process that has neither the verifier nor the verdict, and that has a time limit."""
+    (tmp_path / "solution.py").write_text(code)
+
+    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench, 5)
+
+    assert not verdict.is_right
+    assert re.search(reason, verdict.reason), verdict.reason
+
+
+def test_processes_of_a_solution_end_with_its_verdict(tmp_path: Path, bench: Bench) -> None:
+    """A process that has left its group and its parent is killed too."""
+    start = "import subprocess, sys\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+    start += "open('pid', 'w').write(str(subprocess.Popen(['sleep', '601'], start_new_session=True).pid))\n"
+    (tmp_path / "solution.py").write_text(f"{start}{SOLUTION}")
+
+    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench)
+
+    assert verdict.is_right, verdict.reason
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
 
 def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
