@@ -2,13 +2,11 @@
 Call the code of an assistant in a process of its own, which shares only the JVM of Spark and Kafka with the runner.
 
 The runner keeps the verifier and the verdict, so the code can neither change them nor end or delay the runner.
-Run as a program, this module is that process.
 """
 
 import contextlib
 import json
 import os
-import runpy
 import subprocess
 import sys
 import threading
@@ -18,7 +16,6 @@ from typing import Any
 
 from py4j.java_gateway import JavaObject
 from pyspark import SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -55,7 +52,7 @@ class Solution:
             self._input.write(json.dumps(request) + "\n")
             self._input.flush()
         kind = self._answer()["kind"]
-        result = _objects(session).remove(f"{PREFIX}result")
+        result = objects_of(session).remove(f"{PREFIX}result")
         if not isinstance(result, JavaObject):
             raise WrongAnswerError(f"{ENTRY} returned no DataFrame")
         return StreamingQuery(result) if kind == QUERY else DataFrame(result, session)
@@ -96,7 +93,7 @@ def solution(path: Path, seconds: float = TIME_LIMIT_SECONDS) -> Iterator[Soluti
         "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    command = [sys.executable, "-m", "evals.solution", str(path)]
+    command = [sys.executable, "-m", "evals.solution_process", str(path)]
     others = adopt_orphans()
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -108,7 +105,8 @@ def solution(path: Path, seconds: float = TIME_LIMIT_SECONDS) -> Iterator[Soluti
             kill_processes(others)
 
 
-def _objects(session: SparkSession) -> Any:
+def objects_of(session: SparkSession) -> Any:
+    """Return a table of objects of the JVM that all its processes share."""
     # Java's table of system properties can hold any object, and both processes can reach it.
     return session._jvm.java.lang.System.getProperties()  # type: ignore[union-attr]  # noqa: SLF001 - not public
 
@@ -118,58 +116,5 @@ def _passed(session: SparkSession, argument: Any) -> dict[str, Any]:
         return {"text": argument}
     kind, java = (FRAME, argument._jdf) if isinstance(argument, DataFrame) else (SESSION, argument._jsparkSession)  # noqa: SLF001
     name = f"{PREFIX}{id(argument)}"
-    _objects(session).put(name, java)
+    objects_of(session).put(name, java)
     return {"kind": kind, "name": name}
-
-
-def _serve(path: Path) -> None:
-    """Run the file, and call its function for each request on standard input."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the code prints
-
-    def answer(content: dict[str, Any]) -> None:
-        answers.write(json.dumps(content) + "\n")
-        answers.flush()
-
-    session = _session()
-    try:
-        transform = runpy.run_path(str(path)).get(ENTRY)
-    except BaseException as error:  # noqa: BLE001 - the code of an assistant may raise anything
-        return answer({"error": f"{SOLUTION} raises {type(error).__name__}: {error}"})
-    if not callable(transform):
-        return answer({"error": f"{SOLUTION} does not define {ENTRY}"})
-    answer({})
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            arguments = [_received(session, each) for each in request["arguments"]]
-            result = transform(*arguments, **{name: _received(session, v) for name, v in request["named"].items()})
-            is_query = isinstance(result, StreamingQuery)
-            java = result._jsq if is_query else result._jdf  # noqa: SLF001 - not public
-        except BaseException as error:  # noqa: BLE001 - the code of an assistant may raise anything
-            answer({"error": f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"})
-            continue
-        _objects(session).put(f"{PREFIX}result", java)
-        answer({"kind": QUERY if is_query else FRAME})
-    return None
-
-
-def _session() -> SparkSession:
-    gateway = launch_gateway()  # type: ignore[no-untyped-call]
-    context = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
-    shared = SparkContext(gateway=gateway, jsc=gateway.jvm.JavaSparkContext.fromSparkContext(context))
-    # The first session of a process becomes the default of the JVM, so it must be the one that already is.
-    return SparkSession(shared, gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get())
-
-
-def _received(session: SparkSession, passed: dict[str, Any]) -> Any:
-    if "text" in passed:
-        return passed["text"]
-    java = _objects(session).remove(passed["name"])
-    if passed["kind"] == SESSION:
-        return SparkSession(session.sparkContext, java)
-    return DataFrame(java, SparkSession(session.sparkContext, java.sparkSession()))
-
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))

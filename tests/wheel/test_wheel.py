@@ -109,7 +109,7 @@ def test_prove_without_its_packages_names_the_extra(environment: Path, project: 
     done = _run(environment, "rtm", "prove", "job.py:shouted", cwd=project)
 
     assert 2 == done.returncode
-    assert "rtm: prove needs the package 'pyspark', which is not installed; run pip install " in done.stderr
+    assert "rtm: prove needs the package 'psutil', which is not installed; run pip install " in done.stderr
     assert "'spark-real-time-mode[prove]'" in done.stderr
 
 
