@@ -18,19 +18,15 @@ if sys.version_info < (3, 11):  # noqa: UP036  # the image of a job may have an 
     sys.stdout.write("::error::this is Python " + found + "; add actions/setup-python with 3.11 or newer\n")
     sys.exit(2)
 
-import contextlib
 import glob
-import io
 import re
 import shlex
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from scripts.skills import main as skills
-
+SKILLS = Path(__file__).with_name("skills.py")
 ANNOTATION = re.compile(r"::(\w+) [^:]*,title=([a-z-]+)::")
 LEVELS = {"error": "errors", "warning": "warnings"}
 
@@ -66,13 +62,9 @@ def _lint(style: str, paths: list[str]) -> tuple[int, str]:
     engine = os.environ["RTM_ENGINE"]
     options = ["--engine", engine] if engine else []
     options += ["--strict"] if os.environ["RTM_STRICT"] == "true" else []
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        try:
-            status = skills(["lint", "--format", style, *options, "--", *paths])
-        except SystemExit:  # wrong usage, such as an unknown engine
-            status = 2
-    return status, output.getvalue()
+    command = [sys.executable, str(SKILLS), "lint", "--format", style, *options, "--", *paths]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    return done.returncode, done.stdout
 
 
 def _summary(totals: dict[str, int], counts: Counter[tuple[str, ...]]) -> Iterator[str]:

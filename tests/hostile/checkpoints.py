@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.hostile.case import INPUT, OUTSIDE, Build, Case, file, link, pipe, sparse, without_access
+from tests.hostile.case import INPUT, OUTSIDE, Build, Case, file, link, pipe, sparse, together, without_access
 from tests.hostile.texts import SEED
 from tests.inspect.files import add_state, write_checkpoint
 
@@ -63,6 +63,9 @@ CONTENTS: dict[str, tuple[str, str | bytes]] = {
     "other digits as a batch": ("commits/٣", "v1\n{}"),
     "file with control letters": ("offsets/\x1b[2J", "x"),
     "operator with a file name": ("state/0/_metadata/²", "v1\n{}"),
+    "checksum of single bytes": (".metadata.crc", b"crc\0\0\0\0\1"),
+    "checksum of no bytes": ("offsets/.2.crc", b"crc\0\0\0\0\0"),
+    "cut checksum": ("offsets/.2.crc", b"crc"),
     "first offsets without a line": ("sources/0/0", "\0v1"),
     "first offsets as a list": ("sources/0/0", "\0v1\n[1, 2]"),
     "first offsets as a long number": ("sources/0/0", f'\0v1\n{{"clicks":{{"0":{MANY}}}}}'),
@@ -110,6 +113,10 @@ def _cases() -> list[Case]:
     rng = random.Random(f"{SEED} checkpoints")
     changes = {name: file(*content) for name, content in CONTENTS.items()}
     changes |= {f"{kind} as {name}": build(name) for kind, build in KINDS.items() for name in FILES[::2]}
+    for name in ("offsets/.2.crc", ".metadata.crc"):
+        changes |= {f"{kind} as {name}": build(name) for kind, build in KINDS.items() if kind != "no access"}
+    long = file("metadata", '{"id":"' + "x" * 9_000_000 + '"}')
+    changes["long metadata with a checksum"] = together(long, file(".metadata.crc", b"crc\0\0\0\0\1"))
     changes |= {"many links": _doubled, "empty": lambda _: None}
     changes |= {f"damaged {number}": _damage(rng, rng.choice(FILES)) for number in range(36)}
     options = [[], [], ["--format", "json"], ["--as-starting-offsets"]]

@@ -24,6 +24,8 @@ MAX_VERSIONS = {"offsets": 2, "commits": 3}
 """The newest version of each log that OSS 4.3.0 reads; later ones fail with INVALID_LOG_VERSION."""
 CHECKSUM_HEAD = 8
 """A checksum file begins with `crc`, a zero byte, and the number of bytes of each block in four bytes."""
+MIN_BLOCK_BYTES = 512
+"""The size of a block that Hadoop writes unless it is told otherwise. Smaller ones would take much memory."""
 VOID = "-"
 """Stands in `offsets/N` for a source without offsets."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -144,7 +146,7 @@ def has_stale_checksum(folder: Folder, path: str) -> bool:
         return False
     stored, content = folder.read(f"{parent}/{checksum}" if parent else checksum), folder.read(path)
     size = int.from_bytes(stored[4:CHECKSUM_HEAD])
-    if not stored.startswith(b"crc\0") or size == 0:
+    if not stored.startswith(b"crc\0") or size < MIN_BLOCK_BYTES:
         return False
     blocks = [content[start : start + size] for start in range(0, len(content), size)]
     sums = [zlib.crc32(block).to_bytes(4) for block in blocks]

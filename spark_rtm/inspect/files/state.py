@@ -63,7 +63,8 @@ def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any
     missing = [parent for parent, start in expected if not any(f.startswith(start) for f in present.get(parent, ()))]
     total = sum(entry.bytes for _, entry in files)
     last = -1 if last_batch is None else last_batch + 1
-    folders = [parent for parent, _ in expected if parent not in missing]
+    lost = set(missing)
+    folders = [parent for parent, _ in expected if parent not in lost]
     gaps = [
         f"version {gap} in {parent}" for parent in folders if (gap := _gap(present.get(parent, ()), last)) is not None
     ]
