@@ -22,11 +22,14 @@ import glob
 import re
 import shlex
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 SKILLS = Path(__file__).with_name("skills.py")
+REQUIREMENTS = Path(__file__).parents[1] / "requirements/base.txt"
 ANNOTATION = re.compile(r"::(\w+) [^:]*,title=([a-z-]+)::")
 LEVELS = {"error": "errors", "warning": "warnings"}
 
@@ -41,9 +44,13 @@ def main() -> int:
     except ValueError as error:
         print(f"::error::the input paths cannot be read ({error}); quote a path with spaces on both sides")
         return 2
-    if sarif and (log := _lint("sarif", paths)[1]):
+    with tempfile.TemporaryDirectory() as packages:
+        if find_spec("yaml") is None:
+            _install_yaml(Path(packages))
+        log = _lint("sarif", paths, packages)[1] if sarif else ""
+        status, annotations = _lint("github", paths, packages)
+    if log:
         Path(sarif).write_text(log, encoding="utf-8")
-    status, annotations = _lint("github", paths)
     print(annotations, end="")
     counts = Counter(match.groups() for line in annotations.splitlines() if (match := ANNOTATION.match(line)))
     totals = {name: sum(n for (level, _), n in counts.items() if level == key) for key, name in LEVELS.items()}
@@ -58,12 +65,24 @@ def _paths(text: str) -> Iterator[str]:
         yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
 
 
-def _lint(style: str, paths: list[str]) -> tuple[int, str]:
+def _install_yaml(folder: Path) -> None:
+    """Install PyYAML, whose hashes this repository records; without it, the linter reports YAML as unchecked."""
+    (pinned,) = re.findall(r"^pyyaml==.*(?:\n    --hash.*)*\n", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
+    file = folder / "requirements.txt"
+    file.write_text(pinned, encoding="utf-8")
+    options = ["--quiet", "--require-hashes", "--only-binary", ":all:", "--target", str(folder), "-r", str(file)]
+    if subprocess.run([sys.executable, "-m", "pip", "install", *options], check=False).returncode:
+        print("::warning::PyYAML could not be installed, so YAML is not checked; install it in an earlier step")
+
+
+def _lint(style: str, paths: list[str], packages: str) -> tuple[int, str]:
     engine = os.environ["RTM_ENGINE"]
     options = ["--engine", engine] if engine else []
     options += ["--strict"] if os.environ["RTM_STRICT"] == "true" else []
     command = [sys.executable, str(SKILLS), "lint", "--format", style, *options, "--", *paths]
-    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    path = os.pathsep.join([packages, *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, stdout=subprocess.PIPE, env=variables, encoding="utf-8", check=False)
     return done.returncode, done.stdout
 
 

@@ -127,6 +127,22 @@ def test_action_has_outputs_and_a_summary(project: Path, tmp_path: Path) -> None
     }
 
 
+def test_action_checks_yaml_or_says_why_not(project: Path, tmp_path: Path) -> None:
+    """A bundle is checked; a Python that has no PyYAML, and no network to install it, gives status 2 and the reason."""
+    (project / "bundle.yaml").write_text(cases_of_rules()["cluster-flag/bundle.yaml"])
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    bare = {"PATH": f"{tmp_path / 'bare/bin'}:{os.environ['PATH']}"}
+
+    checked = _lint_step(project, paths="bundle.yaml")
+    unchecked = _lint_step(project, bare, paths="bundle.yaml bad.py")
+
+    assert (1, True) == (checked.returncode, "title=cluster-flag::" in checked.stdout)
+    assert 2 == unchecked.returncode
+    assert "::warning::PyYAML could not be installed" in unchecked.stdout
+    assert "title=unchecked::PyYAML is not installed" in unchecked.stdout
+    assert "title=trigger-duration::" in unchecked.stdout
+
+
 def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) -> None:
     """The step names the version and the remedy, and leaves a valid file for the upload; a newer one is preferred."""
     old = tmp_path / "python3"
