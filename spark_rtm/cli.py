@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_rtm import __version__, capacity, slots
+from spark_rtm import __version__, capacity, errors, slots
 from spark_rtm.inspect import options as inspect_options
 from spark_rtm.lint import arguments as lint_arguments
 from spark_rtm.requirement import HOW
@@ -221,6 +221,16 @@ COMMANDS = {
             "inspect s3://bucket/clicks --format json": "the same as JSON, from an object store",
             "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
             "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
+        },
+    ),
+    "errors": Command(
+        "find the cause and the fix of an exception",
+        errors.add_options,
+        errors.run,
+        {
+            "errors STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE": "by condition",
+            "errors - < trace.txt": "by a pasted exception",
+            'errors "topic was deleted and created again"': "by a description",
         },
     ),
     "slots": Command(

@@ -1,4 +1,4 @@
-"""Render the generated parts of pages: the list of pages, error conditions, lint rules, benchmark tables."""
+"""Render the generated parts of pages: the list of pages, lint rules, benchmark tables."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,6 @@ from benchmarks import registry
 from benchmarks.results.format import table
 from scripts.pack import assistants, files, notices, verification
 from scripts.pack.checks.links import navigation
-from scripts.pack.package_data import reproduced_conditions
 from scripts.pack.tables import prove
 from scripts.pack.tables.pipeline import chaos, demo, soak
 from spark_rtm.lint.engine import RULES
@@ -44,17 +43,6 @@ def _entry(root: Path, path: Path) -> str:
     return f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}"
 
 
-def conditions(root: Path, _: str) -> str:
-    """Return a table of the error conditions that fences raise, with links to the sections of these fences."""
-    links_by_condition: dict[str, list[str]] = {}
-    for condition, path, section in reproduced_conditions(root):
-        link = f"[{section.title}]({path.name}#{section.anchor})"
-        if link not in links_by_condition.setdefault(condition, []):
-            links_by_condition[condition].append(link)
-    rows = [(f"`{condition}`", ", ".join(links)) for condition, links in sorted(links_by_condition.items())]
-    return table(("condition", "reproduced and fixed in"), rows)
-
-
 def assistant_folders(_: Path, __: str) -> str:
     """Return a table of the assistants, their commands and their skills folders."""
     header = ("assistant", "its own commands", "folders: personal, project", "source of the folders")
@@ -76,7 +64,6 @@ BLOCKS: dict[str, Maker] = {
     "measured-demo": demo.comparison,
     "router": router,
     "assistants": assistant_folders,
-    "conditions": conditions,
     "lint-index": lint_index,
     "verification": verification.verification,
     "measured-soak": soak.soak,

@@ -1,30 +1,138 @@
-"""Render the data files of `spark_rtm` from the pages and measurements, which the wheel does not contain."""
+"""
+Render the data files of `spark_rtm` from the pages and measurements, which the wheel does not contain.
+
+An explained error is a fence with `{raises="CONDITION"}` below its quoted message, a row of a table with a column
+`message` on an error page, or a row of the table of conditions that exist only on Databricks.
+"""
+
+from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.pack import files, parsed
 from spark_rtm import capacity
+from spark_rtm.errors import NAME
 from spark_rtm.text import markdown
 
-
-def sections_of_conditions(root: Path) -> str:
-    """Return JSON with the section of an error page that reproduces each error condition."""
-    sections: dict[str, str] = {}
-    for condition, path, section in reproduced_conditions(root):
-        if path.name.startswith("errors"):
-            sections.setdefault(condition, f"{files.relative(root, path)}#{section.anchor}")
-    return json.dumps(sections, indent=1, sort_keys=True) + "\n"
+DATABRICKS_PAGE = "references/errors_on_databricks.md"
+FAMILY = "STREAMING_REAL_TIME_MODE"
+OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
+QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
+FIXES = ("fix", "what to do", "do")
 
 
-def reproduced_conditions(root: Path) -> Iterator[tuple[str, Path, markdown.Heading]]:
-    """Yield each error condition that a fence raises, its page, and the heading of its section."""
-    for path in files.references(root):
-        text = path.read_text(encoding="utf-8")
-        for fence in parsed.fences(text):
-            if condition := fence.options.get("raises"):
-                yield condition, path, [one for one in parsed.headings(text) if one.line < fence.line][-1]
+@dataclass(frozen=True)
+class KnownError:
+    """An explained error; `messages` holds the engine's messages verbatim, and `fix` is Markdown of the page."""
+
+    condition: str
+    """The condition or class, or the message of an error that has neither."""
+    engine: str
+    title: str
+    page: str
+    anchor: str
+    messages: tuple[str, ...]
+    fix: str
+
+
+def known_errors(root: Path) -> list[KnownError]:
+    """Return all errors: error pages first; each other page adds only conditions that no earlier page explains."""
+    result: list[KnownError] = []
+    for path in sorted(files.references(root), key=lambda path: not path.stem.startswith("errors")):
+        is_error_page = path.stem.startswith("errors")
+        known = {entry.condition for entry in result}
+        explained = [entry for entry in _provoked(path) if entry.fix]
+        result += [entry for entry in explained if is_error_page or entry.condition not in known]
+        result += _listed(path) if is_error_page else []
+    return result + list(_on_databricks(root))
+
+
+def errors_json(root: Path) -> str:
+    """Return the errors as JSON with plain text, for `rtm errors`."""
+    entries = [
+        {
+            "condition": entry.condition,
+            "engine": entry.engine,
+            "title": entry.title,
+            "page": f"references/{entry.page}.md{f'#{entry.anchor}' if entry.anchor else ''}",
+            "messages": entry.messages,
+            "fix": " ".join(plain(entry.fix, entry.page).split()),
+        }
+        for entry in known_errors(root)
+    ]
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
+def plain(text: str, page: str) -> str:
+    """Return Markdown as plain text; a link becomes its text, followed by the place in parentheses."""
+
+    def place(link: re.Match[str]) -> str:
+        target = link["target"]
+        if target.startswith(("#", "http")):
+            target = target if target.startswith("http") else f"references/{page}.md{target}"
+        elif not target.startswith("../"):
+            target = f"references/{target}"
+        return f"{link['text']} ({target.removeprefix('../')})"
+
+    text = re.sub(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)[^)]*\)", place, text)
+    return re.sub(r"\[([^\]]+)\]\[[^\]]*\]|(?<![\w`])\*([^*]+)\*|`+ ?([^`]+?) ?`+", r"\1\2\3", text)
+
+
+def _provoked(path: Path) -> Iterator[KnownError]:
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for fence in parsed.fences(text):
+        if condition := fence.options.get("raises"):
+            section = _section(text, fence.line)
+            quotes = [match["message"] for line in lines[section.line : fence.line] if (match := QUOTED.match(line))]
+            fix = _after(lines, fence.end_line)
+            yield KnownError(condition, OSS, section.title, path.stem, section.anchor, tuple(quotes[-1:]), fix)
+
+
+def _listed(path: Path) -> Iterator[KnownError]:
+    """Yield the rows of tables that have the columns of a message and of its fix."""
+    text = path.read_text(encoding="utf-8")
+    for table in markdown.tables(text):
+        names = [name.lower() for name in table.header]
+        fixes = [number for number, name in enumerate(names) if name in FIXES]
+        if "message" not in names or not fixes:
+            continue
+        section = _section(text, table.line)
+        parts = [number for number, name in enumerate(names) if name.startswith("cause") or "told apart" in name]
+        for _, cells in table.rows:
+            quotes = re.findall(r"`([^`]+)`", cells[names.index("message")])
+            name = next((quote for quote in quotes if NAME.fullmatch(quote)), "")
+            messages = tuple(quote for quote in quotes if quote != name)
+            fix = "\n\n".join(
+                f"{cells[number][:1].upper()}{cells[number][1:]}." for number in [*parts[:1], *fixes, *parts[1:]]
+            )
+            condition = name or (messages or (section.title,))[0]
+            engine = DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
+            yield KnownError(condition, engine, section.title, path.stem, section.anchor, messages, fix)
+
+
+def _on_databricks(root: Path) -> Iterator[KnownError]:
+    stem = Path(DATABRICKS_PAGE).stem
+    path = root / DATABRICKS_PAGE
+    table = markdown.tables(path.read_text(encoding="utf-8"))[0]
+    for _, (condition, provoked, fix, _evidence) in table.rows:
+        text = f"Cause: {provoked}.\n\nFix: {fix}."
+        yield KnownError(f"{FAMILY}.{condition.strip('`')}", DATABRICKS, "Errors on Databricks", stem, "", (), text)
+
+
+def _section(text: str, line: int) -> markdown.Heading:
+    return [heading for heading in parsed.headings(text) if heading.line < line][-1]
+
+
+def _after(lines: list[str], start: int) -> str:
+    """Return the prose between a fence and the next block that is not prose."""
+    other_blocks = ("```", "#", "|", "- [", "<!--", "> ")
+    end = next((number for number in range(start, len(lines)) if lines[number].startswith(other_blocks)), len(lines))
+    return "\n".join(lines[start:end])
 
 
 def cost_model(root: Path) -> str:
@@ -35,5 +143,5 @@ def cost_model(root: Path) -> str:
 
 RENDERERS: dict[str, Callable[[Path], str]] = {
     "spark_rtm/capacity.json": cost_model,
-    "spark_rtm/prove/verdicts/sections.json": sections_of_conditions,
+    "spark_rtm/errors.json": errors_json,
 }

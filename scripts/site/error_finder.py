@@ -1,5 +1,5 @@
 """
-Collect the data of the error finder: every error condition on the pages, with its message and its fix.
+Render the data of the error finder: every error that the pages explain, with its message and its fix.
 
 The build embeds the data as JSON in the page with the error finder, `references/errors.md`.
 """
@@ -11,14 +11,10 @@ from typing import TypedDict
 
 import markdown as renderer
 
-from scripts.pack import files
-from spark_rtm.text import markdown
+from scripts.pack.package_data import known_errors
 
-CONDITION_FAMILY = "STREAMING_REAL_TIME_MODE"
-DATABRICKS_PAGE = "references/errors_on_databricks.md"
 _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
 _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
-_QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 
 
 class Entry(TypedDict):
@@ -38,62 +34,18 @@ def data(root: Path) -> str:
 
 
 def entries(root: Path) -> list[Entry]:
-    """
-    Return an entry for each section that reproduces a condition, and for each condition that exists only on Databricks.
-
-    The error pages (`errors_*.md`) come first. Each other page adds only conditions that no earlier page explains.
-    """
-    paths = sorted(files.references(root), key=lambda path: not path.stem.startswith("errors_"))
-    result: list[Entry] = []
-    for path in paths:
-        known = {entry["condition"] for entry in result}
-        explained = [entry for entry in _provoked(path) if entry["fix"]]
-        result += [entry for entry in explained if path.stem.startswith("errors_") or entry["condition"] not in known]
-    return result + _on_databricks(root)
-
-
-def _provoked(path: Path) -> list[Entry]:
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    result: list[Entry] = []
-    for fence in markdown.fences(text):
-        if condition := fence.options.get("raises"):
-            section = [heading for heading in markdown.headings(text) if heading.line < fence.line][-1]
-            quotes = [match["message"] for line in lines[section.line : fence.line] if (match := _QUOTED.match(line))]
-            result.append(
-                {
-                    "condition": condition,
-                    "engine": "OSS 4.3.0",
-                    "title": section.title,
-                    "link": f"{path.stem}.html#{section.anchor}",
-                    "messages": quotes[-1:],
-                    "fix": _rendered(path.stem, _after(lines, fence.end_line)),
-                }
-            )
-    return result
-
-
-def _on_databricks(root: Path) -> list[Entry]:
-    stem = Path(DATABRICKS_PAGE).stem
-    table = markdown.tables((root / DATABRICKS_PAGE).read_text(encoding="utf-8"))[0]
+    """Return an entry for each error that the pages explain."""
     return [
         {
-            "condition": f"{CONDITION_FAMILY}.{condition.strip('`')}",
-            "engine": "Databricks, according to its documentation",
-            "title": "Errors on Databricks",
-            "link": f"{stem}.html",
-            "messages": [],
-            "fix": _rendered(stem, f"Cause: {provoked}.\n\nFix: {fix}."),
+            "condition": each.condition,
+            "engine": each.engine,
+            "title": each.title,
+            "link": f"{each.page}.html{f'#{each.anchor}' if each.anchor else ''}",
+            "messages": list(each.messages),
+            "fix": _rendered(each.page, each.fix),
         }
-        for _, (condition, provoked, fix, _evidence) in table.rows
+        for each in known_errors(root)
     ]
-
-
-def _after(lines: list[str], start: int) -> str:
-    """Return the prose between a fence and the next block that is not prose."""
-    other_blocks = ("```", "#", "|", "- [", "<!--", "> ")
-    end = next((number for number in range(start, len(lines)) if lines[number].startswith(other_blocks)), len(lines))
-    return "\n".join(lines[start:end])
 
 
 def _rendered(stem: str, text: str) -> str:

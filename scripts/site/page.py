@@ -32,8 +32,7 @@ _HOME_CARDS = """
 
 - **Fix an error**
 
-    Paste the exception into the [error finder](references/errors.md), or look up the
-    [condition](references/errors.md#all-conditions) or the
+    Paste the exception into the [error finder](references/errors.md), or describe it there, or look up the
     [symptom](references/debugging.md).
 
 - **Measure latency**

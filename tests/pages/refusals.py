@@ -63,10 +63,15 @@ def about_real_time_mode(templates: dict[str, str]) -> set[str]:
 
 
 def unproved(conditions: Iterable[str], reproduced_by_tests: Iterable[str]) -> list[str]:
-    """Return the conditions that no fence or test reproduces, or that no heading or row of the error pages names."""
+    """Return the conditions that no fence or test reproduces, or that the error pages do not name."""
     reproduced = {example.fence.options.get("raises") for example in EXAMPLES} | set(reproduced_by_tests)
-    lines = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if line[:1] in ("|", "#")]
-    named = {name for line in lines for name in re.findall(r"`([A-Z][A-Z0-9_.]+)`", line)}
+    lines = [
+        line
+        for page in PAGES
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line[:1] in "|#`" or "raises" in line
+    ]
+    named = {name for line in lines for name in re.findall(r"[`\"]([A-Z][A-Z0-9_.]+)[`\"]", line)}
     return sorted(name for name in conditions if name not in reproduced & named)
 
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from scripts.pack import files
+from spark_rtm.errors import page_of
 from spark_rtm.prove.checks.hostile import hostile_records
 from spark_rtm.prove.checks.login import login
 from spark_rtm.prove.checks.restart import compared
@@ -18,7 +19,6 @@ from spark_rtm.prove.checks.secrets import secrets_in
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.target import Target, TargetError, load
-from spark_rtm.prove.verdicts.failure import page_of
 from spark_rtm.prove.verdicts.place import STATEFUL_CALLS, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
 from spark_rtm.testing.records import Received, Sent

@@ -1,5 +1,6 @@
 """The error finder shows the right fix for the texts that people paste."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,9 +9,11 @@ from playwright.sync_api import Page
 
 from scripts.pack import files
 from scripts.site import error_finder
+from spark_rtm.errors import find
 
 pytestmark = pytest.mark.services
 
+TEXTS = json.loads((files.ROOT / "tests/pages/known_errors.json").read_text(encoding="utf-8"))
 ENTRIES = error_finder.entries(files.ROOT)
 # Spark wraps most failures and logs further lines around them.
 TRACE = """pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 3f, runId = 9c]
@@ -72,6 +75,8 @@ def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
 def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
     """A fix with other HTML than rendered Markdown ends the build, because the error finder would insert it."""
     (tmp_path / "references").mkdir()
+    header = "| condition | cause | fix | evidence |\n|---|---|---|---|\n"
+    (tmp_path / "references/errors_on_databricks.md").write_text(f"# Errors on Databricks\n\n{header}")
     (tmp_path / "references/errors_x.md").write_text(f'# X\n\n```python {{raises="A_B"}}\nx\n```\n\n{html}\n')
 
     with pytest.raises(ValueError, match=r"errors_x.md: the error finder would insert the HTML"):
@@ -98,6 +103,20 @@ def test_message_without_a_condition_is_found(finder: Page) -> None:
     text = "The output mode Append is not supported. To work around this limitation, set the output mode to Update."
 
     assert ["STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED"] == [condition for condition, _ in found(finder, text)]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text["name"])
+def test_pasted_text_shows_its_cause(finder: Page, text: dict[str, str]) -> None:
+    """Each text that operators paste shows its condition, and its cause as text."""
+    assert text["condition"] in [condition for condition, _ in found(finder, text["text"])]
+    assert text["words"].lower() in finder.locator("#findings").inner_text().lower()
+    assert "`" not in finder.locator("#findings").inner_text()
+
+
+@pytest.mark.parametrize("words", ["topic was deleted and created again", "two applications on one checkpoint"])
+def test_description_shows_what_the_command_prints(finder: Page, words: str) -> None:
+    """A description in words leads to the same findings as `rtm errors`."""
+    assert [each.condition for each in find(words)] == [condition for condition, _ in found(finder, words)]
 
 
 def test_unknown_condition_is_reported_by_name(finder: Page) -> None:

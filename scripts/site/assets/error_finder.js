@@ -6,7 +6,7 @@
   const trace = document.getElementById("trace");
   const CONDITION = /\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]/g;
   // Spark wraps every query failure in an error with these names, so they do not identify the cause.
-  const WRAPPERS = ["STREAM_FAILED", "StreamingQueryException"];
+  const WRAPPERS = ["STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATION_FAILED"];
   const isClass = (name) => /[a-z]/.test(name);
 
   const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -49,6 +49,25 @@
     return ranked.filter((match) => !hasCondition || match.index >= 0).map((match) => match.entry);
   }
 
+  // A description in words: the entries that share most of its words, weighed by how rare each word is.
+  const COMMON = new Set("the and not with was are for from that this has have its can after before when into does what why how".split(" "));
+  const stem = (word) => word.replace(/(ing|ed|es|s|e)$/, "").replace(/(ied|ies|y)$/, "i");
+  const stems = (text) => new Set((text.toLowerCase().match(/[a-z0-9]{3,}/g) || []).filter((word) => !COMMON.has(word)).map(stem));
+  const wordsOf = (entry) => (entry.words ??= stems([entry.condition.replaceAll("_", " "), entry.title, ...entry.messages, entry.fix.replace(/<[^>]*>/g, " ")].join(" ")));
+
+  function findByWords(text) {
+    const wanted = [...stems(text)];
+    const weight = (word) => {
+      const count = entries.filter((entry) => wordsOf(entry).has(word)).length;
+      return count ? Math.log(1 + entries.length / count) : 2;
+    };
+    const weights = new Map(wanted.map((word) => [word, weight(word)]));
+    const sum = (words) => words.reduce((total, word) => total + weights.get(word), 0);
+    const scored = entries.map((entry) => ({ entry, score: sum(wanted.filter((word) => wordsOf(entry).has(word))) }));
+    const good = scored.filter((match) => match.score > 0 && match.score >= sum(wanted) / 2);
+    return good.sort((a, b) => b.score - a.score).slice(0, 4).map((match) => match.entry);
+  }
+
   function element(name, text, attributes = {}) {
     const created = Object.assign(document.createElement(name), attributes);
     created.append(text);
@@ -77,7 +96,9 @@
 
   function update() {
     const text = plain(trace.value);
-    const matches = text.trim() ? find(text) : [];
+    const known = text.trim() ? find(text) : [];
+    const isTrace = known.length || new RegExp(CONDITION.source).test(text) || /\w(Exception|Error)\b/.test(text);
+    const matches = isTrace ? known : findByWords(text);
     findings.replaceChildren(...(matches.length ? matches.map(card) : text.trim() ? [unknown(trace.value)] : []));
   }
 

@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 
 from spark_rtm.lint.jvm import build
 from spark_rtm.lint.jvm.build import at
-from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH, OPENING, Reader
-from spark_rtm.lint.jvm.tokens import Token
+from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH, OPENING, Reader, Token
 
 MAX_CHAIN = 120
 TYPES = {"class", "object", "trait", "interface", "enum", "record"}

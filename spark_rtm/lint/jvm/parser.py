@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from spark_rtm.lint.jvm.build import at, name, text
 from spark_rtm.lint.jvm.expressions import TYPES, Expressions
-from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH
-from spark_rtm.lint.jvm.tokens import Token, tokens_of
+from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH, Token, tokens_of
 
 Arm = tuple[ast.expr, list[ast.stmt]]
 """The condition of an arm of a `match` or `switch`, and its statements."""

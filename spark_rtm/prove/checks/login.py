@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from spark_rtm.errors import page_of
 from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.verdicts.failure import page_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 # The local broker gives this answer to every client that sends a login.

@@ -1,20 +1,17 @@
 """Find the condition, the line of the user's code, the fix and the page of a failure."""
 
-import json
 import re
 import traceback
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from spark_rtm.errors import page_of
 from spark_rtm.prove.verdicts.place import PYTHON_FUNCTIONS, line_of_call
 from spark_rtm.realtime.failures import REMEDIES, name_of
 from spark_rtm.realtime.queries import CONDITION
 
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
-DEFAULT_PAGE = "references/errors.md"
-SECTIONS = Path(__file__).with_name("sections.json")
 
 
 @dataclass(frozen=True)
@@ -50,18 +47,6 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     return Failure(
         condition, _first_line(text), place, number, fix, _python_page() if is_python else page_of(condition)
     )
-
-
-def page_of(condition: str) -> str:
-    """Return the page with the section that reproduces a condition, or the overview of errors."""
-    return str(_sections().get(condition, DEFAULT_PAGE))
-
-
-@cache
-def _sections() -> dict[str, str]:
-    """Return the file that `skills.py generate` writes from the pages: the section of each condition."""
-    sections: dict[str, str] = json.loads(SECTIONS.read_text(encoding="utf-8"))
-    return sections
 
 
 def _python_page() -> str:
