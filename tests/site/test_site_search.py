@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from scripts.pack import files
 from scripts.site import error_finder
+from spark_rtm.errors import NAME
 from spark_rtm.text import markdown
 
 pytestmark = pytest.mark.services
@@ -37,7 +38,8 @@ async ([worker, base, queries]) => {
 
 def names_of_the_pages() -> set[str]:
     """Return every error condition of open-source Spark, and every setting or option that a page shows as code."""
-    names = {entry["condition"] for entry in error_finder.entries(files.ROOT) if "Databricks" not in entry["engine"]}
+    entries = [entry for entry in error_finder.entries(files.ROOT) if "Databricks" not in entry["engine"]]
+    names = {entry["condition"] for entry in entries if NAME.fullmatch(entry["condition"])}
     for page in files.references(files.ROOT):
         spans = re.findall(r"`([^`\n]+)`", "\n".join(markdown.prose(page.read_text(encoding="utf-8"))))
         names |= {span for span in spans if CONF.fullmatch(span)}

@@ -56,7 +56,7 @@ DELTA = r"\bDelta\b(?!\s+(?:Live|Sharing|encoding|time))(?:\s+(?:Lake|tables?))*
 LIST = r"[\s`*_]*(?:,|/|&|\+|\band\b|\bor\b|\bas well as\b)[\s`*_]*"
 ENDPOINT = re.compile(
     rf"\bKafka\b(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}(?:and\s+)?{DELTA}|"
-    rf"{DELTA}(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}Kafka\b|"
+    rf"(?<!\bto ){DELTA}(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}Kafka\b|"
     rf"\b(?:writ(?:es?|ing)|sinks?|streams?|lands?|upserts?)\b[^.;:|]{{0,40}}\b(?:to|into)\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
     rf"\b(?:reads?|reading|consum\w+|ingests?)\b[^.;:|]{{0,40}}\bfrom\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
     rf"{DELTA}\s+(?:(?:is|are|as)\s+)+(?:an?\s+|the\s+|supported\s+)*(?:sources?|sinks?)\b|"

@@ -32,6 +32,7 @@ from spark_rtm.lint.spark.values import (
     Unknown,
     Value,
     alternatives,
+    as_table,
     marks_of,
     text_of,
     texts_of,
@@ -135,8 +136,8 @@ class SparkCalls:
         if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
             self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path=path, order=order))
         if name in {"config", "setAll"}:
-            for table in (given.get("map", 0), given.get("map")):
-                if isinstance(table, Table):
+            for table in map(as_table, (given.get("map", 0), given.get("map"))):
+                if table:
                     self.settings += [
                         Setting(text, value, table.lines.get(text, line), is_in_session=False, path=path, order=order)
                         for text, value in table.items.items()

@@ -185,6 +185,14 @@ def texts_of(value: Value | None) -> list[str]:
     return [text for text in map(text_of, alternatives(value)) if text is not None]
 
 
+def as_table(value: Value | None) -> Table | None:
+    """Return a dictionary, or a list of pairs as a dictionary, or None for any other value."""
+    if not isinstance(value, Items):
+        return value if isinstance(value, Table) else None
+    pairs = [each.values for each in value.values if isinstance(each, Items) and len(each.values) == 2]
+    return Table({text: second for first, second in pairs if (text := text_of(first)) is not None})
+
+
 def known(value: Value | None) -> list[Value]:
     """Return the possible values of `value`, except unknown values."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
