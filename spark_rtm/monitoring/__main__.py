@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from confluent_kafka import KafkaException
 from prometheus_client import start_http_server
 
 from spark_rtm.monitoring.canary import Canary
@@ -35,12 +36,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"cannot serve metrics at port {options.port}: {error.strerror}; use another --port", file=sys.stderr)
         return 2
+    try:
+        _watch(options, servers, stop)
+    except KeyboardInterrupt:
+        print("interrupted again; some canaries may not have been sent", file=sys.stderr)
+        return 130
+    except KafkaException as error:
+        print(f"the broker at {servers} refuses a request, so nothing is watched: {error}", file=sys.stderr)
+        return 1
+    finally:
+        server.shutdown()
+    return 0
+
+
+def _watch(options: argparse.Namespace, servers: str, stop: threading.Event) -> None:
     watcher = TopicWatcher(servers, options.source, options.target, options.rejects)
     canary = Canary(
         servers, options.source, options.partitions, lambda key: options.canary.replace("KEY", key).encode()
     )
     if not watcher.is_connected:
-        print(f"no broker answers at {servers}, or a topic does not exist; the lag and latency follow", file=sys.stderr)
+        missing = f"no broker answers at {servers}, or a topic does not exist"
+        print(f"{missing}; lag and latency are served as soon as both do", file=sys.stderr)
     print(f"serving metrics at port {options.port}; press Ctrl-C to stop", file=sys.stderr)
     try:
         while not stop.is_set():
@@ -49,8 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         canary.close()
         watcher.close()
-        server.shutdown()
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
