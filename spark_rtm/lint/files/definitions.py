@@ -33,6 +33,7 @@ Name = tuple[str, int]
 """A name, and its line number."""
 CONFS = ("spark_conf", "configuration")
 KEY_RULES = [rule for rule in SETTING_RULES if rule.id in {"unknown-setting", "check-off", "shuffle-manager"}]
+REAL_TIME_KEY = re.compile(r"\bspark\.[\w.]*real[-_.]?time", re.IGNORECASE)
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
@@ -42,7 +43,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
 
     Other documents, and definitions that do not mention real-time mode, have none, so they are not even parsed.
     """
-    if not REAL_TIME_NAME.search(text) or not any(key in text for key in RELEVANT_KEYS):
+    if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
     clusters: list[Cluster] = []
     try:

@@ -22,7 +22,9 @@ DENIED = re.compile(
 )
 """A word that denies an advice, makes it conditional, or gives it for another mode."""
 SILENT_COLUMN = re.compile(
-    r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why)\b", re.IGNORECASE
+    r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why|old|previous|legacy|"
+    r"incorrect|bad|avoid|don'?ts?|explanations?|refused|limitations?)\b|[\u274c\u2717\u2718]",
+    re.IGNORECASE,
 )
 ADVICE = (
     r"\b(?:enabl\w+|us(?:e|es|ing)|turn(?:s|ing)?\s+on|switch(?:es)?\s+on|with|on|requires?|needs?|recommend\w*|"
@@ -59,7 +61,7 @@ ENDPOINT = re.compile(
     rf"(?<!\bto ){DELTA}(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}Kafka\b|"
     rf"\b(?:writ(?:es?|ing)|sinks?|streams?|lands?|upserts?)\b[^.;:|]{{0,40}}\b(?:to|into)\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
     rf"\b(?:reads?|reading|consum\w+|ingests?)\b[^.;:|]{{0,40}}\bfrom\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
-    rf"{DELTA}\s+(?:(?:is|are|as)\s+)+(?:an?\s+|the\s+|supported\s+)*(?:sources?|sinks?)\b|"
+    rf"\boutputs?\s+(?:to\s+)?[`*_]*{DELTA}|{DELTA}\s+(?:(?:is|are|as)\s+)+(?:an?\s+|the\s+|supported\s+)*(?:sources?|sinks?)\b|"
     rf"\b(?:sources?|sinks?)\b[^.;|]{{0,60}}{DELTA}|{DELTA}\s+(?:sources?|sinks?)\W{{1,8}}(?:yes|supported|\u2705)",
     re.IGNORECASE,
 )
@@ -103,6 +105,8 @@ def advised(sentence: Sentence, subject: str) -> Iterator[int]:
         return
     if not is_silent(sentence):
         pattern += f"|{ADVICE}{subject}|{subject}{GRANTED}"
+        if MODE.search(sentence.around.partition(" | ")[0]):
+            pattern += rf"|^[^:]{{0,80}}:\W{{0,5}}{subject}\W{{0,5}}$"
     if match := re.search(pattern, sentence.text, re.IGNORECASE):
         named = re.search(subject, match[0], re.IGNORECASE)
         yield sentence.line_at(match.start() + (named.start() if named else 0))
@@ -201,7 +205,7 @@ def claim_delta(sentence: Sentence) -> Iterator[Problem]:
     Source: [reference]
     """
     match = ENDPOINT.search(sentence.text) if "elta" in sentence.text else None
-    is_other = OTHER_USE.search(sentence.text) or not ENDPOINTS.search(sentence.text)
+    is_other = OTHER_USE.search(sentence.text) or not ENDPOINTS.search(f"{sentence.column} {sentence.text}")
     if match and sentence.is_about and not is_other and not is_silent(sentence):
         named = re.search(DELTA, match[0], re.IGNORECASE)
         line = sentence.line_at(match.start() + (named.start() if named else 0))
