@@ -17,7 +17,7 @@ WRAPPERS = {"STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATI
 PLACEHOLDER = re.compile(r"<\w+>|\.\.\.")
 WORD = re.compile(r"[a-z0-9]{3,}")
 COMMON = {"the", "and", "not", "with", "was", "are", "for", "from", "that", "this", "has", "have", "its", "can",
-          "after", "before", "when", "into", "does", "what", "why", "how"}  # fmt: skip
+          "after", "before", "when", "into", "does", "what", "why", "how", "which", "may"}  # fmt: skip
 DATA = Path(__file__).with_name("errors.json")
 DEFAULT_PAGE = "references/errors.md"
 MAX_FOUND = 4

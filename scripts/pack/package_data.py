@@ -2,7 +2,8 @@
 Render the data files of `spark_rtm` from the pages and measurements, which the wheel does not contain.
 
 An explained error is a fence with `{raises="CONDITION"}` below its quoted message, a row of a table with a column
-`message` on an error page, or a row of the table of conditions that exist only on Databricks.
+`message` on an error page, a row of a table of symptoms or changes, or a row of the table of conditions that exist only
+on Databricks.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ DATABRICKS_PAGE = "references/errors_on_databricks.md"
 FAMILY = "STREAMING_REAL_TIME_MODE"
 OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
 QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
+SYMPTOMS = ("you see", "change", "the phase that grows")
+"""The first column of tables without messages."""
 FIXES = ("fix", "what to do", "do")
 
 
@@ -47,7 +50,7 @@ def known_errors(root: Path) -> list[KnownError]:
         known = {entry.condition for entry in result}
         explained = [entry for entry in _provoked(path) if entry.fix]
         result += [entry for entry in explained if is_error_page or entry.condition not in known]
-        result += _listed(path) if is_error_page else []
+        result += _listed(path) if is_error_page else _symptoms(path)
     return result + list(_on_databricks(root))
 
 
@@ -113,6 +116,18 @@ def _listed(path: Path) -> Iterator[KnownError]:
             condition = name or (messages or (section.title,))[0]
             engine = DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
             yield KnownError(condition, engine, section.title, path.stem, section.anchor, messages, fix)
+
+
+def _symptoms(path: Path) -> Iterator[KnownError]:
+    """Yield the rows of tables of symptoms without an exception, and of changes of the code."""
+    text = path.read_text(encoding="utf-8")
+    for table in markdown.tables(text):
+        if table.header[0] in SYMPTOMS:
+            section = _section(text, table.line)
+            for _, cells in table.rows:
+                parts = zip(table.header[1:], cells[1:], strict=False)
+                fix = " ".join(f"{name.capitalize()}: {cell}." for name, cell in parts if cell and name != "evidence")
+                yield KnownError(plain(cells[0], path.stem), OSS, section.title, path.stem, section.anchor, (), fix)
 
 
 def _on_databricks(root: Path) -> Iterator[KnownError]:

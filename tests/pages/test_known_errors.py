@@ -25,6 +25,8 @@ DESCRIPTIONS = {
     "disk is full": "No space left on device",
     "executor died, memory limit of the container": "ExecutorLostFailure",
     "idle connections of a gateway": "ms has passed since batch creation",
+    "changed the number of shuffle partitions": "spark.sql.shuffle.partitions",
+    "results are repeated after a restart": "repeated results end where a restart or a stop() happened",
     "offsets moved at a failover": "OffsetOutOfRangeException",
 }
 

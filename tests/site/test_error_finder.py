@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from scripts.pack import files
 from scripts.site import error_finder
-from spark_rtm.errors import find
+from spark_rtm.errors import NAME, find
 
 pytestmark = pytest.mark.services
 
@@ -53,7 +53,7 @@ def failure(entry: error_finder.Entry) -> str:
 def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
     """The trace of each condition shows its section, and no section about another condition."""
     wrong = []
-    for entry in ENTRIES:
+    for entry in (one for one in ENTRIES if one["messages"] or NAME.fullmatch(one["condition"])):
         shown = found(finder, TRACE.format(failure=failure(entry)))
         expected = entry["condition"], entry["link"]
         if expected not in shown or {condition for condition, _ in shown} != {entry["condition"]}:

@@ -50,7 +50,7 @@
   }
 
   // A description in words: the entries that share most of its words, weighed by how rare each word is.
-  const COMMON = new Set("the and not with was are for from that this has have its can after before when into does what why how".split(" "));
+  const COMMON = new Set("the and not with was are for from that this has have its can after before when into does what why how which may".split(" "));
   const stem = (word) => word.replace(/(ing|ed|es|s|e)$/, "").replace(/(ied|ies|y)$/, "i");
   const stems = (text) => new Set((text.toLowerCase().match(/[a-z0-9]{3,}/g) || []).filter((word) => !COMMON.has(word)).map(stem));
   const wordsOf = (entry) => (entry.words ??= stems([entry.condition.replaceAll("_", " "), entry.title, ...entry.messages, entry.fix.replace(/<[^>]*>/g, " ")].join(" ")));

@@ -38,12 +38,13 @@ def async_trigger(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
-@MODE_RULES.add("async-state")
+@MODE_RULES.add("async-state", OSS_ONLY)
 def async_state(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking in stateful queries.
 
-    Why: Asynchronous progress tracking supports only stateless queries. A stateful query fails after it starts.
+    Why: On OSS, asynchronous progress tracking supports only stateless queries; a stateful query fails after it starts.
+    Stateful programs of Databricks set the option.
 
     Reported at: the option that turns the tracking on, also if a dictionary holds it.
 
