@@ -54,6 +54,9 @@ def refused_start(checkpoint: Checkpoint) -> Move | None:
     if not checkpoint.has_metadata:
         reason = f"{NO_METADATA}: the file metadata is missing, which each start has required since Spark 4.2"
         return Move(False, reason, f"restore metadata from a copy, or {NEW_CHECKPOINT}")
+    if checkpoint.metadata_damage:
+        reason = f"MismatchedInputException or JsonParseException: the file {checkpoint.metadata_damage}"
+        return Move(False, reason, f"restore metadata from a copy, or {NEW_CHECKPOINT}")
     if checkpoint.stale:
         path = checkpoint.stale[0]
         beside = "/".join([*path.split("/")[:-1], f".{path.rpartition('/')[2]}.crc"])

@@ -19,7 +19,7 @@ def render(report: Report, now: float) -> str:
 
 def _lines(report: Report, now: float) -> Iterator[tuple[str, str]]:
     yield "checkpoint", report.checkpoint
-    yield "query id", report.query_id or "unknown: the file metadata is missing"
+    yield "query id", report.query_id or "unknown: see the problem with the file metadata"
     for label, span in zip(_labels("written by"), reversed(report.modes), strict=False):
         batches = f"batch {span.first}" if span.first == span.last else f"batches {span.first} to {span.last}"
         yield label, f"{span.mode} ({batches}): {span.evidence}"

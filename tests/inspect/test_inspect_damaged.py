@@ -98,7 +98,6 @@ DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "bytes": ("offsets/3", b"\xff\xfe\0", "is not text", DELETE_OFFSETS),
     "committed offsets": ("offsets/2", b"", "is empty", RESTORE),
     "old commit": ("commits/0", b"", "is empty", RESTORE),
-    "query id": ("metadata", b"{", "is not complete JSON", RESTORE),
     "partitions": (
         "state/0/_metadata/metadata",
         b'v1\n{"operatorInfo":{"operatorName":"x"},"stateStoreInfo":[{"storeName":"x","numPartitions":1000000000000}]}',

@@ -260,6 +260,10 @@ def _without_metadata(checkpoint: Path) -> None:
     (checkpoint / "metadata").unlink()
 
 
+def _half_metadata(checkpoint: Path) -> None:
+    (checkpoint / "metadata").write_text("{")
+
+
 def _edited(checkpoint: Path) -> None:
     (checkpoint / "offsets/.2.crc").write_bytes(b"crc\0" + (512).to_bytes(4) + bytes(4))
 
@@ -272,10 +276,11 @@ def _newer(checkpoint: Path) -> None:
     ("change", "reason", "remedy"),
     [
         (_without_metadata, "STREAMING_CHECKPOINT_MISSING_METADATA_FILE", "restore metadata from a copy"),
+        (_half_metadata, "MismatchedInputException or JsonParseException: the file metadata", "restore metadata"),
         (_edited, "ChecksumException: offsets/2 does not match offsets/.2.crc", "delete offsets/.2.crc"),
         (_newer, "INVALID_LOG_VERSION: commits/2 has version 9", "continue with the newer Spark"),
     ],
-    ids=["metadata", "checksum", "version"],
+    ids=["metadata", "half of metadata", "checksum", "version"],
 )
 def test_check_of_the_start_is_a_problem(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], reason: str, remedy: str

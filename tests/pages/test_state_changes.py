@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from scripts.pack import files
+from spark_rtm.errors import find
 from spark_rtm.text import markdown
 from tests.pages.jobs import PREPARED
 
@@ -123,6 +124,7 @@ def test_change_continues_or_is_refused_as_listed(
     assert condition == row[2].strip("`")
     assert ("continues" in row[1]) == (not failure)
     assert condition in failure
+    assert not condition or condition in find(failure)[0].condition
 
 
 def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, counted: Path, tmp_path: Path) -> None:

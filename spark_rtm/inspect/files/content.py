@@ -31,6 +31,8 @@ class Checkpoint:
     operators: tuple[Operator, ...]
     stale: tuple[str, ...] = ()
     """Files that a start reads and that differ from their checksum files."""
+    metadata_damage: str = ""
+    """Why the file `metadata` cannot be read."""
     lost_operators: tuple[str, ...] = ()
     """Numbers of operators whose folder below `state/` is missing, although the last commit names their files."""
 
@@ -67,7 +69,11 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
 
 
 def _read(folder: Folder, target: str) -> Checkpoint:
-    query_id = logs.read_query_id(folder)
+    metadata_damage = ""
+    try:
+        query_id = logs.read_query_id(folder)
+    except DamagedError as error:
+        query_id, metadata_damage = None, str(error)
     # A running query writes offsets before commits, so reading them in the other order never misses offsets.
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     planned = _newest(folder, offsets, logs.read_planned)
@@ -96,6 +102,7 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         {name: logs.first_offsets(folder, name) for name in sources},
         operators,
         tuple(path for path in newest if logs.has_stale_checksum(folder, path)),
+        metadata_damage,
         tuple(sorted(set((last.state_ids if last else None) or ()) - there)),
     )
 
