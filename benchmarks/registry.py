@@ -32,6 +32,7 @@ MODULES = {
     "joins": "probes.joins",
     "timeout-lateness": "probes.timeout_lateness",
     "offline-lateness": "probes.offline_lateness",
+    "python-path": "probes.python_path",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""
 BLOCKS: dict[str, Block] = {

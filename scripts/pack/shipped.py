@@ -26,13 +26,19 @@ FIXED = (
 
 OF_THE_WHEEL = ("spark_rtm/README.md", PROGRAM, "spark_rtm/py.typed")
 """Files that only an installed package needs: a copy has `scripts/skills.py`."""
+OF_THE_CHECKOUT = (
+    *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "palette")),
+    "spark_rtm/services/tcp_proxy.py",
+)
+"""Modules that only benchmarks, tests and the machinery below import, none of which is in a copy."""
 MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
 
 
 def shipped_files(root: Path) -> list[Path]:
     """Return every file of an installed skill except the manifest."""
     fixed = [root / name for name in FIXED]
-    library = [path for path in files.files_below(root / "spark_rtm") if files.relative(root, path) not in OF_THE_WHEEL]
+    left_out = {*OF_THE_WHEEL, *OF_THE_CHECKOUT}
+    library = [path for path in files.files_below(root / "spark_rtm") if files.relative(root, path) not in left_out]
     return [*fixed, *files.references(root), *library, *_examples(root)]
 
 

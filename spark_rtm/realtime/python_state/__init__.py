@@ -1,0 +1,156 @@
+"""
+Run a Python `StatefulProcessor`, or a Python function of one row, in real-time mode of open-source Spark 4.3.
+
+A Scala processor (`python_state.scala`) hands each row to a Python process over a socket, and applies the changes that
+come back to Spark's own state. Spark's pool of Python workers starts, reuses and ends the processes. The processor is
+the class that Spark runs in micro-batch mode. The checkpoint is not the same: a query cannot change its mode.
+
+This module works with Spark 4.3 only, because it uses the pool, which is private to Spark.
+"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, TimerValues
+from pyspark.sql.types import StructType
+
+from .worker import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+SCALA = Path(__file__).with_name("python_state.scala")
+SCALA_OBJECT = "org.apache.spark.rtm.PythonState"
+TICK = "_tick"
+"""Column that is true in the rows that `ticks` adds."""
+CANDIDATES = 50
+
+
+def transform_with_state(
+    rows: DataFrame,
+    keys: Sequence[str],
+    processor: StatefulProcessor,
+    schema: StructType | str,
+    ticks: DataFrame | None = None,
+) -> DataFrame:
+    """
+    Do what `rows.groupBy(*keys).transformWithState(processor, schema, "update", "processingTime")` does.
+
+    With each row of `ticks`, the due timers of all keys fire. Without ticks, a due timer fires after the next row of
+    its state partition. The processor gets one row per call.
+    """
+    handle, output = DeclaringHandle(), _struct(schema)
+    pickle.loads(_pickled(processor)).init(handle)
+    key_schema = rows.select(*keys).schema
+    work = (processor, handle.states, rows.schema, key_schema, output)
+    if ticks is not None:
+        rows = with_ticks(rows, keys, ticks)
+    return _in_scala("transformWithState", rows, work, list(keys), has_ticks=ticks is not None)
+
+
+def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructType | str) -> DataFrame:
+    """Replace each row with the `Row` or the dictionary that `function` returns for it; None removes the row."""
+    return _in_scala("map", rows, (_Function(function), [], rows.schema, StructType(), _struct(schema)), [])
+
+
+def with_ticks(rows: DataFrame, keys: Sequence[str], ticks: DataFrame) -> DataFrame:
+    """Add one row to each state partition for each row of `ticks`; only its keys and the column `TICK` are not null."""
+    each = F.array(*(F.struct(*columns) for columns in _tick_keys(rows, rows.select(*keys).schema)))
+    ticking = ticks.select(F.explode(each).alias("key")).select("key.*", F.lit(True).alias(TICK))
+    return rows.unionByName(ticking, allowMissingColumns=True)
+
+
+class _Function(StatefulProcessor):
+    """A function in the form of a processor without state."""
+
+    def __init__(self, function: Callable[[Row], Any]) -> None:
+        self._function = function
+
+    def init(self, handle: Any) -> None:
+        """Do nothing."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        return (result for row in rows if (result := self._function(row)) is not None)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _pickled(value: Any) -> bytes:
+    return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]
+
+
+def _struct(schema: StructType | str) -> StructType:
+    parsed: Any = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
+
+
+def _in_scala(
+    method: str, rows: DataFrame, work: tuple[Any, ...], keys: list[str], *, has_ticks: bool = False
+) -> DataFrame:
+    """Call a method of the Scala object with a setup that it reads, and with work that it passes to Python."""
+    spark = rows.sparkSession
+    context, states, output = spark.sparkContext, work[1], work[-1]
+    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
+    scala = jvm.org.apache.spark.rtm.PythonState
+    # Py4J returns a package for the name of a class that it does not find.
+    if isinstance(scala, type(jvm.org)):
+        raise RuntimeError(  # noqa: TRY004 - not the type of an argument
+            f"this session does not have the classes of {SCALA.name}, so it cannot run Python in real-time mode; load "
+            "them with `spark_rtm.services.scala.scala_object(spark, python_state.SCALA, python_state.SCALA_OBJECT)`"
+        )
+    described = [
+        (state.kind, state.name, state.schema.json(), state.key_schema and state.key_schema.json(), state.ttl_ms)
+        for state in states
+    ]
+    setup = (context.pythonExec, dict(context.environment), output.json(), keys, described, has_ticks, __name__)
+    call = getattr(scala, method)
+    return DataFrame(call(rows._jdf, pickle.dumps(setup), _pickled(work)), spark)  # noqa: SLF001 - for Scala
+
+
+def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
+    """Return one key for each state partition, found by hashing many candidate keys."""
+    spark = rows.sparkSession
+    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    columns = [F.col("id").cast(field.dataType).alias(field.name) for field in key_schema]
+    found = (
+        spark.range(CANDIDATES * partitions)
+        .select("id", F.pmod(F.hash(*columns), F.lit(partitions)).alias("partition"))
+        .groupBy("partition")
+        .agg(F.min("id").alias("id"))
+        .collect()
+    )
+    if len(found) < partitions:
+        types = ", ".join(field.dataType.simpleString() for field in key_schema)
+        raise ValueError(
+            f"no tick reaches {partitions - len(found)} state partitions with keys of {types}; use strings"
+        )
+    return [[F.lit(row.id).cast(field.dataType).alias(field.name) for field in key_schema] for row in found]
+
+
+class DeclaringHandle:
+    """The handle on the driver: it records which state variables a processor declares."""
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
+
+    def getValueState(self, stateName: str, schema: StructType | str, ttlDurationMs: int | None = None) -> None:  # noqa: D102, N802, N803
+        self.states.append(State("value", stateName, _struct(schema), None, ttlDurationMs))
+
+    def getListState(self, stateName: str, schema: StructType | str, ttlDurationMs: int | None = None) -> None:  # noqa: D102, N802, N803
+        self.states.append(State("list", stateName, _struct(schema), None, ttlDurationMs))
+
+    def getMapState(  # noqa: D102, N802
+        self,
+        stateName: str,  # noqa: N803
+        userKeySchema: StructType | str,  # noqa: N803
+        valueSchema: StructType | str,  # noqa: N803
+        ttlDurationMs: int | None = None,  # noqa: N803
+    ) -> None:
+        self.states.append(State("map", stateName, _struct(valueSchema), _struct(userKeySchema), ttlDurationMs))

@@ -1,0 +1,283 @@
+"""
+Serve a task of a real-time query: run a `StatefulProcessor` on the rows that `python_state.scala` sends.
+
+State stays in Spark. A request brings the value states of its key, other state is read on demand, and the answer
+carries all changes.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import traceback
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, TimestampType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+LENGTH = struct.Struct("!i")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class State(NamedTuple):
+    """A state variable that a processor declares in `init`; without a TTL, it stays until it is cleared."""
+
+    kind: str
+    name: str
+    schema: StructType
+    key_schema: StructType | None = None
+    ttl_ms: int | None = None
+
+
+class RemoteHandle:
+    """The handle in a Python process. It collects changes, which the next message to the task carries."""
+
+    def __init__(self, states: list[State], ask: Callable[[list[Any], tuple[Any, ...]], Any]) -> None:
+        self._ask, self._states = ask, states
+        self._numbers = {state.name: number for number, state in enumerate(states)}
+        self._values = [number for number, state in enumerate(states) if state.kind == "value"]
+        self.values: dict[int, Any] = {}
+        self.changes: list[tuple[Any, ...]] = []
+
+    def start(self, values: Sequence[Any]) -> None:
+        """Begin a request with the value states of its key."""
+        self.values = dict(zip(self._values, values, strict=True))
+        self.changes = []
+
+    def ask(self, *question: Any) -> Any:
+        """Return state of the current key, after all changes so far."""
+        changes, self.changes = self.changes, []
+        return self._ask(changes, question)
+
+    # The driver has recorded the schemas and the TTL.
+    def getValueState(self, stateName: str, *_: Any, **__: Any) -> RemoteValue:  # noqa: D102, N802, N803
+        return RemoteValue(self, *self._find(stateName))
+
+    def getListState(self, stateName: str, *_: Any, **__: Any) -> RemoteList:  # noqa: D102, N802, N803
+        return RemoteList(self, *self._find(stateName))
+
+    def getMapState(self, stateName: str, *_: Any, **__: Any) -> RemoteMap:  # noqa: D102, N802, N803
+        return RemoteMap(self, *self._find(stateName))
+
+    def registerTimer(self, expiryTimestampMs: int) -> None:  # noqa: D102, N802, N803
+        self.changes.append(("register", expiryTimestampMs))
+
+    def deleteTimer(self, expiryTimestampMs: int) -> None:  # noqa: D102, N802, N803
+        self.changes.append(("delete", expiryTimestampMs))
+
+    def listTimers(self) -> Iterator[int]:  # noqa: D102, N802
+        return iter(self.ask("timers"))
+
+    def _find(self, name: str) -> tuple[int, State]:
+        return self._numbers[name], self._states[self._numbers[name]]
+
+
+class _Remote:
+    def __init__(self, handle: RemoteHandle, number: int, state: State) -> None:
+        self._handle, self._number = handle, number
+        self._read, self._write = _reader(state.schema, Row), _writer(state.schema)
+        if state.key_schema:
+            self._read_key, self._write_key = _reader(state.key_schema, Row), _writer(state.key_schema)
+
+    def clear(self) -> None:
+        """Remove the state of the current key."""
+        self._change("clear")
+
+    def _change(self, name: str, *arguments: Any) -> None:
+        self._handle.changes.append((name, self._number, *arguments))
+
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        return self._handle.ask(name, self._number, *arguments)
+
+
+class RemoteValue(_Remote):
+    """`ValueState` of PySpark."""
+
+    def exists(self) -> bool:  # noqa: D102
+        return self._handle.values[self._number] is not None
+
+    def get(self) -> Any:  # noqa: D102
+        return self._read(self._handle.values[self._number])
+
+    def update(self, newValue: Any) -> None:  # noqa: D102, N803
+        value = self._handle.values[self._number] = self._write(newValue)
+        self._change("update", value)
+
+    def clear(self) -> None:  # noqa: D102
+        self._handle.values[self._number] = None
+        self._change("clear")
+
+
+class RemoteList(_Remote):
+    """`ListState` of PySpark."""
+
+    def exists(self) -> bool:  # noqa: D102
+        return bool(self._ask("exists"))
+
+    def get(self) -> Iterator[Any]:  # noqa: D102
+        return map(self._read, self._ask("get"))
+
+    def put(self, newState: list[Any]) -> None:  # noqa: D102, N803
+        self._change("put", [self._write(value) for value in newState])
+
+    def appendValue(self, newState: Any) -> None:  # noqa: D102, N802, N803
+        self.appendList([newState])
+
+    def appendList(self, newState: list[Any]) -> None:  # noqa: D102, N802, N803
+        self._change("append", [self._write(value) for value in newState])
+
+
+class RemoteMap(_Remote):
+    """`MapState` of PySpark."""
+
+    def exists(self) -> bool:  # noqa: D102
+        return bool(self._ask("exists"))
+
+    def getValue(self, key: Any) -> Any:  # noqa: D102, N802
+        return self._read(self._ask("get", self._write_key(key)))
+
+    def containsKey(self, key: Any) -> bool:  # noqa: D102, N802
+        return self.getValue(key) is not None
+
+    def updateValue(self, key: Any, value: Any) -> None:  # noqa: D102, N802
+        self._change("put", self._write_key(key), self._write(value))
+
+    def removeKey(self, key: Any) -> None:  # noqa: D102, N802
+        self._change("remove", self._write_key(key))
+
+    def iterator(self) -> Iterator[tuple[Any, Any]]:  # noqa: D102
+        return ((self._read_key(key), self._read(value)) for key, value in self._ask("all"))
+
+    def keys(self) -> Iterator[Any]:  # noqa: D102
+        return (key for key, _ in self.iterator())
+
+    def values(self) -> Iterator[Any]:  # noqa: D102
+        return (value for _, value in self.iterator())
+
+
+def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a function that makes a `Row` of a tuple; `make` is `Row` or `dict`, the form of a nested struct."""
+    names = schema.names
+    converters = [
+        (index, convert) for index, field in enumerate(schema) if (convert := _converter(field.dataType, make))
+    ]
+
+    def read(values: Sequence[Any] | None) -> Any:
+        if values is None:
+            return None
+        converted = list(values[: len(names)])
+        for index, convert in converters:
+            if converted[index] is not None:
+                converted[index] = convert(converted[index])
+        row = Row(*converted)
+        row.__fields__ = names
+        return row
+
+    return read
+
+
+def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any], Any] | None:
+    """Return the conversion of a value, or None if it has its form already."""
+    if isinstance(data_type, StructType):
+        read = _reader(data_type, make)
+        return (lambda value: read(value).asDict()) if make is dict else read
+    if isinstance(data_type, BinaryType):
+        return bytes
+    if isinstance(data_type, TimestampType) and make is dict:
+        # Spark gives the rows of micro-batch mode this form, and state another.
+        return lambda micros: EPOCH + timedelta(microseconds=micros)
+    if isinstance(data_type, ArrayType):
+        element = _converter(data_type.elementType, make)
+        return element and (lambda items: [None if item is None else element(item) for item in items])
+    if isinstance(data_type, MapType):
+        key, value = _converter(data_type.keyType, make), _converter(data_type.valueType, make)
+        form: Any = list if make is dict else dict
+        return lambda items: form(
+            (key(one) if key else one, value(other) if value and other is not None else other)
+            for one, other in items.items()
+        )
+    return data_type.fromInternal if data_type.needConversion() else None
+
+
+def _writer(schema: StructType) -> Callable[[Any], Any]:
+    """Return a function that makes nested tuples of a `Row`, a tuple or a dictionary."""
+
+    def write(value: Any) -> Any:
+        is_named = isinstance(value, dict)
+        fields: Any = {name: _plain(value[name]) for name in value} if is_named else tuple(map(_plain, value))
+        return schema.toInternal(fields)
+
+    return write
+
+
+def _plain(value: Any) -> Any:
+    """Return the Python value of a NumPy scalar."""
+    return value.item() if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1) else value
+
+
+def serve(source: BinaryIO, target: BinaryIO) -> None:
+    """Serve one task: read the processor, then answer requests until an empty one."""
+    key = None
+
+    def ask(changes: list[Any], question: tuple[Any, ...]) -> Any:
+        _send(target, ("read", changes, question))
+        return _receive(source)
+
+    data = _bytes(source)
+    try:
+        processor, states, row_schema, key_schema, output = pickle.loads(data)
+        handle = RemoteHandle(states, ask)
+        read_row, read_key, write = _reader(row_schema, dict), _reader(key_schema, dict), _writer(output)
+        processor.init(handle)
+        while request := _receive(source):
+            kind, key, payload, now, values = request
+            key = tuple(read_key(key) or ())
+            handle.start(values or ())
+            times = TimerValues(now, -1)
+            if kind == "row":
+                results = processor.handleInputRows(key, iter([read_row(payload)]), times)
+            else:
+                results = processor.handleExpiredTimer(key, times, ExpiredTimerInfo(payload))
+            rows = [write(row.asDict(True) if isinstance(row, Row) else row) for row in results]
+            _send(target, ("end", handle.changes, rows))
+        processor.close()
+        _send(target, ("end", [], []))
+    except Exception:  # noqa: BLE001 - any error of the Python code ends the query
+        text = traceback.format_exc()
+        _send(target, ("error", f"the Python code failed for the key {key!r}, so the query stops:\n{text}"))
+        while True:  # until the task closes the connection
+            _bytes(source)
+
+
+def _bytes(source: BinaryIO) -> bytes:
+    with _exit_with_the_task():
+        (length,) = LENGTH.unpack(source.read(LENGTH.size))
+        return source.read(length)
+
+
+def _receive(source: BinaryIO) -> Any:
+    data = _bytes(source)
+    return pickle.loads(data) if data else None
+
+
+def _send(target: BinaryIO, message: Any) -> None:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    with _exit_with_the_task():
+        target.write(LENGTH.pack(len(data)) + data)
+        target.flush()
+
+
+@contextmanager
+def _exit_with_the_task() -> Iterator[None]:
+    """End the process without a traceback if the task has closed the connection, at once or in a message."""
+    try:
+        yield
+    except (OSError, struct.error):
+        os._exit(1)

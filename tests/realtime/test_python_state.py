@@ -1,0 +1,213 @@
+"""Python processors and functions in real-time mode: equal results, restarts, errors and timers."""
+
+import json
+import os
+import random
+import signal
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.realtime import python_state
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.python_state import transform_with_state, with_python
+from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
+from spark_rtm.services.scala import scala_object
+from tests.helpers import eventually, new_topic
+from tests.realtime.python_processors import REPORTS, STEPS, Reporting, scored
+
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
+
+NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove", "clear", "register", "delete")
+HISTORIES = 300
+ROWS = 5
+DEADLINE_SECONDS = 90
+
+Steps = list[tuple[str, str, int]]
+
+
+class PythonQuery:
+    """A real-time query with Python in it, between two topics."""
+
+    def __init__(
+        self, spark: SparkSession, kafka: str, checkpoint: Path, schema: str, transform: Callable[..., DataFrame]
+    ) -> None:
+        """Create the topics; `transform` takes the decoded rows and the ticks."""
+        scala_object(spark, python_state.SCALA, python_state.SCALA_OBJECT)
+        self.spark, self.kafka, self.checkpoint = spark, kafka, checkpoint
+        self.schema, self.transform = schema, transform
+        self.source, self.ticks, self.target = (new_topic(kafka, 2) for _ in range(3))
+        self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
+        self.query: StreamingQuery
+
+    def start(self) -> None:
+        """Start the query on its checkpoint."""
+        source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
+        source = source.option("startingOffsets", "earliest")
+        records, ticks = (source.option("subscribe", one).load() for one in (self.source, self.ticks))
+        row = F.from_json(F.col("value").cast("string"), self.schema).alias("row")
+        results = self.transform(records.select(row).select("row.*"), ticks)
+        writer = results.select(F.to_json(F.struct("*")).alias("value")).writeStream.format("kafka")
+        writer = writer.option("kafka.bootstrap.servers", self.kafka).option("topic", self.target)
+        writer = writer.option("checkpointLocation", str(self.checkpoint)).outputMode("update")
+        self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+
+    def send(self, *rows: dict[str, Any]) -> None:
+        """Send rows in order per key."""
+        for row in rows:
+            self.producer.produce(self.source, json.dumps(row), str(row.get("key")))
+        assert 0 == self.producer.flush(30)
+
+    def results(self) -> list[dict[str, Any]]:
+        """Return all results so far."""
+        return [json.loads(message.value() or b"") for message in read_topic(self.kafka, self.target)]
+
+    def await_results(self, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """Wait for results, and raise the error of a query that fails."""
+        wait_until(lambda: is_enough(self.results()), DEADLINE_SECONDS, "results", [self.query])
+        return self.results()
+
+
+@pytest.fixture
+def reporting(spark: SparkSession, kafka: str, tmp_path: Path) -> PythonQuery:
+    """Return a query with the reporting processor, not yet started."""
+
+    def transform(rows: DataFrame, ticks: DataFrame) -> DataFrame:
+        return transform_with_state(rows, ["key"], Reporting(), REPORTS, ticks)
+
+    return PythonQuery(spark, kafka, tmp_path / "checkpoint", STEPS, transform)
+
+
+def histories() -> list[dict[str, Any]]:
+    """Return the rows of random histories, in random order of their keys."""
+    chance = random.Random(43)
+    return [
+        {
+            "key": f"k{key}",
+            "number": number,
+            "steps": [
+                {"name": chance.choice(NAMES), "a": chance.choice("xyz"), "b": chance.randrange(4)}
+                for _ in range(chance.randrange(4))
+            ],
+        }
+        for number in range(ROWS)
+        for key in range(HISTORIES)
+    ]
+
+
+def in_plain_python(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[str]]:
+    """Return the reports for each row by key and number, from PySpark's handle in memory."""
+    tester = TwsTester(Reporting(), timeMode="ProcessingTime", outputMode="Update")
+    return {(row["key"], row["number"]): [one.report for one in tester.test(row["key"], [Row(**row)])] for row in rows}
+
+
+def by_row(results: list[Any]) -> dict[tuple[str, int], set[str]]:
+    """Return the different reports for each row by key and number."""
+    found = defaultdict[tuple[str, int], set[str]](set)
+    for one in results:
+        found[one["key"], one["number"]].add(one["report"])
+    return found
+
+
+def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
+    """Return the reports of rows with at least one step."""
+    return {row: set(reports) for row, reports in in_plain_python(rows).items() if reports}
+
+
+def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's micro-batch mode gives the same reports as plain Python, so the comparison has one truth."""
+    rows = histories()
+    half = len(rows) // 2
+    for number, part in enumerate((rows[:half], rows[half:])):
+        spark.createDataFrame([Row(**row) for row in part], STEPS).coalesce(1).write.parquet(f"{tmp_path}/in/{number}")
+    source = spark.readStream.schema(STEPS).option("maxFilesPerTrigger", 1).option("recursiveFileLookup", "true")
+    reports = source.parquet(f"{tmp_path}/in").groupBy("key")
+    results = reports.transformWithState(Reporting(), REPORTS, "update", "processingTime")
+    writer = results.writeStream.format("parquet").option("checkpointLocation", f"{tmp_path}/checkpoint")
+    writer.trigger(availableNow=True).start(f"{tmp_path}/out").awaitTermination(DEADLINE_SECONDS)
+
+    assert expected_of(rows) == by_row(spark.read.parquet(f"{tmp_path}/out").collect())
+
+
+def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, spark: SparkSession) -> None:
+    """Rows that a stop or a killed Python process interrupts are processed again with the same reports."""
+    rows = histories()
+    third = len(rows) // 3
+    expected = expected_of(rows)
+
+    def has(part: list[dict[str, Any]]) -> Callable[[list[dict[str, Any]]], bool]:
+        wanted = {(row["key"], row["number"]) for row in part} & expected.keys()
+        return lambda results: not wanted - by_row(results).keys()
+
+    reporting.start()
+    reporting.send(*rows[:third])
+    results = reporting.await_results(has(rows[: third // 2]))
+    os.kill(results[-1]["pid"], signal.SIGKILL)
+    reporting.send(*rows[third : 2 * third])
+    eventually(lambda: not reporting.query.isActive, DEADLINE_SECONDS, "the end of the query")
+    text = str(reporting.query.exception())
+    assert "the Python process of this task has ended" in text, text
+
+    reporting.start()
+    reporting.await_results(has(rows[: third + third // 2]))
+    stop_completely(spark, reporting.query)
+    reporting.send(*rows[2 * third :])
+    reporting.start()
+    assert_real_time(reporting.query)
+
+    assert expected == by_row(reporting.await_results(has(rows)))
+
+
+def test_error_has_traceback_and_key(reporting: PythonQuery) -> None:
+    """The error of Python code ends the query, with the line of the code and the key of the row."""
+    reporting.start()
+    reporting.send({"key": "k1", "number": 0, "steps": [{"name": "fail", "a": "secret", "b": 0}]})
+
+    with pytest.raises(QueryFailedError) as failed:
+        reporting.await_results(bool)
+
+    text = str(failed.value)
+    assert "ZeroDivisionError: division by zero" in text
+    assert "python_processors.py" in text
+    assert "the Python code failed for the key ('k1',)" in text
+    assert "secret" not in text
+
+
+def test_timer_fires_with_a_tick(reporting: PythonQuery) -> None:
+    """A due timer fires with the next tick, whatever its key."""
+    reporting.start()
+    rows = [{"key": f"k{key}", "number": 0, "steps": [{"name": "due", "a": "x", "b": 0}]} for key in range(8)]
+    reporting.send(*rows)
+
+    def fired(results: list[dict[str, Any]]) -> bool:
+        reporting.producer.produce(reporting.ticks, b"")
+        reporting.producer.flush()
+        return len([one for one in results if one["number"] == -1]) >= len(rows)
+
+    results = reporting.await_results(fired)
+
+    assert {row["key"] for row in rows} == {one["key"] for one in results if one["number"] == -1}
+
+
+def test_function_maps_and_removes_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A Python function of one row runs in real-time mode, and None removes a row."""
+    query = PythonQuery(
+        *(spark, kafka, tmp_path / "checkpoint", "number long, text string"),
+        lambda rows, _: with_python(rows, scored, "number long, length long"),
+    )
+    query.start()
+    query.send(*({"number": number, "text": "a" * number} for number in range(4)))
+
+    results = query.await_results(lambda results: len(results) >= 3)
+
+    assert_real_time(query.query)
+    assert [{"number": n, "length": n} for n in (1, 2, 3)] == sorted(results, key=lambda row: row["number"])
