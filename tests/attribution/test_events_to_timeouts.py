@@ -3,14 +3,17 @@
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from examples.alerts.job import Options
+from examples.alerts.ticks import ticking
 from examples.attribution.correlation.rule import Event, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
@@ -43,16 +46,21 @@ def transaction(n: int, now: int) -> list[Event]:
 class TimeoutsRun:
     """The real-time query and the timeouts query, from one topic to another."""
 
-    def __init__(self, spark: SparkSession, kafka: str, settings: Settings, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, kafka: str, settings: Settings, folder: Path, *, real_time: bool = False
+    ) -> None:
         """Start both queries."""
+        self.real_time = real_time
+
+        def transform(rows: DataFrame) -> DataFrame:
+            return events_to_timeouts(rows, settings, self.timeouts.ticks() if real_time else None)
+
         self.settings, self.source, self.target = settings, settings.topic("events"), settings.topic("ad-attributed")
         self.matches = RunningHop(spark, kafka, lambda rows: events_to_attributed(rows, settings), folder / "matches")
-        self.timeouts = RunningHop(
-            spark, kafka, lambda rows: events_to_timeouts(rows, settings), folder / "timeouts", has_python=True
-        )
+        self.timeouts = RunningHop(spark, kafka, transform, folder / "timeouts", has_python=True)
         self.matches.start([self.source], self.target, real_time=True)
         assert_real_time(self.matches.query)
-        self.timeouts.start([self.source], self.target)
+        self.timeouts.start([self.source], self.target, real_time=real_time)
         self.client = HopClient(kafka, self.target)
         self.sent: list[Event] = []
 
@@ -69,7 +77,7 @@ class TimeoutsRun:
     def restart(self) -> None:
         """Stop the timeouts query at any point, and start it from its checkpoint."""
         self.timeouts.query.stop()
-        self.timeouts.start([self.source], self.target)
+        self.timeouts.start([self.source], self.target, real_time=self.real_time)
 
     def wake(self) -> None:
         """Send a record without a transaction: after a restart between two batches, timers wait for a record."""
@@ -156,11 +164,18 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
     run.wait(lambda: run.code(slot) == "unfilled", 120, "the timeout")
 
 
-def test_thousand_shuffled_transactions_leave_none_pending(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+@pytest.fixture(params=[False, True], ids=["micro-batch", "real-time"])
+def run(
+    request: pytest.FixtureRequest, spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
+) -> Iterator[TimeoutsRun]:
+    """Yield both queries, that of the timeouts in each mode, in real-time mode with ticks."""
+    settings = replace(settings, time_scale=1_000, watermark_slack_ms=120_000)
+    with ticking(Options(kafka)) if request.param else nullcontext():
+        yield TimeoutsRun(spark, kafka, settings, tmp_path, real_time=request.param)
+
+
+def test_thousand_shuffled_transactions_leave_none_pending(run: TimeoutsRun) -> None:
     """With a restart and passing deadlines, newest versions equal the rule, and transactions keep at most one timer."""
-    run = TimeoutsRun(spark, kafka, replace(settings, time_scale=1_000, watermark_slack_ms=120_000), tmp_path)
     chance, now = random.Random(7), int(time.time() * 1000) - T
     all_histories = enumerate(drawn(histories(), TRANSACTIONS))
     events = [e for n, history in all_histories for e in shifted(history, n, now + chance.randint(0, 20_000))]
