@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts.pack import assistants, files
 from spark_rtm.cli import COMMANDS, Command, Program, add_format
 from spark_rtm.text import finding
-from spark_rtm.text.output import show
+from spark_rtm.text.finding import show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

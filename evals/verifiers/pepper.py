@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from evals.stage import DEADLINE_SECONDS, Answer, delete_topics, fields, require, require_same, trial, written_by
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.realtime.plans import plan_of_query
+from spark_rtm.realtime.proof import plan_of_query
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import Trial, read_table
 

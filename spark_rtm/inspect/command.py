@@ -1,13 +1,49 @@
-"""Run the command `inspect`: print the report, and return the exit status."""
+"""The command `inspect`: its options, its report and its exit status."""
 
 import argparse
 import json
 import time
+from pathlib import Path
 
 from spark_rtm.inspect import text
 from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.files.folder import UnreadableError
 from spark_rtm.inspect.inspection import inspect, starting_offsets
+
+DESCRIPTION = """Read the checkpoint of a streaming query and explain it. Nothing is changed.
+
+exit status:
+  0  the checkpoint was inspected and nothing is wrong
+  1  the checkpoint was inspected and something is wrong (a line that begins with `problem`)
+  2  the folder is not a checkpoint, is damaged or cannot be read, or wrong usage"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = DESCRIPTION
+    parser.add_argument(
+        "checkpoint", help="value of checkpointLocation: a folder, or a URL that fsspec knows, such as s3://bucket/path"
+    )
+    parser.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT",
+        help="Kafka brokers to compare with: lag, partitions that do not move, what a restart repeats",
+    )
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="properties of the Kafka client (librdkafka) for TLS and login, one key=value per line",
+    )
+    parser.add_argument(
+        "--as-starting-offsets",
+        action="store_true",
+        help="print only the JSON of the option startingOffsets, with which a new query continues here; "
+        "one line for each Kafka source",
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the report (default: text)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

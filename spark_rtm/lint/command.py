@@ -18,8 +18,7 @@ from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, read_original, with_line_feeds
-from spark_rtm.text.finding import Finding, printable, render, summary
-from spark_rtm.text.output import show
+from spark_rtm.text.finding import Finding, printable, render, show, summary
 
 STDIN = Path("-")
 

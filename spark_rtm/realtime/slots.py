@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from .plans import plan_of_frame, plan_of_query
-from .proof import REAL_TIME_SCAN
+from .proof import REAL_TIME_SCAN, plan_of_frame, plan_of_query
 from .queries import wait_until
 
 EXCHANGE = re.compile(r"^(?P<indent>[^A-Za-z]*)(?:\*\(\d+\) )?(?P<node>BroadcastExchange|Exchange) (?P<rest>.*)")

@@ -5,8 +5,10 @@ Every finding names the engines to which it applies.
 """
 
 import hashlib
+import io
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -148,3 +150,11 @@ def _sarif_result(finding: Finding, fingerprint: str) -> dict[str, object]:
         "partialFingerprints": {"finding/v1": fingerprint},
         "properties": {"engine": list(finding.engine)},
     }
+
+
+def show(text: str) -> None:
+    """Print a text to standard output unless it is empty."""
+    if text:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a file name may contain letters that the encoding lacks
+            sys.stdout.reconfigure(errors="backslashreplace")
+        print(text)

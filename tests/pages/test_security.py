@@ -20,8 +20,7 @@ from scripts.pack import files
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, password_login
-from spark_rtm.realtime.plans import plan_of_query
-from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.proof import assert_real_time, plan_of_query
 from tests.certificates import Certificates
 from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.examples import Example

@@ -19,7 +19,7 @@ from spark_rtm.prove.checks.secrets import secrets_in
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.target import Target, TargetError, load
-from spark_rtm.prove.verdicts.place import STATEFUL_CALLS, line_of_call
+from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
 from spark_rtm.testing.records import Received, Sent
 

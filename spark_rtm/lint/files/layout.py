@@ -7,6 +7,7 @@ Text under a heading such as "Mistakes" is not advice, and a fence after "This f
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -146,3 +147,14 @@ def without_comments(text: str, opening: str = "<!--", closing: str = "-->") -> 
         pieces += [text[position:start], "\n" * text.count("\n", start, end)]
         position = end
     return "".join([*pieces, text[position:]])
+
+
+class Lines:
+    """The positions of the line breaks in a text."""
+
+    def __init__(self, text: str) -> None:
+        self.breaks = [match.start() for match in re.finditer("\n", text)]
+
+    def number(self, position: int) -> int:
+        """Return the number of the line that contains a position."""
+        return bisect_left(self.breaks, position) + 1

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from spark_rtm.lint.files.layout import without_comments
-from spark_rtm.lint.files.lines import Lines
+from spark_rtm.lint.files.layout import Lines, without_comments
 from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.python.check import module_of, module_problems
 from spark_rtm.lint.python.code import CODE_RULES

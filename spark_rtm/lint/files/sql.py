@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_rtm.lint.files.definitions import REAL_TIME_NAME
-from spark_rtm.lint.files.layout import without_comments
-from spark_rtm.lint.files.lines import Lines
+from spark_rtm.lint.files.layout import Lines, without_comments
 from spark_rtm.lint.python.check import module_problems
 from spark_rtm.lint.rules.rule import Module, RuleProblem
 from spark_rtm.lint.spark.streams import Setting

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
-from spark_rtm.realtime.plans import plan_of_frame
+from spark_rtm.realtime.proof import plan_of_frame
 
 PAGE = "references/production.md"
 NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)

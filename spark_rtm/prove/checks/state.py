@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.subjects.samples import fields_of, is_time
 from spark_rtm.prove.subjects.subject import Subject
-from spark_rtm.prove.verdicts.place import STATEFUL_CALLS, line_of_call
+from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.testing.records import Sent
 

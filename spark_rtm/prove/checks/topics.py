@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from spark_rtm.errors import page_of
 from spark_rtm.prove.subjects.subject import Subject
-from spark_rtm.prove.verdicts.place import line_of_call
+from spark_rtm.prove.verdicts.failure import line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
 CONDITION = "UnknownTopicOrPartitionException"

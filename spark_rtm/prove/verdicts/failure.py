@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.errors import page_of
-from spark_rtm.prove.verdicts.place import PYTHON_FUNCTIONS, line_of_call
 from spark_rtm.realtime.failures import REMEDIES, name_of
 from spark_rtm.realtime.queries import CONDITION
 
+PYTHON_FUNCTIONS = re.compile(r"\b(?:pandas_)?udf\s*\(|@(?:\w+\.)?(?:pandas_)?udf\b|\.mapIn(?:Pandas|Arrow)\(")
+STATEFUL_CALLS = re.compile(r"\.(?:groupBy|groupby|dropDuplicates\w*|distinct|transformWithState\w*)\(")
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
 
@@ -57,3 +58,13 @@ def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     useful = [line for line in lines if CONDITION.search(line) and "STREAM_FAILED" not in line]
     return (useful or lines or [""])[0][:300]
+
+
+def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
+    """Return the first line with one of `calls`, if possible from line `default` on; without any, return `default`."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return default
+    found = [number for number, line in enumerate(lines, 1) if calls.search(line)]
+    return next((number for number in found if number >= default), found[0] if found else default)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rtm.realtime.plans import plan_of_frame, plan_of_query
+from spark_rtm.realtime.proof import plan_of_frame, plan_of_query
 from tests.helpers import eventually
 
 pytestmark = pytest.mark.spark
