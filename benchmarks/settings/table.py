@@ -11,11 +11,9 @@ from typing import Any
 
 from benchmarks.results.format import (
     LATENCY_UNIT,
-    PERCENTILES,
     Block,
     conditions,
     factor,
-    latencies,
     median_and_tail,
     milliseconds,
     of_workload,
@@ -49,7 +47,7 @@ def changes(root: Path, argument: str) -> str:
     columns = {name: column for name, column in COLUMNS.items() if name in cases[0]}
     rows = [(case["engine"], *(text(case[name]) for name, (_, text) in columns.items())) for case in shown]
     header = (f"{workload}: change", *(title for title, _ in columns.values()))
-    notes = f"{_noise(content, workload, cases)}{_combined(content, workload, cases)}"
+    notes = f"{_noise(content, workload, cases)}{_combined(content, workload)}"
     return f"{_conditions(content)}\n{table(header, rows)}\n{notes}"
 
 
@@ -64,8 +62,9 @@ def tuning(root: Path, _: str) -> str:
         setting, _, value = case["engine"].partition(" = ")
         name = f"`{setting}`" if "." in setting else setting
         spread = f"{milliseconds(case['p99_lowest_ms'])} / {milliseconds(case['p99_highest_ms'])}"
-        rows.append((case["workload"], name, value, *latencies(case), spread, pause, f"{case['engine_cores']:.2f}"))
-    header = ("workload", "changed setting", "value", *PERCENTILES)
+        p50 = milliseconds(case["p50_ms"])
+        rows.append((case["workload"], name, value, p50, spread, pause, f"{case['engine_cores']:.2f}"))
+    header = ("workload", "changed setting", "value", "p50")
     more = ("p99 of the runs: min / max", "longest wait at a boundary: median / max", "CPU cores of the engine")
     spreads = [case["p99_highest_ms"] / case["p99_lowest_ms"] for case in content["cases"]]
     note = f"The p99 values of two runs with the same settings differ by up to {factor(max(spreads))}.\n"
@@ -113,17 +112,10 @@ def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[st
     )
 
 
-def _combined(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
-    """Return the changes that the combined query has, and those of them that do not save more than the noise."""
-    names, share = content["combined"].get(workload, []), noise(content["runs"], workload)
-    if not names:
-        return ""
-    unhelpful = [case["engine"] for case in cases if case["engine"] in names and is_within(case, share)]
-    within = f" Of these, {_list(unhelpful)} did not help: the difference lies within the noise." if unhelpful else ""
-    return (
-        f"The combined query has these changes: {_list(names)}. "
-        f"If two of them change the same setting, it has the later one.{within}\n"
-    )
+def _combined(content: Mapping[str, Any], workload: str) -> str:
+    """Return the changes that the combined query has."""
+    names = content["combined"].get(workload, [])
+    return f"The combined query has these changes: {_list(names)}.\n" if names else ""
 
 
 def _list(names: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ def test_results_become_a_table_with_latency_and_busy_cores(tmp_path: Path) -> N
     assert f"| stateful: change | {header}" in text
     assert "| kafka.linger.ms = 5 | 80 | 0.80x | 0.00 | 3.0 | 3.0 | 3.0 | 1.00x | 1.00x |" in text
     assert "needed 100 to 110 CPU s, so differences up to 10% are noise. Changes within the noise: " in text
-    assert "Of these, `slots = 16` did not help: the difference lies within the noise." in text
+    assert "The combined query has these changes: `kafka.linger.ms = 5`; `slots = 16`." in text
 
 
 def test_filter_without_a_change_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

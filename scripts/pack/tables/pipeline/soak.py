@@ -6,6 +6,9 @@ from benchmarks.results.format import measured, table
 
 SOAK = "references/measured/soak.json"
 COMMAND = "make soak PUBLISH=1"
+STEADY = "steady"
+ALWAYS = ("memory in", "latency")
+"""Titles that the table has in any case."""
 HEADER = ("resource", "of", "level", "peak", "change per hour", "trend")
 
 
@@ -33,8 +36,11 @@ def soak(root: Path, _: str) -> str:
             f"{row['trend']}: {row['cause']}" if row["trend"] == "grows as expected" else row["trend"],
         )
         for row in content["growth"]
+        if row["trend"] != STEADY or row["title"].startswith(ALWAYS)
     ]
-    return f"{conditions}\n{table(HEADER, rows)}"
+    steady = sum(row["trend"] == STEADY for row in content["growth"])
+    note = f"{steady} of {len(content['growth'])} resources are steady; the table leaves most of them out."
+    return f"{conditions}{note}\n\n{table(HEADER, rows)}"
 
 
 def _number(value: float) -> str:
