@@ -18,6 +18,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from spark_rtm.realtime.latency import METRIC
+
 PERCENTILES = ("p50", "p90", "p99")
 
 
@@ -46,7 +48,7 @@ class QueryMetrics(StreamingQueryListener):
         self.state = gauge("state_rows", "Number of rows in the state")
         self.latency = Gauge(
             "realtime_query_latency_seconds",
-            "Latency of the last batch that Databricks reports; OSS reports none",
+            "Latency of the last batch that Databricks reports; on OSS, that of `with_latency`",
             labelnames=["query", "kind", "percentile"],
             registry=registry,
         )
@@ -85,12 +87,14 @@ class QueryMetrics(StreamingQueryListener):
 
 def latencies_of(text: str) -> list[tuple[str, str, float]]:
     """
-    Return (kind, percentile, milliseconds) from the JSON of a progress event; the list is empty on OSS 4.3.0.
+    Return (kind, percentile, milliseconds) from the JSON of a progress event; on OSS 4.3.0, `with_latency` adds them.
 
     The documentation of Databricks spells the fields in two ways: `rtmMetrics` with `P50`, and `latencies` with `p50`.
     """
     event: dict[str, Any] = json.loads(text)
-    kinds: dict[str, dict[str, float]] = event.get("rtmMetrics") or event.get("latencies") or {}
+    observed = (event.get("observedMetrics") or {}).get(METRIC)
+    on_oss = {METRIC: observed} if observed else {}
+    kinds: dict[str, dict[str, float]] = event.get("rtmMetrics") or event.get("latencies") or on_oss
     return [
         (kind, name.lower(), value)
         for kind, values in kinds.items()

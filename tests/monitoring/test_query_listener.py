@@ -1,4 +1,4 @@
-"""The listener exports the latencies of Databricks in both spellings, and none for OSS."""
+"""The listener exports the latencies of Databricks in both spellings, and those of `with_latency` for OSS."""
 
 import json
 
@@ -18,7 +18,14 @@ def test_both_spellings_of_databricks_give_the_same_metrics(event: dict[str, obj
     assert [("e2eLatencyMs", "p50", 5), ("e2eLatencyMs", "p99", 9)] == latencies_of(json.dumps(event))
 
 
-@pytest.mark.parametrize("event", [{}, {"rtmMetrics": None}])
+def test_latencies_of_oss_are_those_of_the_observation() -> None:
+    """A dashboard reads the same name on both engines; other observations of a query are no latencies."""
+    observed = {"sourceQueuingLatencyMs": {"count": 3, "P50": 5, "P99": 9, "max": 9}, "checks": {"P50": 1}}
+    expected = [("sourceQueuingLatencyMs", "p50", 5), ("sourceQueuingLatencyMs", "p99", 9)]
+    assert expected == latencies_of(json.dumps({"observedMetrics": observed}))
+
+
+@pytest.mark.parametrize("event", [{}, {"rtmMetrics": None}, {"observedMetrics": {}}])
 def test_event_without_latencies_gives_no_metric(event: dict[str, object]) -> None:
-    """An event of OSS 4.3.0 has no latencies."""
+    """An event of OSS 4.3.0 has no latencies unless the query adds them."""
     assert [] == latencies_of(json.dumps(event))
