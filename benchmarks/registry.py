@@ -33,6 +33,7 @@ MODULES = {
     "timeout-lateness": "probes.timeout_lateness",
     "offline-lateness": "probes.offline_lateness",
     "python-path": "probes.python_path",
+    "drains": "probes.drains",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""
 BLOCKS: dict[str, Block] = {

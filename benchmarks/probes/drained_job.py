@@ -1,0 +1,51 @@
+"""The job of the benchmark `drains`: two queries that start again on their checkpoints whenever they are stopped."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm import control_socket
+from spark_rtm.realtime import control
+from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, wait_until
+from spark_rtm.services.cluster import job_confs
+from spark_rtm.services.spark import build_session
+
+TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "copy": lambda rows: rows.select("key", "value"),
+    "counts": lambda rows: rows.groupBy("key").count().selectExpr("key", "cast(count as string) value"),
+}
+LONG_SECONDS = 86_400.0
+
+
+def main() -> None:
+    """Run the queries until the process is killed or its standard input ends; arguments: servers, folder, master."""
+    servers, folder, master = sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else ""
+    spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
+    queries = {name: start(spark, servers, folder, name) for name in TRANSFORMS}
+
+    def restart_stopped() -> bool:
+        for name, query in queries.items():
+            if not query.isActive:
+                raise_if_failed([query])
+                queries[name] = start(spark, servers, folder, name)
+        return False
+
+    with control_socket.listen(spark, folder / "rtm.sock"):
+        wait_until(restart_stopped, LONG_SECONDS, "the end of the benchmark")
+
+
+def start(spark: SparkSession, servers: str, folder: Path, name: str) -> StreamingQuery:
+    """Start the query `name` from the topic `source` to the topic `name`, at the default interval of five minutes."""
+    kafka = {"kafka.bootstrap.servers": servers}
+    source = spark.readStream.format(control.SOURCE).options(**kafka, subscribe="source", startingOffsets="earliest")
+    writer = TRANSFORMS[name](source.load()).writeStream.format("kafka").options(**kafka, **KAFKA_SINK, topic=name)
+    writer = writer.option("checkpointLocation", str(folder / name)).queryName(name).outputMode("update")
+    query: StreamingQuery = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    return query
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""
+Measure how long a stop without repeats takes, and whether it loses or repeats a result.
+
+Run the benchmark with `make bench-drains`. A stateless and a stateful query run at the default interval of five
+minutes, under traffic. In each round, `rtm stop` drains and stops one of them, and the query starts again on its
+checkpoint. After these rounds, `kill -9` ends the job in the middle of a stop.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from rich.console import Console
+
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of
+from spark_rtm import control_socket
+from spark_rtm.kafka.consumer import CLIENT, read_topic
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.cluster import standalone_cluster
+
+QUERIES = ("copy", "counts")
+"""The queries of `drained_job.py`."""
+KEYS = 20
+PARTITIONS = 2
+FLOW_SECONDS = 120.0
+FLOW_RESULTS = 50
+SOCKET = "rtm.sock"
+
+
+@dataclass(frozen=True)
+class Options(BenchmarkOptions):
+    """Options of this benchmark."""
+
+    rounds: int = 50
+    """Number of stops without a kill."""
+    kills: int = 10
+    """Number of stops in the middle of which the job is killed."""
+    rate: int = 100
+    """Records per second."""
+    cluster: bool = False
+    """Run the job on a standalone cluster with two executors, not in local mode."""
+    seed: int = 1
+    """Seed of the pauses before a stop and before a kill."""
+
+
+@dataclass
+class Job:
+    """The job's process, which is started again after a kill."""
+
+    servers: str
+    folder: Path
+    master: str
+    process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start the process in a group of its own, so that a kill also ends its JVM."""
+        command = [sys.executable, "-m", "benchmarks.probes.drained_job", self.servers, str(self.folder), self.master]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)
+
+    def kill(self) -> None:
+        """End the process and its JVM at once."""
+        if self.process:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            (self.folder / SOCKET).unlink(missing_ok=True)
+
+    def stop(self, query: str) -> float:
+        """Drain and stop a query, and return the seconds until the answer."""
+        started = time.monotonic()
+        (answer,) = control_socket.send(self.folder / SOCKET, "stop", query, 60)
+        if not answer["ok"]:
+            raise RuntimeError(f"the stop has failed: {answer['text']}")
+        return time.monotonic() - started
+
+    def kill_in_a_stop(self, query: str, seconds: float) -> None:
+        """Kill the process `seconds` after the beginning of a stop, and start it again."""
+
+        def stop() -> None:
+            with suppress(OSError):
+                self.stop(query)
+
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+        threading.Event().wait(seconds)
+        self.kill()
+        stopping.join()
+        self.start()
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the duration of the stops; a lost result is a problem, and so is a repeated one before the first kill."""
+    pauses = random.Random(options.seed)
+    names, sent, seconds, pause = list(QUERIES), list[str](), list[float](), threading.Event()
+    with ExitStack() as stack:
+        servers = stack.enter_context(kafka_broker())
+        ensure_topics(servers, ["source", *names], PARTITIONS)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder())))
+        job = Job(servers, folder, stack.enter_context(standalone_cluster()) if options.cluster else "")
+        job.start()
+        stack.callback(job.kill)
+        with _traffic(servers, options.rate, sent):
+            for number, name in enumerate(islice(cycle(names), options.rounds), start=1):
+                _wait_for_flow(servers, name)
+                pause.wait(pauses.random())
+                seconds.append(job.stop(name))
+                console.print(f"{number} of {options.rounds}: {name} stopped in {seconds[-1]:.2f} s")
+        by_stops = {name: differences(servers, name, sent) for name in names}
+        with _traffic(servers, options.rate, sent):
+            for number, name in enumerate(islice(cycle(names), options.kills), start=1):
+                _wait_for_flow(servers, name)
+                job.kill_in_a_stop(name, pauses.random() / 2)
+                console.print(f"{number} of {options.kills}: the job was killed in a stop of {name}")
+            _wait_for_flow(servers, names[-1])
+        in_all = {name: differences(servers, name, sent) for name in names}
+    return _outcome(options, console, seconds, len(sent), by_stops, in_all)
+
+
+def _outcome(
+    options: Options,
+    console: Console,
+    seconds: list[float],
+    sent: int,
+    by_stops: dict[str, tuple[int, int]],
+    in_all: dict[str, tuple[int, int]],
+) -> Outcome:
+    """Print and return the result; the last two parameters have the lost and the repeated results of each query."""
+    stops_ms = [round(1_000 * value) for value in seconds]
+    repeated, repeated_in_all = (sum(one for _, one in found.values()) for found in (by_stops, in_all))
+    lost = sum(one for one, _ in in_all.values())
+    console.print(
+        f"{len(seconds)} stops: {latency_text(stops_ms)}; {sent} records; repeated by stops {repeated}, by "
+        f"{options.kills} kills {repeated_in_all - repeated}; lost {lost}; {machine_text()}"
+    )
+    problems = [f"{lost} results were lost"] if lost else []
+    problems += [f"{repeated} results were repeated by a stop"] if repeated else []
+    found = {"kills": options.kills, "lost": lost, "repeated_by_stops": repeated}
+    found |= {"repeated_by_kills": repeated_in_all - repeated, "results": len(QUERIES) * sent}
+    name = "drains-on-a-cluster" if options.cluster else "drains"
+    return outcome_of(name, stops_ms, options.rounds, problems, **found)
+
+
+@contextmanager
+def _traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
+    """Send records while the block runs; `sent` gets their values, which count up."""
+    producer, ended = Producer({"bootstrap.servers": servers, "linger.ms": 0}), threading.Event()
+
+    def run() -> None:
+        while not ended.wait(1 / rate):
+            number = len(sent)
+            producer.produce("source", str(number), key=str(number % KEYS), partition=number % PARTITIONS)
+            producer.poll(0)
+            sent.append(str(number))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        producer.flush(30)
+
+
+def _wait_for_flow(servers: str, name: str) -> None:
+    """Wait until a query writes results."""
+    before = _written(servers, name)
+    wait_until(lambda: _written(servers, name) > before + FLOW_RESULTS, FLOW_SECONDS, f"results of {name!r}")
+
+
+def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
+    """Return how many results of a query are missing and how many are there more than once."""
+    expected = set(sent)
+    if name == "counts":
+        expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}
+    # Until the query has processed the last record, results are missing.
+    with suppress(TimeoutError):
+        wait_until(lambda: not expected - _results(servers, name).keys(), FLOW_SECONDS / 4, "the last results")
+    found = _results(servers, name)
+    return len(expected - found.keys()), sum(count - 1 for count in found.values())
+
+
+def _results(servers: str, name: str) -> Counter[str]:
+    messages = read_topic(servers, name)
+    values = ((message.key() or b"", message.value() or b"") for message in messages)
+    return Counter(f"{key.decode()} {value.decode()}" if name == "counts" else value.decode() for key, value in values)
+
+
+def _written(servers: str, name: str) -> int:
+    """Return the number of records of a topic; the queries write no transactions."""
+    admin = AdminClient({**CLIENT, "bootstrap.servers": servers})
+    latest = {TopicPartition(name, number): OffsetSpec.latest() for number in range(PARTITIONS)}  # type: ignore[no-untyped-call]
+    return sum(int(found.result().offset) for found in admin.list_offsets(latest).values())
+
+
+BENCHMARK = Benchmark(
+    "drains",
+    __doc__,
+    Options,
+    measure,
+    example="--cluster --rounds 50 --kills 10",
+    presets={"quick": {"rounds": 4, "kills": 1}},
+)

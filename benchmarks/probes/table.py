@@ -1,0 +1,30 @@
+"""Render the rows of `make bench-drains` in the JSON of the probes as a Markdown table."""
+
+from pathlib import Path
+
+from benchmarks.results.format import Block, published, table
+
+MODES = {"drains": "local mode", "drains-on-a-cluster": "cluster with two executors"}
+HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed in a stop", "lost", "repeated")
+
+
+def drains(root: Path, _: str) -> str:
+    """Return the duration of the stops, and what was lost and repeated by stops and by kills."""
+    content = published(root, "probes", "bench-drains")
+    found = {row["probe"]: row for row in content["probes"]}
+    rows = []
+    for probe, where in MODES.items():
+        row = found[probe]
+        seconds = " / ".join(f"{row[f'{name}_ms'] / 1_000:.1f}" for name in ("p50", "p99", "max"))
+        by_stops = ("0", str(row["repeated_by_stops"]))
+        by_kills = (str(row["lost"]), str(row["repeated_by_kills"]))
+        rows.append((where, str(row["found"]), f"{seconds} s", *by_stops, str(row["kills"]), *by_kills))
+    first = found["drains"]
+    intro = (
+        f"`make bench-drains`, {first['date']}, {content['conditions']['cores']} cores, 100 records/s: a "
+        "stateless and a stateful query, with an interval of five minutes, are stopped alternately and start again."
+    )
+    return f"{intro}\n\n{table(HEADER, rows)}"
+
+
+BLOCKS: dict[str, Block] = {"measured-drains": drains}
