@@ -1,7 +1,7 @@
 """
 The commands of `rtm`, which `python scripts/skills.py` of a checkout has too.
 
-`lint`, `slots` and `capacity` need only Python 3.11, and so does `inspect` for local checkpoints.
+All commands but `prove` need only Python 3.11, and so does `inspect` for local checkpoints.
 `prove` needs Java 17 and the packages of the extra `prove`.
 """
 
@@ -12,10 +12,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from spark_rtm import __version__, capacity, errors, slots
-from spark_rtm.inspect import options as inspect_options
+from spark_rtm import __version__, capacity, control_socket, errors, slots
+from spark_rtm.inspect import command as inspect_command
 from spark_rtm.lint import arguments as lint_arguments
 from spark_rtm.requirement import HOW
 from spark_rtm.text import finding
@@ -172,12 +173,6 @@ def _lint(options: argparse.Namespace) -> int:
         return int(options.program.wrong(str(error)))
 
 
-def _inspect(options: argparse.Namespace) -> int:
-    from spark_rtm.inspect import command
-
-    return command.run(options)
-
-
 def _prove(options: argparse.Namespace) -> int:
     try:
         from spark_rtm.prove import command
@@ -214,8 +209,8 @@ COMMANDS = {
     ),
     "inspect": Command(
         "explain the checkpoint of a streaming query; only read it",
-        inspect_options.add_options,
-        _inspect,
+        inspect_command.add_options,
+        inspect_command.run,
         {
             "inspect checkpoints/clicks": "explain a checkpoint",
             "inspect s3://bucket/clicks --format json": "the same as JSON, from an object store",
@@ -251,13 +246,23 @@ COMMANDS = {
             "capacity --rate 5000 --price 0.05": "with the price of the busy cores",
         },
     ),
+    **{
+        name: Command(
+            summary,
+            control_socket.add_options,
+            partial(control_socket.run, command=name),
+            {f"{name} /run/clicks/rtm.sock": f"{name} all queries of the job that listens there"},
+        )
+        for name, summary in control_socket.COMMANDS.items()
+    },
 }
 """The commands that `rtm` and `skills.py` share, in the order of their help."""
 RTM = Program(
     "rtm",
     "rtm",
-    "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity.\n\n"
-    "lint, slots and capacity need only Python 3.11, and so does inspect for local checkpoints.\n"
+    "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity,\n"
+    "and commit, drain or stop running queries.\n\n"
+    "All commands but prove need only Python 3.11, and so does inspect for local checkpoints.\n"
     "prove needs Java 17 and the packages of the extra `prove`.",
     COMMANDS,
 )

@@ -69,11 +69,10 @@ def workplace(rtm_folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
     """Add the Avro functions, which pages use, to the jars of the session, and limit its parallelism."""
-    from spark_rtm.services.packages import avro_jars, connector
+    from spark_rtm.services.packages import avro_jars
     from tests.helpers import FEW_TASKS, RARE_POLLS
 
-    jars = ",".join(str(jar) for jar in (*connector().jars, *avro_jars()))
-    return {"spark.jars": jars, **RARE_POLLS, **FEW_TASKS}
+    return {"spark.jars": ",".join(map(str, avro_jars())), **RARE_POLLS, **FEW_TASKS}
 
 
 @pytest.fixture(scope="session")

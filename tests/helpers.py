@@ -116,7 +116,8 @@ def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
         try:
             return tuple(consumer_of(kafka).get_watermark_offsets(TopicPartition(topic, partition), timeout=10))
         except KafkaException as error:
-            if error.args[0].code() == KafkaError._UNKNOWN_PARTITION:  # noqa: SLF001 - this is its public name
+            # A new partition is unknown at first, and then it has no leader for a moment.
+            if error.args[0].code() in (KafkaError._UNKNOWN_PARTITION, KafkaError.NOT_LEADER_FOR_PARTITION):  # noqa: SLF001
                 return ()
             raise
 

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.command_line import arguments_of
 from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.control import source_format
 from spark_rtm.realtime.keeper import POLL_SECONDS, Keeper
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, stop_on_interrupt
@@ -75,7 +76,7 @@ class Job:
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
     """Return the rows of a topic as a stream. On its first start, a query reads the topic from the beginning."""
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
+    source = spark.readStream.format(source_format()).option("kafka.bootstrap.servers", options.bootstrap_servers)
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 
 

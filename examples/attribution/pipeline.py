@@ -26,6 +26,7 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
 )
 from examples.attribution.touches_to_credit import touches_to_credit
+from spark_rtm.realtime.control import source_format
 from spark_rtm.realtime.failures import SLOW_PYTHON
 from spark_rtm.realtime.keeper import Starter
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
@@ -97,7 +98,7 @@ def query_starters(
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
     def read(topics: Iterable[str]) -> DataFrame:
-        source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS, **servers)
+        source = spark.readStream.format(source_format()).options(**SOURCE_OPTIONS, **servers)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
     streams = {query: query.transform(read(query.sources)) for query in pipeline_queries(settings)}

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .control import stop_all
 from .failures import Failure, Kind, failure_of
 from .queries import stop_completely, stop_on_interrupt
 
@@ -164,9 +165,13 @@ class Keeper:
         return bool(self._due) or any(query.isActive for query in self.queries.values())
 
     def stop(self) -> None:
-        """Stop all queries, and wait until their tasks have ended."""
+        """
+        Stop all queries, and wait until their tasks have ended.
+
+        Queries that read the source `rtm-kafka` are drained before, so a restart repeats nothing.
+        """
         self._due.clear()
-        stop_completely(self._spark, *self.queries.values())
+        stop_all(self._spark, self.queries.values())
 
     def _restart(self, name: str) -> None:
         try:

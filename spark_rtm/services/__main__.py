@@ -40,6 +40,7 @@ def _run(options: argparse.Namespace) -> int:
         "packages": _fetch_packages,
         "archives": _record_classes,
         "job-archive": lambda: _write_job_archives(options.folder, options.packages),
+        "control": _print_control_jar,
         "checksums": lambda: _print_checksums(options.ivy_file),
         "java": lambda: _print_java_home(system_only=options.system_only),
     }
@@ -64,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     job_parser = commands.add_parser("job-archive", help=job, description=job)
     job_parser.add_argument("folder", type=Path, metavar="DIR", help="for example dist")
     job_parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="package of the job, for example examples")
+    control = "compile the source `rtm-kafka` for the installed PySpark, and print the path of its jar"
+    commands.add_parser("control", help=control, description=control)
     checksums = "download the jars that an Ivy file pins, and print their SHA-256 checksums"
     checksums_parser = commands.add_parser("checksums", help=checksums, description=checksums)
     checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")
@@ -107,6 +110,13 @@ def _record_classes() -> int:
 
     print(f"Classes of the Kafka broker: {record_broker_classes()}")
     print(f"Classes of Spark: {record_spark_classes()}")
+    return 0
+
+
+def _print_control_jar() -> int:
+    from spark_rtm.services.spark import control_jar  # noqa: PLC0415 - as above
+
+    print(control_jar())
     return 0
 
 

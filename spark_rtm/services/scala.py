@@ -9,6 +9,7 @@ import subprocess
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -17,18 +18,27 @@ from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.java import java_home
 
 COMPILE_TIMEOUT_SECONDS = 300
+REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
 
-def compiled(source: Path) -> Path:
+def compiled(source: Path, data_source: str = "") -> Path:
     """
     Return the jar of a Scala file. Each version of the file is compiled once per version of Spark.
 
+    `data_source` is a class of the file that Spark finds by its short name, as in `format("rtm-kafka")`.
     Raises RuntimeError with the compiler messages, which start with the file and the line.
     """
     digest = sha256(source.read_bytes() + pyspark.__version__.encode()).hexdigest()[:16]
     # Executors cache jars by name, so the name contains a digest of the file's content.
     name = f"{source.stem}-{digest}"
-    return cached_folder(f"scala/{name}", lambda folder: _compile(source, folder / f"{name}.jar")) / f"{name}.jar"
+
+    def fill(folder: Path) -> None:
+        _compile(source, folder / f"{name}.jar")
+        if data_source:
+            with ZipFile(folder / f"{name}.jar", "a") as jar:
+                jar.writestr(REGISTER, data_source)
+
+    return cached_folder(f"scala/{name}", fill) / f"{name}.jar"
 
 
 def scala_object(spark: SparkSession, source: Path, name: str) -> Any:

@@ -19,6 +19,8 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from spark_rtm.realtime import control
+from spark_rtm.realtime.control import PLUGIN
 from spark_rtm.services.cache import cache_root, cached_folder
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
@@ -35,6 +37,7 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 # which lengthens the pause between batches.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
+CONTROL = Path(control.__file__).with_suffix(".scala")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 WORKER_START = Path(__file__).with_name("worker_start")
 """Folder of the module that connects Python workers before their imports."""
@@ -96,9 +99,9 @@ def build_session(
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings. On this
-    machine, all JVMs load their classes from the archive that `record_classes` wrote, unless there are
-    `archive_options`.
+    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings, but
+    their `spark.jars` are added. On this machine, all JVMs load their classes from the archive that `record_classes`
+    wrote, unless there are `archive_options`.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     url, kafka = master or f"local[{slots}]", connector()
@@ -111,12 +114,13 @@ def build_session(
         print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
     session_confs = {
         **CONFS,
-        "spark.jars": ",".join(str(jar) for jar in kafka.jars),
+        "spark.plugins": PLUGIN,
         # With the default of 200, each shuffle needs 200 task slots.
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         **(_local_files() if is_here else {}),
         **_private(url),
         **(confs or {}),
+        "spark.jars": _joined(*map(str, (*kafka.jars, control_jar())), (confs or {}).get("spark.jars", "")),
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     if is_here:
@@ -155,6 +159,16 @@ def _signals_later() -> Iterator[None]:
             signal.signal(number, before[number])
     if noted:
         repeat(noted[0])
+
+
+def _joined(*jars: str) -> str:
+    """Return a list of jars without repeats; each of `jars` may be a list itself, or empty."""
+    return ",".join(dict.fromkeys(jar for jar in ",".join(jars).split(",") if jar))
+
+
+def control_jar() -> Path:
+    """Return the jar of the source `rtm-kafka` and of its plugin."""
+    return compiled(CONTROL, data_source="spark_rtm.control.KafkaProvider")
 
 
 def archive_folder() -> Path:

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, keep_producer_times
+from spark_rtm.realtime import control
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
 from spark_rtm.realtime.slots import preflight
@@ -37,7 +38,7 @@ MAX_MESSAGES = 1_000
 
 def read_stream(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataFrame:
     """Return the Kafka source rows of a topic as a stream, with headers, from the first record."""
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
+    source = spark.readStream.format(control.source_format()).option("kafka.bootstrap.servers", bootstrap_servers)
     source = source.option("includeHeaders", "true").option("startingOffsets", "earliest")
     return source.option("subscribe", topic).load()
 
@@ -144,8 +145,15 @@ class Trial:
         self._producer.flush(FLUSH_SECONDS)
 
     def wait_for_commit(self, query: StreamingQuery, deadline_seconds: float = 60) -> None:
-        """Wait until the query has committed a batch that contains every record sent so far."""
-        wait_until(lambda: self._is_committed(query), deadline_seconds, "the commit of all records", [query])
+        """Wait until the query has committed every record sent so far; if the query can, it ends its batch for that."""
+        can_end = control.obeys(query)
+
+        def is_committed() -> bool:
+            if can_end and not self._is_committed(query):
+                control.commit(query, deadline_seconds)
+            return self._is_committed(query)
+
+        wait_until(is_committed, deadline_seconds, "the commit of all records", [query])
 
     def received(self) -> list[Received]:
         """Return the records that were written since the last call."""

@@ -199,7 +199,7 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
         writer = query.writer
         is_kafka_sink = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
         sources = writer.frame.sources
-        is_kafka_source = sources and all(isinstance(s, Source) and text_of(s.format) == "kafka" for s in sources)
+        is_kafka_source = sources and all(isinstance(s, Source) and s.is_kafka for s in sources)
         if query.start_line and is_kafka_sink and is_kafka_source and _keeps_kafka_columns(query):
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
             message = f"the rows keep the column `partition`{back} of the Kafka source, which the Kafka sink obeys"

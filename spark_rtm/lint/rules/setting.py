@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
 from spark_rtm.lint.spark.known_settings import ALLOWLIST_CHECK, CHECKPOINT_V1, FLAG, is_switch, nearest
 from spark_rtm.lint.spark.streams import Query, Source
-from spark_rtm.lint.spark.values import quoted, text_of
+from spark_rtm.lint.spark.values import quoted
 
 SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
@@ -113,7 +113,7 @@ def option_name(module: Module) -> Iterator[Problem]:
     names = {name.lower(): name for name in KNOWN_OPTIONS}
     for query in module.queries:
         sources = [each for each in query.writer.frame.sources if isinstance(each, Source)]
-        given = [each.options for each in sources if text_of(each.format) == "kafka"]
+        given = [each.options for each in sources if each.is_kafka]
         for key, (_, line) in [entry for options in [*given, query.writer.options] for entry in options.items()]:
             cutoff = ASYNC_CUTOFF if key.startswith("async") else OPTION_CUTOFF
             if key not in names.keys() | SOURCE_OPTIONS.keys() and (near := get_close_matches(key, names, 1, cutoff)):

@@ -97,7 +97,7 @@ def joins_streams(step: Step) -> bool:
 
 def output_columns(frame: Frame) -> set[str] | None:
     """Return the names of a stream's columns in small letters, or None if one of them is unknown."""
-    is_kafka = frame.sources and all(isinstance(s, Source) and text_of(s.format) == "kafka" for s in frame.sources)
+    is_kafka = frame.sources and all(isinstance(s, Source) and s.is_kafka for s in frame.sources)
     columns: set[str] | None = set(KAFKA_COLUMNS) if is_kafka else None
     groups: set[str] | None = None
     for step in frame.steps:

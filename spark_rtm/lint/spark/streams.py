@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spark_rtm.lint.spark.values import Column, Const, Items, Mark, Table, Unknown, Value
+from spark_rtm.lint.spark.values import Column, Const, Items, Mark, Table, Unknown, Value, text_of
 
 NONE = Const(None)
+KAFKA_SOURCES = ("kafka", "rtm-kafka")  # the second one is that of `spark_rtm.realtime.control`
 PARTIAL = "functools.partial"
 MAX_ORDER = 1_000_000
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
@@ -22,6 +23,11 @@ class Source:
     options: dict[str, tuple[Value, int]]
     line: int
     named_at: int = 0
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether the source has the columns and options of Kafka's."""
+        return text_of(self.format) in KAFKA_SOURCES
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.placeholders import Anything
+from spark_rtm.realtime import control
 
 BROKER_OPTION = "kafka.bootstrap.servers"
 # The security options of the job stay, but a plaintext connection does not use them.
@@ -168,11 +169,11 @@ class StreamReader(Options, DataStreamReader):
     def load(self, path: str | None = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
         """Return a stream of a local topic, or the static rows of the recording."""
         kind = (format or self.noted.get("format", "parquet")).lower()
-        if kind != "kafka":
+        if kind not in {"kafka", control.SOURCE}:
             self.recording.other_sources.append((kind, self.recording.line()))
             return super().load(path, format, schema, **options)
         self.redirect(options, is_stream=True)
-        return super().load(format="kafka") if self.recording.static is None else self.recording.static
+        return super().load(format=control.source_format()) if self.recording.static is None else self.recording.static
 
     def table(self, tableName: str) -> DataFrame:
         """Note the table."""

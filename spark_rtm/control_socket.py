@@ -1,0 +1,149 @@
+"""
+Control the queries of another process: `rtm commit`, `rtm drain` and `rtm stop`.
+
+A job opens a Unix domain socket with `listen`, and whoever can open the file can send commands. No port is open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import socketserver
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+DEADLINE_SECONDS = 30.0
+# A request is one line. A longer one is not from `send`.
+MAX_REQUEST_BYTES = 10_000
+# The answer comes after the deadline of the command at the latest; a busy driver needs some time for it.
+ANSWER_SECONDS = 10.0
+COMMANDS = {
+    "commit": "end the open batch of a running query now; the query continues",
+    "drain": "wait until all that is in the source is processed and committed; the query continues",
+    "stop": "drain and stop a running query, so that a restart repeats nothing",
+}
+
+
+@contextmanager
+def listen(spark: SparkSession, path: Path) -> Iterator[None]:
+    """
+    Obey the commands that other processes of this user send to the socket `path` while the block runs.
+
+    Only this user can open the file, which is deleted at the end. Raises OSError if another process listens there.
+    """
+    _remove_unused(path)
+    old_mask = os.umask(0o177)
+    try:
+        server = _Server(str(path), _Handler)
+    finally:
+        os.umask(old_mask)
+    server.spark = spark
+    thread = threading.Thread(target=server.serve_forever, name="rtm-control", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        path.unlink(missing_ok=True)
+
+
+def send(path: Path, command: str, query: str | None, deadline_seconds: float) -> list[dict[str, Any]]:
+    """Send a command to the job that listens at `path`; return name, result and success of each query it concerned."""
+    request = {"command": command, "query": query, "deadline_seconds": deadline_seconds}
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(deadline_seconds + ANSWER_SECONDS)
+        client.connect(str(path))
+        client.sendall(json.dumps(request).encode() + b"\n")
+        with client.makefile("rb") as answer:
+            line = answer.readline()
+    if not line:
+        raise ConnectionError(
+            f"the job at {path} ended before it answered; its next start continues from its checkpoint"
+        )
+    answers: list[dict[str, Any]] = json.loads(line)
+    return answers
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the three commands to their parser."""
+    parser.add_argument("socket", type=Path, metavar="SOCKET", help="file that the job has given to `listen`")
+    parser.add_argument("--query", metavar="NAME", help="name of the query (default: all queries of the job)")
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=DEADLINE_SECONDS,
+        metavar="SECONDS",
+        help=f"time after which the command gives up (default: {DEADLINE_SECONDS:g})",
+    )
+
+
+def run(options: argparse.Namespace, command: str) -> int:
+    """Send a command, print a line for each query, and return 0, or 1 if a query did not obey."""
+    try:
+        answers = send(options.socket, command, options.query, options.deadline)
+    except OSError as error:
+        print(f"no job answers at {options.socket}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    for answer in answers:
+        print(answer["text"], file=sys.stdout if answer["ok"] else sys.stderr)
+    return 0 if all(answer["ok"] for answer in answers) else 1
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+    spark: SparkSession
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: _Server
+    timeout = ANSWER_SECONDS
+
+    def handle(self) -> None:
+        """Answer one request with one line."""
+        try:
+            request = json.loads(self.rfile.readline(MAX_REQUEST_BYTES))
+            answers = _obey(self.server.spark, **request)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            answers = [{"ok": False, "text": f"this is no command of `rtm`: {error}"}]
+        with suppress(OSError):  # the other process may not have waited for the answer
+            self.wfile.write(json.dumps(answers).encode() + b"\n")
+
+
+def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seconds: float) -> list[dict[str, Any]]:
+    from spark_rtm.realtime.control import commit, drain, stop  # noqa: PLC0415 - whoever sends a command needs no PySpark
+
+    action = {"commit": commit, "drain": drain, "stop": stop}[command]
+    active = [one for one in spark.streams.active if query in (None, one.name)]
+    if not active:
+        wanted = "a query" if query is None else f"the query {query!r}"
+        names = ", ".join(str(one.name) for one in spark.streams.active) or "none"
+        return [{"ok": False, "text": f"{wanted} does not run in this job; running queries: {names}"}]
+    answers = []
+    for one in active:
+        try:
+            batch = action(one, float(deadline_seconds))
+            done = f"batch {batch} is committed" if command == "commit" else f"{command} has ended"
+            answers.append({"ok": True, "text": f"{one.name}: {done}"})
+        except Exception as error:  # noqa: BLE001 - the answer names whatever has happened
+            answers.append({"ok": False, "text": f"{one.name}: {error}"})
+    return answers
+
+
+def _remove_unused(path: Path) -> None:
+    if path.is_socket():
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()

@@ -1,0 +1,250 @@
+"""
+End the batch of a running real-time query on command: commit now, drain, and stop without repeats.
+
+Open-source Spark ends a real-time batch only by its clock. The source `rtm-kafka` of `control.scala` reads like Kafka's
+own source, and it also ends the batch of one query when this module asks for it. The checkpoint is that of the source
+`kafka`, so a query can change its source in both directions.
+
+The source works with Spark 4.3 only, because it wraps classes of Spark and of the Kafka connector that are not public.
+A cluster also needs `spark.plugins` with `PLUGIN`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from .queries import QueryFailedError, raise_if_failed, stop_completely
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LOG = logging.getLogger(__name__)
+SOURCE = "rtm-kafka"
+"""Format of the source, with the options and columns of the source `kafka`."""
+PLUGIN = "spark_rtm.control.Plugin"
+"""Value of `spark.plugins`, which a cluster needs: the plugin brings the commands to the executors."""
+DEADLINE_SECONDS = 30.0
+POLL_SECONDS = 0.02
+# A command ends only a batch that was planned before it. A batch that is planned at the same moment needs another one.
+REPEAT_SECONDS = 0.5
+# The offset of an ended transaction is never read. A source that gave no record for this time has been read.
+IDLE_SECONDS = 1.0
+START_SECONDS = 2.0
+"""Time between the initialization of a query and the one of its sources, with a reserve."""
+
+
+class ControlError(RuntimeError):
+    """Raised when the batch of a query cannot be ended on command."""
+
+
+def commit(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> int:
+    """
+    End the open batch of `query` now, wait until it is committed, and return its batch id. The query continues.
+
+    Raises `ControlError` if the query has no source `rtm-kafka`, `QueryFailedError` if it fails, and `TimeoutError`
+    after the deadline; the query then still runs, and its batch ends when all of its tasks can end.
+    """
+    return int(_committed(query, _Deadline(deadline_seconds))["batchId"])
+
+
+def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    """
+    Wait until every record that the source had at the call is processed and committed. The query continues.
+
+    Raises as `commit` does. After the deadline, the query still runs, and the message names the unread records.
+    """
+    if unread := _unread_after(query, _Deadline(deadline_seconds)):
+        raise TimeoutError(
+            f"query {query.name!r} has not read {unread} of the records that its source had {deadline_seconds:g} s "
+            "ago; it still runs. Give it more time, or let the input end"
+        )
+
+
+def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> int:
+    """
+    Drain and stop `query`, so that a restart on its checkpoint repeats nothing.
+
+    Return the number of records that the source had at the call and that are unread, because half of the deadline was
+    over; the restart reads them, and all records that arrive meanwhile. Raises as `commit` does; after the deadline,
+    the query still runs.
+    """
+    deadline = _Deadline(deadline_seconds)
+    unread = _unread_after(query, _Deadline(deadline_seconds / 2))
+    stop_between_batches(query, deadline.left())
+    return unread
+
+
+def stop_between_batches(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    """
+    Commit and stop `query`, so that a restart repeats nothing; unlike `stop`, leave unread records to the restart.
+
+    The function ends the open batch, and the next batch reads nothing until the query has stopped. Raises as `commit`
+    does; after the deadline, the query still runs.
+    """
+    commands, run = _commands(query), str(query.runId)
+    deadline, repeated = _Deadline(deadline_seconds), 0.0
+    try:
+        while not commands.isHeld(run):
+            if time.monotonic() - repeated > REPEAT_SECONDS:
+                commands.end(run, True)
+                repeated = time.monotonic()
+            deadline.check(f"the batch of query {query.name!r} to end")
+            _pause(query, POLL_SECONDS)
+        stop_completely(SparkSession.active(), query, deadline_seconds=max(deadline.left(), 1))
+    finally:
+        if query.isActive:
+            commands.end(run, False)
+
+
+def stop_all(
+    spark: SparkSession, queries: Iterable[StreamingQuery], deadline_seconds: float = DEADLINE_SECONDS
+) -> None:
+    """
+    Stop all queries in this order: those that obey commands as `stop` does, within the deadline, and then the others.
+
+    A query that does not obey in time is stopped in the middle of its batch, which its restart repeats; this is logged
+    as a warning.
+    """
+    stopping, deadline = list(queries), _Deadline(deadline_seconds)
+    for query in stopping:
+        if query.isActive and obeys(query):
+            try:
+                stop(query, max(deadline.left(), 1))
+            except (ControlError, QueryFailedError, TimeoutError) as error:
+                LOG.warning("query %r stops in the middle of a batch, which its restart repeats: %s", query.name, error)
+    stop_completely(spark, *stopping)
+
+
+def source_format() -> str:
+    """Return `SOURCE` if the active session has this source and runs on an engine that it knows, otherwise `kafka`."""
+    commands = _scala_object()
+    return SOURCE if commands is not None and commands.isUsable() else "kafka"
+
+
+def obeys(query: StreamingQuery) -> bool:
+    """Return whether the batch of `query` can be ended on command."""
+    try:
+        _commands(query)
+    except ControlError:
+        return False
+    return True
+
+
+class _Deadline:
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        return self._end - time.monotonic()
+
+    def check(self, what: str) -> None:
+        if self.left() <= 0:
+            raise TimeoutError(
+                f"timed out after {self.seconds:g} s waiting for {what}; the query still runs. Give it more time, or "
+                "look for a task that does not end"
+            )
+
+
+def _committed(query: StreamingQuery, deadline: _Deadline) -> dict[str, Any]:
+    """End the open batch, and return the progress of the first batch that is committed after the call."""
+    commands, run, before, repeated = _commands(query), str(query.runId), _progress(query), 0.0
+    while (now := _progress(query)) is None or (before and now["batchId"] == before["batchId"]):
+        if time.monotonic() - repeated > REPEAT_SECONDS:
+            commands.end(run, False)
+            repeated = time.monotonic()
+        deadline.check(f"the batch of query {query.name!r} to be committed")
+        _pause(query, POLL_SECONDS)
+    return now
+
+
+def _commands(query: StreamingQuery) -> Any:
+    """Return the Scala object that ends batches, or raise `ControlError` if it cannot end that of `query`."""
+    remedy = "stop it with `queries.drain`, which waits for the end of a batch"
+    commands = _scala_object()
+    if commands is None:
+        raise ControlError(
+            f"this session has no source {SOURCE!r}, so the batch of query {query.name!r} cannot be ended; add the jar "
+            f"that `python -m spark_rtm.services control` prints to `spark.jars`, or {remedy}"
+        )
+    if not query.isActive:
+        raise_if_failed([query])
+        raise ControlError(f"query {query.name!r} has stopped, so it has no open batch")
+    _wait_for_sources(query, commands)
+    number, progress = commands.sources(str(query.runId)), _progress(query)
+    if number < (len(progress["sources"]) if progress else 1):
+        some = "only one source" if number else "no source"
+        raise ControlError(
+            f"{some} of query {query.name!r} obeys commands, so its batch cannot be ended; read each with the format "
+            f"{SOURCE!r} in real-time mode, or {remedy}"
+        )
+    if not commands.reachesExecutors():
+        raise ControlError(
+            f"commands do not reach the executors of this cluster; add {PLUGIN} to `spark.plugins`, or {remedy}"
+        )
+    return commands
+
+
+def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
+    """Wait until the thread of a query that has just started has created its sources."""
+    end = time.monotonic() + START_SECONDS
+    while not commands.sources(str(query.runId)) and not query.lastProgress and time.monotonic() < end:
+        _pause(query, POLL_SECONDS)
+        if query.status["message"].startswith("Initializing"):
+            end = time.monotonic() + START_SECONDS
+
+
+def _scala_object() -> Any:
+    """Return the object `Commands` of `control.scala`, or None if the session does not have its jar."""
+    jvm: Any = SparkContext._active_spark_context._jvm  # type: ignore[union-attr] # noqa: SLF001 - no public API
+    commands = jvm.spark_rtm.control.Commands
+    # Py4J returns a package for the name of a class that it does not find.
+    return None if type(commands).__name__ == "JavaPackage" else commands
+
+
+def _progress(query: StreamingQuery) -> dict[str, Any] | None:
+    progress = query.lastProgress
+    return json.loads(progress.json) if progress else None
+
+
+def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
+    """Commit until all records from before the call are read, and return the number of those that are not."""
+    progress = _committed(query, deadline)
+    # The batch that the clock has ended reports no latest offsets.
+    while "latestOffsets" not in progress["sources"][0]["metrics"]:
+        progress = _committed(query, deadline)
+    target = [_by_partition(json.loads(source["metrics"]["latestOffsets"])) for source in progress["sources"]]
+    while (unread := _unread(progress, target)) and deadline.left() > 0:
+        if not progress["numInputRows"]:
+            _pause(query, IDLE_SECONDS)
+        before, progress = progress, _committed(query, deadline)
+        if not progress["numInputRows"] and not before["numInputRows"]:
+            return 0
+    return unread
+
+
+def _by_partition(offsets: dict[str, dict[str, int]]) -> dict[tuple[str, str], int]:
+    return {(topic, partition): offset for topic, parts in offsets.items() for partition, offset in parts.items()}
+
+
+def _unread(progress: dict[str, Any], target: list[dict[tuple[str, str], int]]) -> int:
+    read = [_by_partition(source["endOffset"]) for source in progress["sources"]]
+    return sum(
+        max(0, end - own.get(key, 0)) for ends, own in zip(target, read, strict=True) for key, end in ends.items()
+    )
+
+
+def _pause(query: StreamingQuery, seconds: float) -> None:
+    threading.Event().wait(seconds)
+    raise_if_failed([query])
+    if not query.isActive:
+        raise ControlError(f"query {query.name!r} was stopped meanwhile, in the middle of a batch")

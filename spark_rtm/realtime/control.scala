@@ -1,0 +1,258 @@
+package spark_rtm.control
+
+import java.util.{HashMap => JavaMap, Map, Optional, Set => JavaSet}
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
+
+import org.apache.spark.{SPARK_VERSION, SparkContext, SparkException, TaskContext}
+import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.catalog.{Column, SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.sql.connector.expressions.Transform
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, Scan, ScanBuilder}
+import org.apache.spark.sql.connector.read.streaming._
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/**
+ * A Kafka source whose real-time batch ends on command. `control.py` is its Python side.
+ *
+ * A reader of real-time mode ends its part of a batch when it returns no record, and reports the offset that it has
+ * reached. The reader here returns no record when its run has a newer command than the plan of its batch. All readers
+ * of a batch share this number, so either all of them obey a command or none.
+ */
+object Commands {
+  private[control] val Versions = "4.3."
+
+  /** Whether this is an engine whose classes the source knows. */
+  def isUsable(): Boolean = SPARK_VERSION.startsWith(Versions) && !sys.env.contains("DATABRICKS_RUNTIME_VERSION")
+
+  private val latest = new ConcurrentHashMap[String, AtomicLong]()
+  private val held = ConcurrentHashMap.newKeySet[String]()
+  private val streams = new ConcurrentHashMap[String, JavaSet[KafkaStream]]()
+  private[control] val readers = new AtomicInteger()
+
+  /** The number of the latest command of a run that this JVM knows. */
+  private[control] def of(run: String): AtomicLong = latest.computeIfAbsent(run, _ => new AtomicLong())
+
+  /** The id of the run whose thread calls; Spark uses it as the group of the run's jobs. */
+  private def run: String = SparkContext.getOrCreate().getLocalProperty("spark.jobGroup.id")
+
+  private[control] def add(stream: KafkaStream): Unit =
+    streams.computeIfAbsent(run, _ => ConcurrentHashMap.newKeySet[KafkaStream]()).add(stream)
+
+  private[control] def plan(): Plan = of(run).synchronized(Plan(run, of(run).get, held.contains(run)))
+
+  private[control] def forget(stream: KafkaStream): Unit = streams.forEach { (run, known) =>
+    if (known.remove(stream) && known.isEmpty) Seq(streams, latest).foreach(_.remove(run))
+    if (!streams.containsKey(run)) held.remove(run)
+  }
+
+  private[control] def all: JavaMap[String, java.lang.Long] = {
+    val numbers = new JavaMap[String, java.lang.Long]()
+    latest.forEach((run, number) => numbers.put(run, number.get))
+    numbers
+  }
+
+  private[control] def learn(numbers: Map[String, java.lang.Long]): Unit = {
+    latest.keySet.retainAll(numbers.keySet)
+    numbers.forEach((run, number) => of(run).accumulateAndGet(number, math.max(_, _)))
+  }
+
+  /** The number of sources of this run that obey commands; 0 before they are ready and in micro-batch mode. */
+  def sources(run: String): Int = Option(streams.get(run)).fold(0)(_.size)
+
+  /** Whether commands reach all executors. */
+  def reachesExecutors(): Boolean = {
+    val context = SparkContext.getOrCreate()
+    context.isLocal || context.getConf.get("spark.plugins", "").split(",").map(_.trim).contains(classOf[Plugin].getName)
+  }
+
+  /** End the batch that is now planned. The batches after it read nothing while the run is held. */
+  def end(run: String, hold: Boolean): Unit = of(run).synchronized {
+    if (hold) held.add(run) else held.remove(run)
+    of(run).incrementAndGet()
+  }
+
+  /** Whether the open batch reads nothing, so that all results of the run are committed. */
+  def isHeld(run: String): Boolean = {
+    val plans = Option(streams.get(run)).fold(Seq.empty[Plan])(_.toArray(Array.empty[KafkaStream]).map(_.planned).toSeq)
+    plans.nonEmpty && plans.forall(plan => plan.holds && plan.command == of(run).get)
+  }
+}
+
+/** What all readers of a batch know: the latest command at the time of its plan, and whether it reads nothing. */
+case class Plan(run: String, command: Long, holds: Boolean)
+
+/** Brings the commands from the driver to the executors of a cluster. They ask only while they read. */
+class Plugin extends SparkPlugin {
+  override def driverPlugin(): DriverPlugin = new DriverPlugin {
+    override def receive(message: Object): Object = Commands.all
+  }
+
+  override def executorPlugin(): ExecutorPlugin = new ExecutorPlugin {
+    @volatile private var isRunning = true
+
+    override def init(context: PluginContext, settings: Map[String, String]): Unit =
+      if (context.executorID != "driver") {
+        val follower = new Thread(() => while (isRunning) follow(context), "rtm-control")
+        follower.setDaemon(true)
+        follower.start()
+      }
+
+    override def shutdown(): Unit = isRunning = false
+
+    private def follow(context: PluginContext): Unit = {
+      Thread.sleep(KafkaReader.SliceMs)
+      // Without its driver, an executor ends soon; until then, an unanswered question changes nothing.
+      if (Commands.readers.get > 0)
+        try Commands.learn(context.ask("commands").asInstanceOf[Map[String, java.lang.Long]])
+        catch { case _: Exception => () }
+    }
+  }
+}
+
+class KafkaProvider extends TableProvider with DataSourceRegister {
+  private lazy val kafka = {
+    if (!Commands.isUsable())
+      throw new SparkException(
+        s"the source '$shortName' works only with open-source Spark ${Commands.Versions}x, and this is $SPARK_VERSION; " +
+          "use the source 'kafka', which reads the same checkpoint")
+    val loader = Thread.currentThread.getContextClassLoader
+    Class.forName("org.apache.spark.sql.kafka010.KafkaSourceProvider", true, loader)
+      .getDeclaredConstructor().newInstance().asInstanceOf[TableProvider]
+  }
+
+  override def shortName(): String = "rtm-kafka"
+  override def inferSchema(options: CaseInsensitiveStringMap): StructType = kafka.inferSchema(options)
+  override def supportsExternalMetadata(): Boolean = kafka.supportsExternalMetadata()
+  override def getTable(schema: StructType, partitioning: Array[Transform], properties: Map[String, String]): Table =
+    new KafkaTable(kafka.getTable(schema, partitioning, properties).asInstanceOf[Table with SupportsRead])
+}
+
+class KafkaTable(table: Table with SupportsRead) extends Table with SupportsRead {
+  override def name(): String = table.name()
+  override def columns(): Array[Column] = table.columns()
+  override def capabilities(): JavaSet[TableCapability] =
+    JavaSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
+    val builder = table.newScanBuilder(options)
+    () => new KafkaScan(builder.build())
+  }
+}
+
+class KafkaScan(scan: Scan) extends Scan {
+  override def readSchema(): StructType = scan.readSchema()
+  override def description(): String = scan.description()
+  override def toBatch(): Batch = scan.toBatch()
+  override def supportedCustomMetrics(): Array[CustomMetric] = scan.supportedCustomMetrics()
+  override def reportDriverMetrics(): Array[CustomTaskMetric] = scan.reportDriverMetrics()
+  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = scan.toMicroBatchStream(checkpoint) match {
+    case stream: KafkaStream.Inner @unchecked if stream.isInstanceOf[SupportsRealTimeMode] => new KafkaStream(stream)
+    case _ => throw new SparkException(
+        "this Kafka connector has no real-time mode, so the source 'rtm-kafka' cannot read; use connector 4.2 or newer")
+  }
+}
+
+object KafkaStream {
+  type Inner = MicroBatchStream with SupportsRealTimeMode with SupportsTriggerAvailableNow with ReportsSourceMetrics
+}
+
+class KafkaStream(stream: KafkaStream.Inner)
+    extends MicroBatchStream with SupportsRealTimeMode with SupportsTriggerAvailableNow with ReportsSourceMetrics {
+  @volatile private[control] var planned = Plan("", 0, holds = false)
+
+  override def planInputPartitions(start: Offset): Array[InputPartition] = {
+    planned = Commands.plan()
+    stream.planInputPartitions(start).map(KafkaPartition(_, planned))
+  }
+  override def createReaderFactory(): PartitionReaderFactory = new KafkaReaderFactory(stream.createReaderFactory())
+  override def stop(): Unit = {
+    Commands.forget(this)
+    stream.stop()
+  }
+
+  override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = stream.mergeOffsets(offsets)
+  override def prepareForRealTimeMode(): Unit = {
+    Commands.add(this)
+    stream.prepareForRealTimeMode()
+  }
+  override def prepareForTriggerAvailableNow(): Unit = stream.prepareForTriggerAvailableNow()
+  override def getDefaultReadLimit(): ReadLimit = stream.getDefaultReadLimit()
+  override def initialOffset(): Offset = stream.initialOffset()
+  override def latestOffset(): Offset = stream.latestOffset()
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = stream.latestOffset(start, limit)
+  override def reportLatestOffset(): Offset = stream.reportLatestOffset()
+  override def deserializeOffset(json: String): Offset = stream.deserializeOffset(json)
+  override def commit(end: Offset): Unit = stream.commit(end)
+  /** After a batch that a command has ended, also the latest offsets in Kafka, which Spark reports in no other place. */
+  override def metrics(consumed: Optional[Offset]): Map[String, String] = {
+    val reported = new JavaMap[String, String](stream.metrics(consumed))
+    if (consumed.isPresent && Commands.of(planned.run).get > planned.command) {
+      val latest = stream.latestOffset(deserializeOffset(consumed.get.json), ReadLimit.allAvailable())
+      reported.put("latestOffsets", latest.json)
+    }
+    reported
+  }
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
+    stream.planInputPartitions(start, end)
+  override def toString: String = stream.toString
+}
+
+case class KafkaPartition(partition: InputPartition, plan: Plan) extends InputPartition {
+  override def preferredLocations(): Array[String] = partition.preferredLocations()
+}
+
+class KafkaReaderFactory(factory: PartitionReaderFactory) extends PartitionReaderFactory {
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = partition match {
+    case KafkaPartition(inner, plan) =>
+      new KafkaReader(factory.createReader(inner).asInstanceOf[SupportsRealTimeRead[InternalRow]], plan)
+    case _ => factory.createReader(partition)
+  }
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
+    factory.createColumnarReader(partition)
+  override def supportColumnarReads(partition: InputPartition): Boolean = false
+}
+
+object KafkaReader {
+  val SliceMs = 50L
+  // Without a minimum, a command could end each batch before its first fetch, and the query would never read.
+  val MinReadMs = 200L
+  private val NoRecord = RecordStatus.newStatusWithoutArrivalTime(false)
+}
+
+class KafkaReader(reader: SupportsRealTimeRead[InternalRow], plan: Plan) extends SupportsRealTimeRead[InternalRow] {
+  private val command = Commands.of(plan.run)
+  Commands.readers.incrementAndGet()
+  TaskContext.get().addTaskCompletionListener[Unit](_ => Commands.readers.decrementAndGet())
+
+  private var beganMs = 0L
+
+  private def ends(): Boolean =
+    command.get > plan.command && (plan.holds || System.currentTimeMillis() - beganMs >= KafkaReader.MinReadMs)
+
+  override def nextWithTimeout(startMs: java.lang.Long, timeoutMs: java.lang.Long): RecordStatus = {
+    if (beganMs == 0) beganMs = System.currentTimeMillis()
+    var leftMs = timeoutMs.longValue
+    while (leftMs > 0 && !ends()) {
+      val sliceMs = math.min(leftMs, KafkaReader.SliceMs)
+      if (plan.holds) Thread.sleep(sliceMs)
+      else {
+        val status = reader.nextWithTimeout(startMs, sliceMs)
+        if (status.hasRecord) return status
+      }
+      leftMs = timeoutMs - (System.currentTimeMillis() - startMs)
+    }
+    KafkaReader.NoRecord
+  }
+  override def getOffset(): PartitionOffset = reader.getOffset()
+  override def next(): Boolean = reader.next()
+  override def get(): InternalRow = reader.get()
+  override def currentMetricsValues(): Array[CustomTaskMetric] = reader.currentMetricsValues()
+  override def initMetricsValues(metrics: Array[CustomTaskMetric]): Unit = reader.initMetricsValues(metrics)
+  override def close(): Unit = reader.close()
+}

@@ -1,0 +1,297 @@
+"""Ending a batch on command: one query, now, and without a repeat after a restart."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_rtm import control_socket
+from spark_rtm.realtime import control
+from spark_rtm.realtime.control import ControlError
+from spark_rtm.realtime.keeper import Keeper
+from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
+from tests.helpers import add_partition, end_offset, new_topic, produce, records_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+COUNTS = "cast(key as string) || ' ' || count as value"
+
+
+def read(spark: SparkSession, kafka: str, topics: str, source: str = control.SOURCE) -> DataFrame:
+    """Read topics with the source that obeys commands."""
+    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", kafka).option("subscribe", topics)
+    return reader.option("startingOffsets", "earliest").option("kafka.metadata.max.age.ms", "500").load()
+
+
+def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path) -> StreamingQuery:
+    """Start a query at the default interval of five minutes, which no test can wait for."""
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).options(**KAFKA_SINK)
+    writer = writer.option("topic", target).option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
+    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    return query
+
+
+@contextmanager
+def traffic(kafka: str, topic: str, partitions: int = 2) -> Iterator[list[str]]:
+    """Send 100 records/s while the block runs, and yield the list of the values that were sent."""
+    sent, ended = list[str](), threading.Event()
+    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+
+    def run() -> None:
+        while not ended.wait(0.01):
+            number = len(sent)
+            producer.produce(topic, str(number), key=str(number % 10), partition=number % partitions)
+            producer.poll(0)
+            sent.append(str(number))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield sent
+    finally:
+        ended.set()
+        thread.join()
+        assert producer.flush(30) == 0
+
+
+def outputs(kafka: str, topic: str) -> list[str]:
+    """Return all values of a topic with two partitions."""
+    return [(record.value() or b"").decode() for number in (0, 1) for record in records_of(kafka, topic, number)]
+
+
+def written(kafka: str, topic: str) -> int:
+    """Return the number of records of a topic with two partitions."""
+    return end_offset(kafka, topic, 0) + end_offset(kafka, topic, 1)
+
+
+@pytest.mark.parametrize("has_state", [False, True], ids=["copy", "counts"])
+def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
+    spark: SparkSession, kafka: str, tmp_path: Path, *, has_state: bool
+) -> None:
+    """Under traffic, a stopped query goes on with Kafka's own source, and after that again with this one."""
+    source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
+
+    def start_with(source_format: str) -> StreamingQuery:
+        rows = read(spark, kafka, source, source_format)
+        return start(rows.groupBy("key").count().selectExpr(COUNTS) if has_state else rows, kafka, target, tmp_path)
+
+    query = start_with(control.SOURCE)
+    other = start(read(spark, kafka, source), kafka, other_target, tmp_path / "other")
+    with traffic(kafka, source) as sent:
+        wait_until(lambda: written(kafka, target) > 50, 60, "traffic", [query])
+        assert [0, 1] == [control.commit(query), control.commit(query)]
+        assert other.lastProgress is None
+        at_call = len(sent)
+        control.drain(query)
+        assert sum(progress.numInputRows for progress in query.recentProgress) >= at_call - 10
+        assert control.stop(query) == 0
+
+        query = start_with("kafka")
+        before = written(kafka, target)
+        wait_until(lambda: written(kafka, target) > before, 60, "results after the restart", [query])
+        stop_completely(spark, query)
+        query = start_with(control.SOURCE)
+        wait_until(lambda: written(kafka, target) > before + 50, 60, "results after the second restart", [query])
+        control.commit(query)
+    control.stop(query)
+
+    results = outputs(kafka, target)
+    # The plain source was stopped in the middle of a batch, so its results, and only these, are there twice.
+    expected = {f"{number % 10} {number // 10 + 1}" for number in range(len(sent))} if has_state else set(sent)
+    assert expected == set(results)
+
+
+def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Five restarts under traffic give each result once; records that arrive during a stop are read afterwards."""
+    source, target = new_topic(kafka, 2), new_topic(kafka, 2)
+    with traffic(kafka, source) as sent:
+        for _ in range(5):
+            before = written(kafka, target)
+            query = start(read(spark, kafka, source), kafka, target, tmp_path)
+            wait_until(lambda before=before: written(kafka, target) > before + 20, 60, "results", [query])  # type: ignore[misc]
+            control.stop(query)
+            assert not query.isActive
+    query = start(read(spark, kafka, source), kafka, target, tmp_path)
+    wait_until(lambda: written(kafka, target) >= len(sent), 60, "the last results", [query])
+    control.stop(query)
+
+    assert sorted(sent) == sorted(outputs(kafka, target))
+
+
+def test_idle_partitions_transactions_and_new_partitions_do_not_delay(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """The marker of a transaction is never read, and a partition that is added later belongs to the next batch."""
+    source, second, target = new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 2)
+    query = start(read(spark, kafka, f"{source},{second}"), kafka, target, tmp_path)
+    assert control.commit(query) == 0
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(source, b"transaction", partition=1)
+    producer.commit_transaction(60)
+    produce(kafka, second, [(0, b"second topic")])
+
+    control.drain(query)
+
+    assert {"transaction", "second topic"} == set(outputs(kafka, target))
+    add_partition(kafka, second)
+    wait_until(lambda: control.commit(query) and written(kafka, target) == 3, 60, "the new partition", [query])
+
+
+def test_drain_reads_a_backlog_and_names_what_is_left(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The first commit ends long before the backlog does; after the deadline, the query still reads it."""
+    source, target = new_topic(kafka, 2), new_topic(kafka, 2)
+    for _ in range(4):
+        produce(kafka, source, [(number % 2, b"x" * 100) for number in range(50_000)])
+    query = start(read(spark, kafka, source), kafka, target, tmp_path)
+    wait_until(lambda: written(kafka, target), 60, "the first records", [query])
+    with pytest.raises(TimeoutError, match=rf"query '{tmp_path.name}'"):
+        control.drain(query, 0)
+
+    control.drain(query, 60)
+
+    assert written(kafka, target) == 200_000
+    assert len(query.recentProgress) > 2
+
+
+def test_commands_without_a_pause_do_not_keep_a_slow_batch_from_reading(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """Each batch first collects a static table, and a command for it arrives before its readers start."""
+    source, target, table = new_topic(kafka, 1), new_topic(kafka, 2), new_topic(kafka, 1)
+    produce(kafka, table, [(0, b"row")])
+    static = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": kafka, "subscribe": table}).load()
+    rows = read(spark, kafka, source).join(F.broadcast(static.select("value").alias("known")), "value").select("value")
+    query = start(rows, kafka, target, tmp_path)
+    produce(kafka, source, [(0, b"row")])
+
+    wait_until(lambda: control.commit(query) + 1 and written(kafka, target), 30, "the row", [query])
+
+
+def test_two_sources_of_one_query_end_together(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A batch ends only when the readers of all its sources have ended."""
+    left, right, target = new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, 2)
+    rows = read(spark, kafka, left).union(read(spark, kafka, right))
+    query = start(rows, kafka, target, tmp_path)
+    produce(kafka, left, [(0, b"left")])
+    produce(kafka, right, [(0, b"right")])
+    wait_until(lambda: written(kafka, target) == 2, 60, "both rows", [query])
+
+    assert control.stop(query) == 0
+
+    restarted = start(rows, kafka, target, tmp_path)
+    produce(kafka, left, [(0, b"new")])
+    wait_until(lambda: written(kafka, target) == 3, 60, "the new row", [restarted])
+    assert ["left", "new", "right"] == sorted(outputs(kafka, target))
+
+
+def test_query_that_cannot_obey_is_refused_with_a_remedy(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A plain source, a mixed query, micro-batch mode and a stopped query each name the reason."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
+    plain = start(read(spark, kafka, source, "kafka"), kafka, target, tmp_path / "plain")
+    with pytest.raises(ControlError, match=r"no source of query 'plain' obeys commands.*'rtm-kafka'"):
+        control.commit(plain)
+    mixed_rows = read(spark, kafka, source).union(read(spark, kafka, source, "kafka"))
+    mixed = start(mixed_rows, kafka, target, tmp_path / "mixed")
+    with pytest.raises((ControlError, TimeoutError)):
+        control.stop(mixed, 3)
+    assert mixed.isActive
+    rows = read(spark, kafka, source).writeStream.format("noop").queryName("batches")
+    batches = rows.option("checkpointLocation", str(tmp_path / "batches")).trigger(processingTime="1 second").start()
+    produce(kafka, source, [(0, b"row")])
+    wait_until(lambda: batches.lastProgress, 60, "a micro-batch", [batches])
+    with pytest.raises(ControlError, match="no source of query 'batches' obeys commands"):
+        control.commit(batches)
+    plain.stop()
+    with pytest.raises(ControlError, match="'plain' has stopped"):
+        control.drain(plain)
+
+
+def test_keeper_stops_without_repeats(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """`Keeper.stop` drains the queries that obey, and stops the others as before."""
+    source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
+    keeper = Keeper(
+        spark,
+        {
+            "obeys": lambda: start(read(spark, kafka, source), kafka, target, tmp_path / "obeys"),
+            "plain": lambda: start(read(spark, kafka, source, "kafka"), kafka, other_target, tmp_path / "plain"),
+        },
+    )
+    keeper.start()
+    produce(kafka, source, [(0, b"row"), (1, b"row")])
+    wait_until(lambda: written(kafka, target) == 2 == written(kafka, other_target), 60, "the rows")
+    keeper.stop()
+    keeper.start()
+    produce(kafka, source, [(0, b"new"), (1, b"new")])
+    wait_until(lambda: written(kafka, target) >= 4 and written(kafka, other_target) >= 6, 60, "the new rows")
+
+    assert ["new", "new", "row", "row"] == sorted(outputs(kafka, target))
+    assert ["new", "new", "row", "row", "row", "row"] == sorted(outputs(kafka, other_target))
+    keeper.stop()
+
+
+def test_socket_is_private_and_obeys_the_commands_of_rtm(
+    spark: SparkSession, kafka: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`rtm commit`, `rtm drain` and `rtm stop` talk to a running job over a file that only its user can open."""
+    source, target, path = new_topic(kafka, 1), new_topic(kafka, 2), tmp_path / "rtm.sock"
+    query = start(read(spark, kafka, source), kafka, target, tmp_path / "copy")
+    produce(kafka, source, [(0, b"row")])
+
+    def rtm(*arguments: str) -> int:
+        return subprocess.run([sys.executable, "-m", "spark_rtm", *arguments], check=False, timeout=60).returncode
+
+    with control_socket.listen(spark, path):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with pytest.raises(OSError, match="in use"), control_socket.listen(spark, path):
+            pass
+        assert rtm("commit", str(path)) == 0
+        assert rtm("drain", str(path), "--query", "other") == 1
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"[" * 5_000 + b"\n")
+            assert json.loads(client.makefile("rb").readline())[0]["ok"] is False
+        assert rtm("stop", str(path), "--query", "copy") == 0
+        assert not query.isActive
+    assert not path.exists()
+    assert rtm("stop", str(path)) == 2
+    output = capfd.readouterr()
+    assert output.out.splitlines() == ["copy: batch 0 is committed", "copy: stop has ended"]
+    assert "the query 'other' does not run in this job; running queries: copy" in output.err
+    assert "no job answers at" in output.err
+
+
+def test_other_engines_read_with_the_plain_source(tmp_path: Path) -> None:
+    """On Databricks, the source refuses to read, and `source_format` returns `kafka`; the jar may be there."""
+    program = """
+from spark_rtm.realtime.control import SOURCE, source_format
+from spark_rtm.services.spark import build_session
+spark = build_session("databricks", slots=1)
+print(source_format())
+try:
+    spark.readStream.format(SOURCE).option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "t").load()
+except Exception as error:
+    print(" ".join(str(error).split()))
+"""
+    environment = {**os.environ, "DATABRICKS_RUNTIME_VERSION": "18.1"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+    )
+    name, refusal = done.stdout.splitlines()
+    assert name == "kafka"
+    assert "the source 'rtm-kafka' works only with open-source Spark 4.3.x" in refusal
+    assert "use the source 'kafka'" in refusal
