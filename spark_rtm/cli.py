@@ -63,7 +63,10 @@ class Program:
         """Run one command and return its exit status; without a command, print the help."""
         _open_closed_streams()
         parser = self._parser()
-        options = parser.parse_args(arguments)
+        given, of_job = list(sys.argv[1:] if arguments is None else arguments), list[str]()
+        if given[:1] == ["prove"] and "--" in given:
+            given, of_job = given[: given.index("--")], given[given.index("--") + 1 :]
+        options = parser.parse_args(given, argparse.Namespace(of_job=of_job))
         run: Callable[[argparse.Namespace], int] | None = options.run
         if run is None:
             parser.print_help()
@@ -159,6 +162,8 @@ def _prove_options(prove: argparse.ArgumentParser) -> None:
     prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
     prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
     prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
+    prove.add_argument("--conf", action="append", metavar="KEY=VALUE", help="a setting of the job; may be repeated")
+    prove.epilog = f"{prove.epilog}\narguments of a job follow `--`: prove job.py -- --brokers x"
     add_format(prove)
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from spark_rtm.prove.run import prove
 from spark_rtm.prove.run_job import runs_of_code
 from spark_rtm.prove.subjects import target
 from spark_rtm.prove.subjects.bench import adopt_orphans, bench, end_now, jvm, kill_processes, kill_spark
-from spark_rtm.prove.subjects.job import CANNOT, JobLostError
+from spark_rtm.prove.subjects.job import CANNOT
 from spark_rtm.prove.subjects.samples import read_samples
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render
 
@@ -41,49 +41,67 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    progress = _Progress()
-    others = adopt_orphans()
-    try:
-        verdicts = _verdicts(arguments, progress)
-        # The JVM ends with Python, and deletes its files before.
-        others |= {child for child in psutil.Process().children() if (spark := jvm()) and child.pid == spark.pid}
-    except JobLostError as error:
-        return int(arguments.program.wrong(f"{CANNOT}: {error}"))
-    except Exception as error:
-        if progress.is_interrupted:
-            raise KeyboardInterrupt from None
-        if not isinstance(error, OSError | RuntimeError | ValueError | TimeoutError | Py4JError):
-            raise
-        return int(arguments.program.wrong(f"prove: {error}"))
-    finally:
-        kill_processes(others)
-    progress.say("done")
+    progress, verdicts, here = _Progress(), list[Verdict](), Path.cwd()
+
+    def show(verdict: Verdict) -> None:
+        verdicts.append(_relative(verdict, here))
+        if arguments.format == "text":
+            print(render(verdicts[-1:], "text", {}), flush=True)
+
+    stop = _stop(arguments, progress, show)
     conditions = {
         "command": f"{arguments.program.call} prove {arguments.target}",
         "date": datetime.now(UTC).date().isoformat(),
         "pyspark": pyspark.__version__,
         "cores": os.cpu_count(),
         "seconds": round(progress.seconds()),
+        **({"stop": stop} if stop else {}),
     }
-    print(render(_relative(verdicts), arguments.format, conditions), flush=True)
-    return exit_status(verdicts)
+    if arguments.format != "text" and (verdicts or not stop):
+        verdicts.sort(key=lambda verdict: CHECKS.index(verdict.check))
+        print(render(verdicts, arguments.format, conditions), flush=True)
+    return int(arguments.program.wrong(stop)) if stop else exit_status(verdicts)
 
 
-def _verdicts(arguments: argparse.Namespace, progress: "_Progress") -> list[Verdict]:
+def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[Verdict], None]) -> str:
+    """Show the verdicts, and return why they are not complete, or an empty text."""
+    others = adopt_orphans()
+    try:
+        _verdicts(arguments, progress, show)
+        # The JVM ends with Python, and deletes its files before.
+        others |= {child for child in psutil.Process().children() if (spark := jvm()) and child.pid == spark.pid}
+    except (OSError, RuntimeError, ValueError, TimeoutError, Py4JError) as error:
+        if progress.is_interrupted:
+            raise KeyboardInterrupt from None
+        return f"{CANNOT if progress.has_started else 'prove'}: {error}"
+    except Exception:
+        if progress.is_interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        kill_processes(others)
+    progress.say("done")
+    return ""
+
+
+def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[Verdict], None]) -> None:
     # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
     signal.signal(signal.SIGINT, progress.interrupt)
     signal.signal(signal.SIGTERM, progress.interrupt)
-    examined = target.load(arguments.target)
+    confs = dict(text.partition("=")[::2] for text in arguments.conf or [])
+    if wrong := [text for text in arguments.conf or [] if "=" not in text]:
+        raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
+    examined = target.load(arguments.target, arguments.of_job, confs)
     options = _options(arguments, examined)
     if isinstance(examined, target.Job):
         progress.say(runs_of_code(examined, options.checks))
+    progress.has_started = True
     progress.say("starting a Kafka broker and Spark")
     with bench(options.slots) as services:
         # PySpark has replaced the handler by its own, which only cancels running jobs.
         signal.signal(signal.SIGINT, progress.interrupt)
-        verdicts = prove(services, examined, options, progress.say)
+        prove(services, examined, options, progress.say, show)
         progress.say("stopping")
-    return verdicts
 
 
 def _options(arguments: argparse.Namespace, examined: target.Target | target.Job) -> Options:
@@ -119,15 +137,11 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
     )
 
 
-def _relative(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the verdicts with paths as the user would write them here."""
-    here = Path.cwd()
-    found = []
-    for verdict in verdicts:
-        path = Path(verdict.path).resolve()
-        name = path.relative_to(here).as_posix() if verdict.path and path.is_relative_to(here) else verdict.path
-        found.append(replace(verdict, path=name))
-    return found
+def _relative(verdict: Verdict, here: Path) -> Verdict:
+    """Return a verdict with its path as the user would write it in the folder `here`."""
+    path = (here / verdict.path).resolve()
+    is_inside = bool(verdict.path) and path.is_relative_to(here)
+    return replace(verdict, path=path.relative_to(here).as_posix()) if is_inside else verdict
 
 
 class _Progress:
@@ -135,7 +149,7 @@ class _Progress:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self.is_interrupted = False
+        self.is_interrupted = self.has_started = False
 
     def seconds(self) -> float:
         """Return the seconds since the start."""

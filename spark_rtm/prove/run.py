@@ -16,20 +16,36 @@ from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Ver
 from spark_rtm.text import finding
 
 
-def prove(bench: Bench, target: Target | Job, options: Options, say: Callable[[str], None]) -> list[Verdict]:
-    """Return the verdicts on a target in the order of `CHECKS`; call `say` with each step."""
-    verdicts = lint(target.path) if "lint" in options.checks else []
-    if isinstance(target, Job):
-        verdicts += verdicts_of_job(bench, target, options, say)
-    else:
-        verdicts += verdicts_of_function(bench, target, options, say)
+def prove(
+    bench: Bench,
+    target: Target | Job,
+    options: Options,
+    say: Callable[[str], None],
+    show: Callable[[Verdict], None] = lambda _: None,
+) -> list[Verdict]:
+    """Return the verdicts on a target in the order of `CHECKS`; call `say` with each step, `show` with each verdict."""
+    verdicts = list[Verdict]()
+    for verdict in _verdicts(bench, target, options, say):
+        # The query has to start for any check, so what prevents the start is always reported.
+        if verdict.check in options.checks or verdict.status != GOOD:
+            show(verdict)
+        verdicts.append(verdict)
     optional = {"topics", "login"} | ({"expect"} if options.expect is None else set())
     done = {verdict.check for verdict in verdicts} | optional
     skipped = [check for check in CHECKS if check in options.checks and check not in done]
-    verdicts += [Verdict(check, UNCHECKED, "not checked, because the query does not run") for check in skipped]
-    # The query has to start for any check, so what prevents the start is always reported.
+    for check in skipped:
+        verdicts.append(Verdict(check, UNCHECKED, "not checked, because the query does not run"))
+        show(verdicts[-1])
     wanted = [verdict for verdict in verdicts if verdict.check in options.checks or verdict.status != GOOD]
     return sorted(wanted, key=lambda verdict: CHECKS.index(verdict.check))
+
+
+def _verdicts(bench: Bench, target: Target | Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
+    yield from lint(target.path) if "lint" in options.checks else []
+    if isinstance(target, Job):
+        yield from verdicts_of_job(bench, target, options, say)
+    else:
+        yield from verdicts_of_function(bench, target, options, say)
 
 
 def lint(path: Path) -> list[Verdict]:

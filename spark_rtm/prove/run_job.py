@@ -13,13 +13,15 @@ from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.recorders import Caught, Recording
 from spark_rtm.prove.subjects.subject import subject_of_job
-from spark_rtm.prove.subjects.target import Job
+from spark_rtm.prove.subjects.target import Job, TargetError
+from spark_rtm.prove.verdicts.failure import failure_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.testing.records import as_sent
 from spark_rtm.testing.trial import new_checkpoints
 
+PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its transformation into a function"
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
@@ -35,14 +37,14 @@ def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[
     """Run the job, catch its queries, and yield the verdicts on each of them."""
     recording = Recording(bench.spark.newSession(), bench.kafka, target.path, options.partitions)
     recording.side_effects = options.side_effects
+    recording.arguments, recording.confs = target.arguments, target.confs
     say("running the job to catch its queries")
     try:
         job.record(recording)
     except job.JobLostError:
         raise
-    except Exception as error:  # noqa: BLE001 - the job may raise anything
-        yield _broken(error, recording)
-        return
+    except Exception as error:
+        raise job.JobLostError(_stop(error, recording)) from error
     for written, line in recording.skipped:
         say(f"line {line}: the batch write to {written} was skipped; --side-effects lets it run")
     yield from _sources(bench, recording)
@@ -72,6 +74,37 @@ def _of_query(
     bench: Bench, recording: Recording, number: int, options: Options, say: Callable[[str], None]
 ) -> Iterator[Verdict]:
     caught = recording.caught[number]
+    if _is_deliberate(recording, caught):
+        own = caught.trigger or "the default"
+        evidence = f"not judged: the trigger {own} and the sink {caught.sink} beside a query in real-time mode"
+        yield Verdict("mode", GOOD, f"{evidence} say that this query runs in micro-batches")
+        return
+    yield from _refused_settings(recording, caught)
+    try:
+        yield from _on_engine(bench, recording, number, options, say)
+    except TimeoutError as error:
+        yield _of_job(UNCHECKED, f"{job.CANNOT} to the end: {error}", "run it again", recording, caught.line)
+    except (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError) as error:
+        if isinstance(error, TargetError):
+            raise
+        yield refused(error, recording.path, caught.line)
+
+
+def _on_engine(
+    bench: Bench, recording: Recording, number: int, options: Options, say: Callable[[str], None]
+) -> Iterator[Verdict]:
+    caught = recording.caught[number]
+    if caught.sink.lower() != "kafka":
+        yield _of_sink(bench, recording, caught)
+    if recording.other_sources or not recording.topics:
+        return
+    with subject_of_job(bench, recording, number, options.samples) as examined:
+        for table in recording.tables:
+            examined.trial.fill(table, map(as_sent, options.samples.get(table, [])))
+        yield from checked(examined, options, say)
+
+
+def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]:
     if "realtime" not in caught.trigger.lower():
         own = caught.trigger or "the default"
         evidence = f"the trigger of the job is {own}, so it runs in micro-batches; the following verdicts use realTime"
@@ -79,17 +112,13 @@ def _of_query(
     if caught.output_mode.lower() != "update":
         evidence = f"real-time mode refuses the output mode {caught.output_mode!r}; the following verdicts use update"
         yield _of_job(WRONG, evidence, 'write .outputMode("update")', recording, caught.line)
-    try:
-        if caught.sink.lower() != "kafka":
-            yield _of_sink(bench, recording, caught)
-        if recording.other_sources or not recording.topics:
-            return
-        with subject_of_job(bench, recording, number, options.samples) as examined:
-            for table in recording.tables:
-                examined.trial.fill(table, map(as_sent, options.samples.get(table, [])))
-            yield from checked(examined, options, say)
-    except (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError) as error:
-        yield refused(error, recording.path, caught.line)
+
+
+def _is_deliberate(recording: Recording, caught: Caught) -> bool:
+    """Return whether a query is meant to run in micro-batches: another one of the job has the trigger `realTime`."""
+    modes = ["realtime" in other.trigger.lower() for other in recording.caught]
+    own = "realtime" in caught.trigger.lower()
+    return any(modes) and not own and (bool(caught.trigger) or caught.sink.lower() != "kafka")
 
 
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
@@ -113,13 +142,18 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
     return Verdict("mode", GOOD, evidence, page=SOURCES_PAGE)
 
 
-def _broken(error: Exception, recording: Recording) -> Verdict:
-    if isinstance(error, PySparkException | Py4JJavaError):
-        return refused(error, recording.path, 0)
-    fix = "correct it, or prove the function that builds the query: path/job.py:FUNCTION"
-    return _of_job(
-        WRONG, f"the job fails with {type(error).__name__}: {error}", fix, recording, recording.line_of(error)
-    )
+def _stop(error: Exception, recording: Recording) -> str:
+    """Return where and why a job has failed before it waited for its queries, and what helps."""
+    failure = failure_of(error, recording.path, recording.line_of(error))
+    place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
+    if "pipelines" in str(error) or (isinstance(error, ModuleNotFoundError) and error.name in {"dlt", "dp"}):
+        fix = PIPELINE
+    elif isinstance(error, ModuleNotFoundError):
+        fix = f"install {error.name!r} into the virtual environment of this skill"
+    else:
+        fix = "pass what the job expects (--conf KEY=VALUE, arguments after `--`, variables of the environment)"
+    kind = failure.condition if isinstance(error, PySparkException | Py4JJavaError) else type(error).__name__
+    return f"{place}: {kind}: {failure.message}; {fix}, or prove the function that builds the query: FILE.py:FUNCTION"
 
 
 def _of_job(status: str, evidence: str, fix: str, recording: Recording, line: int) -> Verdict:

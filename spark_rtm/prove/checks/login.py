@@ -13,7 +13,9 @@ from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 # The local broker gives this answer to every client that sends a login.
 ANSWER = "IllegalSaslStateException"
 # Other modules, such as those for OAuth and Kerberos, connect to an identity provider.
-OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")
+OWN_MODULE = re.compile(
+    r"\s*(?:kafkashaded\.)?(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s"
+)
 TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "6000", "kafka.retries": "0"}
 
 

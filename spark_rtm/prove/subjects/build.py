@@ -1,7 +1,7 @@
 """Build the streaming DataFrame of a target, in this process or in the one that the check of restarts kills."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -29,6 +29,8 @@ class Origin:
     """Number of the query among those of a job."""
     side_effects: bool = False
     """Whether the batch writes of a job run."""
+    arguments: Sequence[str] = ()
+    confs: Mapping[str, str] = field(default_factory=dict)
 
 
 def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origin) -> DataFrame:
@@ -38,6 +40,7 @@ def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origi
         return target.transform(read_stream(spark, kafka, next(iter(origin.partitions))), **tables)
     recording = Recording(spark.newSession(), kafka, target.path, max(origin.partitions.values()))
     recording.side_effects = origin.side_effects
+    recording.arguments, recording.confs = tuple(origin.arguments), origin.confs
     job.record(recording)
     return caught_rows(recording, origin.number)
 
@@ -46,6 +49,16 @@ def caught_rows(recording: Recording, number: int) -> DataFrame:
     """Return the rows of a query that a job starts; if its sink is not Kafka, the rows as JSON."""
     caught = recording.caught[number]
     return caught.frame if caught.sink.lower() == "kafka" else as_json(caught.frame)
+
+
+def topics_of(rows: DataFrame) -> list[str]:
+    """Return the Kafka topics that the streams below some rows read."""
+    leaves = rows._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - PySpark has no plan
+    found = list[str]()
+    for leaf in map(leaves.apply, range(leaves.size())):
+        if leaf.getClass().getSimpleName() == "StreamingRelationV2":
+            found += (leaf.extraOptions().get("subscribe") or "").replace(" ", "").split(",")
+    return list(dict.fromkeys(name for name in found if name))
 
 
 class StaticQuery:
@@ -62,9 +75,9 @@ class StaticQuery:
         if recording.on_static is None:
             ensure_topics(self._kafka, [self._topic], 1, {self._topic: REJECT_TOPIC})
             rows = read_table(recording.spark, self._kafka, self._topic)
-            rows = rows.withColumn("topic", F.lit(recording.topics[0]))
             again = Recording(recording.spark, self._kafka, recording.path, recording.partitions, static=rows)
             again.side_effects = recording.side_effects
+            again.arguments, again.confs = recording.arguments, recording.confs
             job.record(again)
             recording.on_static = again
         self._rows = caught_rows(recording.on_static, number)

@@ -12,18 +12,22 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from spark_rtm.prove.subjects.batch_writers import TableCreator, TableWriter
 from spark_rtm.prove.subjects.bench import end_now
 from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.recorders import (
+    MAX_SLEEPS,
     JobEndedError,
     Recording,
     StreamReader,
@@ -32,12 +36,13 @@ from spark_rtm.prove.subjects.recorders import (
     end_job,
     recorder,
 )
-from spark_rtm.prove.subjects.target import TargetError
+from spark_rtm.prove.subjects.target import code_of, package_of, roots_of
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
 AGAIN_SECONDS = 5.0
 ATTEMPTS = 3
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 CANNOT = "prove could not run this"
 # Statements that change a table; views, functions and databases of the session are left to the job.
 SQL_WRITE = re.compile(
@@ -48,7 +53,7 @@ SQL_WRITE = re.compile(
 
 
 class JobLostError(RuntimeError):
-    """Raised when a job does not come back: it runs for too long, or would end the process of `prove`."""
+    """Raised when a job does not come to its wait: it fails, runs for too long, or would end the process of `prove`."""
 
 
 class _LostError(BaseException):
@@ -58,15 +63,19 @@ class _LostError(BaseException):
 def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
     """Run the job in this process, for at most `seconds`, and note in `recording` what it reads and starts."""
     path = recording.path
-    code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
+    code = compile(code_of(path), str(path), "exec")
+    for name, value in {FLAG: "true", **recording.confs}.items():
+        with contextlib.suppress(PySparkException):
+            recording.spark.conf.set(name, value)
     names: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), "__builtins__": builtins}
+    names["__package__"] = package_of(path)
     names |= {"spark": recording.spark, "sc": recording.spark.sparkContext, "dbutils": Dbutils()}
     names |= {"display": lambda *_, **__: None, "displayHTML": lambda *_, **__: None}
     sys.dont_write_bytecode = True
     try:
         with (
             _replaced(recording),
-            _as_program(path),
+            _as_program(recording),
             _named(recording.kafka),
             contextlib.suppress(JobEndedError),
             _limited(path, seconds),
@@ -74,7 +83,10 @@ def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
             exec(code, names)
     except SystemExit as error:
         if error.code:
-            raise TargetError(f"{path} ended with status {error.code!r} before it waited for a query") from error
+            raise JobLostError(
+                f"{path} ended with status {error.code!r} before it waited for a query; a job gets its arguments after "
+                f"`--`, for example `prove {path.name} -- --brokers x`"
+            ) from error
     except _LostError as error:
         line = f" at line {recording.line_of(error)}" if recording.line_of(error) else ""
         raise JobLostError(f"{path}{line} {error}") from None
@@ -112,17 +124,16 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _as_program(path: Path) -> Iterator[None]:
+def _as_program(recording: Recording) -> Iterator[None]:
     """Give the job the arguments, the import path and the output of a program."""
-    before, folder = sys.argv, str(path.parent)
-    sys.argv = [str(path)]
-    sys.path.insert(0, folder)
+    before, path = (sys.argv, sys.path[:]), recording.path
+    sys.argv = [str(path), *recording.arguments]
+    sys.path[:0] = [str(folder) for folder in roots_of(path)]
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             yield
     finally:
-        sys.argv = before
-        sys.path.remove(folder)
+        sys.argv, sys.path[:] = before
 
 
 @contextlib.contextmanager
@@ -149,6 +160,9 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (session.Builder, "getOrCreate", lambda builder: _configured(recording.spark, builder)),
         (frame, "writeStream", recorder(StreamWriter, recording)),
         (frame, "write", recorder(TableWriter, recording)),
+        (RuntimeConfig, "get", _conf_of(recording, RuntimeConfig.get)),
+        (SparkConf, "get", _flag_of(SparkConf.get)),
+        (time, "sleep", _sleep_of(recording, time.sleep)),
         (os, "_exit", _exit_of(os.getpid(), os._exit)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
@@ -175,6 +189,45 @@ def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSe
         with contextlib.suppress(PySparkException):
             session.conf.set(name, value)
     return session
+
+
+def _conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `spark.conf.get` that knows the settings of the job, and answers for those of Databricks."""
+
+    def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
+        if key in recording.confs:
+            return recording.confs[key]
+        try:
+            return get(conf, key, *default)
+        except PySparkException:
+            if key.startswith("spark.databricks."):
+                return f"prove-{key.rpartition('.')[2]}"
+            raise
+
+    return lambda conf, key, *default, **named: read(conf, key, *default, *named.values())
+
+
+def _flag_of(get: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `SparkConf.get` of a cluster whose flag is set."""
+    return lambda conf, key, *default, **named: "true" if key == FLAG else get(conf, key, *default, **named)
+
+
+def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[[float], None]:
+    """Return `time.sleep` that ends the job in a loop which waits for its queries."""
+    main = threading.get_ident()
+
+    def rest(seconds: float) -> None:
+        caller = sys._getframe(1)  # noqa: SLF001
+        package = str(caller.f_globals.get("__name__", "")).partition(".")[0]
+        if not recording.caught or threading.get_ident() != main or package in {"pyspark", "py4j"}:
+            sleep(seconds)
+            return
+        place = (caller.f_code.co_filename, caller.f_lineno)
+        recording.sleeps[place] = recording.sleeps.get(place, 0) + 1
+        if recording.sleeps[place] > MAX_SLEEPS:
+            end_job()
+
+    return rest
 
 
 def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:

@@ -2,12 +2,14 @@
 
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -21,6 +23,10 @@ BROKER_OPTION = "kafka.bootstrap.servers"
 PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
 # A query with a new checkpoint must see every record that `prove` sends.
 FROM_START = {"startingOffsets": "earliest"}
+
+
+# A job that asks its query more often, or sleeps more often at one place, waits in a loop.
+MAX_ASKED, MAX_SLEEPS = 20, 3
 
 
 class JobEndedError(BaseException):
@@ -64,6 +70,10 @@ class Recording:
     source_options: dict[str, str] = field(default_factory=dict)
     """Options of the Kafka streams, as the job wrote them."""
     source_line: int = 0
+    arguments: tuple[str, ...] = ()
+    confs: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the job from its cluster or from `spark-submit`."""
+    sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     side_effects: bool = False
     """Whether the batch writes of the job run; those to Kafka use the broker of `prove` in any case."""
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
@@ -121,12 +131,19 @@ class Started:
     """What `start()` returns to the job."""
 
     name = id = "prove"
+    asked = 0
 
     def __getattr__(self, name: str) -> Any:
         """Answer what a job asks about its query while the query is starting."""
         if name in {"awaitTermination", "processAllAvailable", "stop"}:
             return end_job
-        return {"runId": self.id, "isActive": True, "recentProgress": (), "exception": lambda: None}.get(name)
+        if name in {"isActive", "status", "lastProgress"}:
+            self.asked += 1
+            if self.asked > MAX_ASKED:
+                end_job()
+        status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
+        known = {"runId": self.id, "isActive": True, "status": status, "recentProgress": (), "exception": lambda: None}
+        return known.get(name)
 
 
 class Options:
@@ -173,7 +190,10 @@ class StreamReader(Options, DataStreamReader):
             self.recording.other_sources.append((kind, self.recording.line()))
             return super().load(path, format, schema, **options)
         self.redirect(options, is_stream=True)
-        return super().load(format=control.source_format()) if self.recording.static is None else self.recording.static
+        if self.recording.static is not None:
+            first = self.noted.get("subscribe", "").replace(" ", "").partition(",")[0]
+            return self.recording.static.withColumn("topic", F.lit(first))
+        return super().load(format=control.source_format())
 
     def table(self, tableName: str) -> DataFrame:
         """Note the table."""

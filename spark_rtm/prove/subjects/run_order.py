@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
     content = json.loads((folder / ORDER).read_text())
     order = Order(**{**content, "origin": Origin(**content["origin"])})
     spark = build_session("prove", slots=order.slots or DEFAULT_SLOTS, confs=MIN_INTERVAL)
-    target = load(order.origin.target)
+    target = load(order.origin.target, order.origin.arguments, order.origin.confs)
     wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")
     rows = rows_of(spark, order.kafka, target, order.origin)
     partitions: Mapping[str, int] = order.origin.partitions

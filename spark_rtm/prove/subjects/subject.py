@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, rows_of
+from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples
 from spark_rtm.prove.subjects.target import Target, TargetError
@@ -168,9 +168,9 @@ def subject_of_job(
 
     If the sink of the query is not Kafka, its rows are examined as JSON.
     """
-    folder, first = new_checkpoints(bench.folder), recording.topics[0]
-    topics = dict.fromkeys(recording.topics, recording.partitions)
-    rows = caught_rows(recording, number)
+    folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
+    names = topics_of(rows) or recording.topics
+    first, topics = names[0], dict.fromkeys(names, recording.partitions)
     trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
 
     @cache
@@ -193,8 +193,10 @@ def subject_of_job(
             trial,
             own,
             lambda records: static_query().rows_of(records),
-            Origin(str(recording.path), topics, {}, number, recording.side_effects),
-            (*recording.topics, *recording.tables),
+            Origin(
+                str(recording.path), topics, {}, number, recording.side_effects, recording.arguments, recording.confs
+            ),
+            (*names, *recording.tables),
             {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
         )
     finally:

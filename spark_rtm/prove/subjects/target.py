@@ -5,13 +5,15 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
 from pyspark.sql import DataFrame
+
+from spark_rtm.lint.files.notebooks import cells_of_json
 
 
 class TargetError(ValueError):
@@ -39,6 +41,10 @@ class Job:
     """A file that starts its queries itself, such as a script or a Databricks notebook in source form."""
 
     path: Path
+    arguments: tuple[str, ...] = ()
+    """Command-line arguments of the job."""
+    confs: Mapping[str, str] = field(default_factory=dict)
+    """Settings that the job gets from its cluster or from `spark-submit`."""
 
     @property
     def text(self) -> str:
@@ -46,12 +52,46 @@ class Job:
         return str(self.path)
 
 
-def load(text: str) -> Target | Job:
-    """Return the target `path/job.py:function`, `package.module:function` or `path/job.py`."""
-    if text.endswith(".py"):
+def code_of(path: Path) -> str:
+    """Return the Python code of a job; each line of a notebook keeps its number, and magic lines become comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    code = list[str]()
+    for cell in (cell for cell in cells_of_json(text) if cell.kind == "python"):
+        for line, number in zip(cell.text.splitlines(), cell.lines, strict=False):
+            code += [""] * (number - 1 - len(code))
+            code.append(f"# {line}" if line.lstrip().startswith(("%", "!")) else line)
+    return "\n".join(code)
+
+
+def roots_of(path: Path) -> list[Path]:
+    """Return the folders from which a job imports: its own, the root of its package, and its project with `src`."""
+    package = path.parent
+    while (package / "__init__.py").is_file():
+        package = package.parent
+    markers = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+    project = next((folder for folder in path.parents if any((folder / name).exists() for name in markers)), package)
+    return list(dict.fromkeys([path.parent, package, project, project / "src"]))
+
+
+def package_of(path: Path) -> str:
+    """Return the package of a job for its relative imports, or an empty text."""
+    names, folder = list[str](), path.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(names)
+
+
+def load(text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | None = None) -> Target | Job:
+    """Return the target `path/job.py:function`, `package.module:function`, `path/job.py` or `path/job.ipynb`."""
+    if text.endswith((".py", ".ipynb")):
         if not Path(text).is_file():
             raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
-        return Job(Path(text).resolve())
+        return Job(Path(text).resolve(), tuple(arguments), dict(confs or {}))
+    if arguments or confs:
+        raise TargetError(f"{text!r} is a function, which takes no arguments or settings; name the file of the job")
     module_name, _, name = text.rpartition(":")
     if not module_name or not name.isidentifier():
         raise TargetError(
