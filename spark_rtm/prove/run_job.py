@@ -146,7 +146,7 @@ def _stop(error: Exception, recording: Recording) -> str:
     """Return where and why a job has failed before it waited for its queries, and what helps."""
     failure = failure_of(error, recording.path, recording.line_of(error))
     place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
-    if "pipelines" in str(error) or (isinstance(error, ModuleNotFoundError) and error.name in {"dlt", "dp"}):
+    if "DECLARATIVE_PIPELINE" in str(error) or (isinstance(error, ModuleNotFoundError) and error.name in {"dlt", "dp"}):
         fix = PIPELINE
     elif isinstance(error, ModuleNotFoundError):
         fix = f"install {error.name!r} into the virtual environment of this skill"

@@ -27,7 +27,7 @@ dbutils.widgets.text("topic", "prove-clicks")
 # COMMAND ----------
 from pyspark.sql import SparkSession, functions as F
 
-module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+module = "kafkashaded.org.apache.kafka.common.security.plain.PlainLoginModule"
 login = f'{module} required username="u" password="{dbutils.secrets.get("k", "p")}";'
 servers = {"kafka.bootstrap.servers": "broker.example.com:9093", "kafka.security.protocol": "SASL_SSL"}
 source = spark.readStream.format("kafka").options(**servers).option("kafka.sasl.jaas.config", login)

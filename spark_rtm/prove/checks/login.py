@@ -13,9 +13,7 @@ from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 # The local broker gives this answer to every client that sends a login.
 ANSWER = "IllegalSaslStateException"
 # Other modules, such as those for OAuth and Kerberos, connect to an identity provider.
-OWN_MODULE = re.compile(
-    r"\s*(?:kafkashaded\.)?(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s"
-)
+OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")
 TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "6000", "kafka.retries": "0"}
 
 
@@ -27,7 +25,8 @@ def login(
 
     A login that would call an identity provider or a class of the job runs only if `calls_others`.
     """
-    sasl = {name: value for name, value in options.items() if name.startswith("kafka.sasl.")}
+    # Databricks ships the classes of Kafka under another name; the form of the login is the same.
+    sasl = {n: v.replace("kafkashaded.org.", "org.") for n, v in options.items() if n.startswith("kafka.sasl.")}
     if not sasl:
         return None
     if not calls_others and (why := _calls(sasl)):
