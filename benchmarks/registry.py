@@ -13,6 +13,7 @@ from benchmarks.growth import table as growth
 from benchmarks.latency import table as latency
 from benchmarks.other_engines import table as other_engines
 from benchmarks.postgres_sink import table as postgres_sink
+from benchmarks.probes import table as probes
 from benchmarks.results.format import Block
 from benchmarks.settings import table as settings
 from benchmarks.throughput import table as throughput
@@ -44,6 +45,7 @@ BLOCKS: dict[str, Block] = {
     **boundary.BLOCKS,
     **other_engines.BLOCKS,
     **postgres_sink.BLOCKS,
+    **probes.BLOCKS,
     **checkpoint_storage.BLOCKS,
 }
 

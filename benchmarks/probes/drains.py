@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from rich.console import Console
 
@@ -207,7 +207,15 @@ def _written(servers: str, name: str) -> int:
     """Return the number of records of a topic; the queries write no transactions."""
     admin = AdminClient({**CLIENT, "bootstrap.servers": servers})
     latest = {TopicPartition(name, number): OffsetSpec.latest() for number in range(PARTITIONS)}  # type: ignore[no-untyped-call]
-    return sum(int(found.result().offset) for found in admin.list_offsets(latest).values())
+    found = list[int]()
+
+    def is_known() -> bool:
+        with suppress(KafkaException):  # a new partition has no leader for a moment
+            found[:] = [int(one.result().offset) for one in admin.list_offsets(latest).values()]
+        return bool(found)
+
+    wait_until(is_known, FLOW_SECONDS, f"the offsets of topic {name!r}")
+    return sum(found)
 
 
 BENCHMARK = Benchmark(
