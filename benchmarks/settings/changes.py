@@ -16,6 +16,7 @@ from benchmarks.spark.variants import (
     LINGER_OPTION,
     java_options,
 )
+from spark_rtm.realtime.control import SOURCE
 
 STATE = "spark.sql.streaming.stateStore"
 ROCKSDB = f"{STATE}.rocksdb"
@@ -75,6 +76,8 @@ KAFKA_CHANGES = {
     **_sink({LINGER_OPTION: "5"}),
     **_sink({LINGER_OPTION: "5", "kafka.batch.size": "131072"}),
     "kafka.check.crcs = false": Change(source={"kafka.check.crcs": "false"}, may_combine=False),
+    f"source = {SOURCE}": Change(options={"source_format": SOURCE}, may_combine=False),
+    **_conf("spark.plugins", "", may_combine=False),
 }
 """Settings of the Kafka clients that matter with and without state."""
 STATE_CHANGES = {

@@ -66,6 +66,8 @@ class SparkOptions:
     """Number of task slots of the local master, which is the same for each mode."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Session settings in addition to those of `spark_rtm.services.spark`."""
+    source_format: str = "kafka"
+    """The Kafka source, or the one whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
     """Options of the Kafka source."""
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
@@ -112,7 +114,8 @@ def trigger_interval(seconds: float) -> str:
 
 def _stream(spark: SparkSession, options: SparkOptions, query: QueryId, whole: Run) -> DataFrame:
     run = query.part(whole)
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", run.bootstrap_servers)
+    source = spark.readStream.format(options.source_format)
+    source = source.option("kafka.bootstrap.servers", run.bootstrap_servers)
     source = source.options(**options.source)
     records = source.options(subscribe=run.source, startingOffsets="earliest").load()
     avro_hop = query.hop if options.between == "avro" else None
