@@ -58,10 +58,9 @@ object Commands {
     numbers
   }
 
-  private[control] def learn(numbers: Map[String, java.lang.Long]): Unit = {
-    latest.keySet.retainAll(numbers.keySet)
+  private[control] def learn(numbers: Map[String, java.lang.Long]): Unit =
+    // Ended runs stay: a reader that has just started must not lose its number to an older answer of the driver.
     numbers.forEach((run, number) => of(run).accumulateAndGet(number, math.max(_, _)))
-  }
 
   /** The number of sources of this run that obey commands; 0 before they are ready and in micro-batch mode. */
   def sources(run: String): Int = Option(streams.get(run)).fold(0)(_.size)
