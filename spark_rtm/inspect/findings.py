@@ -122,8 +122,9 @@ def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Findin
         yield Finding(
             PROBLEM,
             f"the broker has deleted {first - each.committed:,} records of {name} that no committed batch has read, "
-            "so a restart fails unless failOnDataLoss is false",
-            "raise the retention of the topic; restart with failOnDataLoss=false if the loss is acceptable",
+            "so a restart in real-time mode fails, whatever failOnDataLoss says",
+            "raise the retention of the topic; to accept the loss, run the query once with "
+            "trigger(availableNow=True) and failOnDataLoss=false on this checkpoint",
         )
     elif each.is_stuck:
         yield Finding(

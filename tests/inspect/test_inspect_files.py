@@ -10,7 +10,9 @@ import jsonschema
 import pytest
 
 from scripts.pack import files
+from spark_rtm.inspect.findings import of_broker
 from spark_rtm.inspect.inspection import inspect
+from spark_rtm.inspect.report import PartitionState
 from tests.inspect.files import (
     INTERVAL_MS,
     STARTED_MS,
@@ -294,3 +296,11 @@ def test_check_of_the_start_is_a_problem(
     assert f"neither mode can continue: {reason}" in out
     assert remedy in out
     assert "yes" not in out
+
+
+def test_remedy_for_deleted_records_is_a_micro_batch_run() -> None:
+    """The option alone does not help in real-time mode, see test_errors_kafka."""
+    [finding] = of_broker([PartitionState("clicks", 0, committed=3, planned=3, first=10, end=12)], asked=True)
+
+    assert "the broker has deleted 7 records" in finding.text
+    assert "run the query once with trigger(availableNow=True) and failOnDataLoss=false" in finding.remedy
