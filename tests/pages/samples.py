@@ -11,11 +11,11 @@ import time
 from dataclasses import replace
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from examples.attribution.settings import DemoSettings
 from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
+from spark_rtm.kafka.topics import ensure_topics
 
 PARTITIONS = 2
 # Tests send no records to these topics, so every record in them was written by a query.
@@ -29,7 +29,6 @@ TARGETS = (
     "clicks-counted",
     "copy",
 )
-APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 Sample = tuple[str, bytes]
 
@@ -77,11 +76,8 @@ ALL_TOPICS = tuple(dict.fromkeys([*SOURCES, *TOPICS, *TARGETS]))
 
 
 def create_page_topics(kafka: str) -> None:
-    """Create all topics that the pages use."""
-    wanted = [NewTopic(name, PARTITIONS, config=APPEND_TIME) for name in ALL_TOPICS]
-    admin = AdminClient({"bootstrap.servers": kafka})
-    for created in admin.create_topics(wanted).values():
-        created.result(30)
+    """Create all topics that the pages use, except those that a job of another test has left on the broker."""
+    ensure_topics(kafka, ALL_TOPICS, PARTITIONS)
 
 
 def feed(kafka: str, topics: list[str]) -> None:
