@@ -24,6 +24,7 @@ from pytest_examples import EvalExample
 
 from spark_rtm.lint.engine import lint_text
 from spark_rtm.realtime.failures import name_of
+from spark_rtm.realtime.keeper import GaveUpError
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from tests.pages.examples import Example
@@ -137,6 +138,8 @@ def _raised_name(example: Example, runner: EvalExample, environment: PageEnviron
             _wait(lambda: False, example, queries, environment)
     except AssertionError as error:
         return f"nothing within {environment.deadline_seconds:g} s ({error})"
+    except GaveUpError as error:
+        return error.decision.failure.name
     except Exception as error:  # noqa: BLE001 - the caller compares the name of any exception
         return name_of(error.__cause__ if isinstance(error, QueryFailedError) and error.__cause__ else error)
     return "nothing: the code ran to its end"
