@@ -1,0 +1,7 @@
+#!/bin/sh
+# Run Python 3.11 or newer with the given arguments; a machine with an older `python3` often has a newer one beside it.
+for python in python3 python3.13 python3.12 python3.11; do
+  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then exec "$python" "$@"; fi
+done
+echo "spark-real-time-mode: found no Python 3.11 or newer, so nothing was checked; install one" >&2
+exit 1

@@ -1,0 +1,56 @@
+"""
+Lint the file that a coding assistant has just written, as the hook of the plugin.
+
+Standard input is the JSON of a `PostToolUse` hook of Claude Code. With status 2, the assistant gets the findings from
+standard error. Every other file ends with status 0, and a file that could not be checked with one line too.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from spark_rtm.lint.engine import RULES, lint_paths
+from spark_rtm.lint.rules.unchecked import UNCHECKED
+from spark_rtm.lint.settings import SettingsError, settings_for
+from spark_rtm.lint.sources import SUFFIXES
+from spark_rtm.text.finding import printable, render
+
+
+def main() -> int:
+    """Lint the file that standard input names, and return the status for the assistant."""
+    try:
+        path = _written(json.load(sys.stdin.buffer))
+    except (ValueError, RecursionError):
+        return _unchecked("standard input is not the JSON of a hook, so nothing was checked")
+    if path is None or path.suffix.lower() not in SUFFIXES:
+        return 0
+    if not os.path.isfile(path):  # noqa: PTH113  # a method of `Path` raises below a folder without access rights
+        return _unchecked(f"{path} is not a file that can be read, so it was not checked")
+    try:
+        findings = lint_paths([path], settings=settings_for([path], [rule.id for rule in RULES], {}))
+    except SettingsError as error:
+        return _unchecked(str(error))
+    if all(finding.rule == UNCHECKED.id for finding in findings):
+        return _unchecked(f"{path}: {findings[0].text}") if findings else 0
+    print(render(findings), file=sys.stderr)
+    return 2
+
+
+def _written(event: Any) -> Path | None:
+    """Return the file of an event, or None if its tool has written no file."""
+    tool_input = event.get("tool_input") if isinstance(event, dict) else None
+    name = tool_input.get("file_path") if isinstance(tool_input, dict) else None
+    return Path(str(event.get("cwd") or ""), name) if isinstance(name, str) and "\0" not in name else None
+
+
+def _unchecked(reason: str) -> int:
+    print(printable(f"rtm lint: {reason}"), file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The hook of the plugin returns the findings of the file that an assistant has just written."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.pack.files import ROOT
+
+BAD = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
+WRITTEN = {"bad.py": BAD, "clean.py": BAD.replace("True", '"5 minutes"'), "plain.py": "print('a')\n", "bad.txt": BAD}
+[HOOK] = json.loads((ROOT / "hooks/hooks.json").read_text(encoding="utf-8"))["hooks"]["PostToolUse"]
+[COMMAND] = HOOK["hooks"]
+
+
+def _event(name: str, folder: Path) -> bytes:
+    # The fields of PostToolUse in https://code.claude.com/docs/en/hooks
+    event = {"hook_event_name": "PostToolUse", "tool_name": "Write", "cwd": str(folder)}
+    return json.dumps({**event, "tool_input": {"file_path": name}}).encode()
+
+
+def _run(event: bytes, folder: Path) -> tuple[int, str, str]:
+    """Run the command of `hooks.json` as Claude Code does: by a shell, in the folder of the project."""
+    variables = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(ROOT)}
+    done = subprocess.run(
+        ["/bin/sh", "-c", COMMAND["command"]], input=event, cwd=folder, env=variables, capture_output=True, check=False
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a folder whose name has a space, with files that an assistant has written."""
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    for name, text in WRITTEN.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_findings_go_back_to_the_assistant(is_absolute: bool, project: Path) -> None:
+    """Status 2 and standard error reach the assistant, whatever modules the project has."""
+    (project / "json.py").write_text("raise SystemExit(7)\n")
+    path = project / "bad.py"
+
+    status, output, errors = _run(_event(str(path) if is_absolute else "bad.py", project), project)
+
+    assert (2, "", True) == (status, output, errors.startswith(f"{path}:1:")), errors
+    assert "trigger-duration: " in errors
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *({"tool_input": {"file_path": name}} for name in ("clean.py", "plain.py", "bad.txt")),
+        {"tool_input": {"command": "ls"}},
+        {"tool_input": {"file_path": 3}},
+        {"tool_input": None},
+        [],
+    ],
+)
+def test_clean_and_other_files_are_silent(event: Any, project: Path) -> None:
+    """An assistant that writes anything else is not disturbed."""
+    assert (0, "", "") == _run(json.dumps(event).encode(), project)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("gone.py", "is not a file that can be read"),
+        ("folder.py", "is not a file that can be read"),
+        ("latin.py", "is not encoded in UTF-8"),
+        ("bad.py", "select is 3"),
+    ],
+)
+def test_unreadable_file_is_one_line(name: str, reason: str, project: Path) -> None:
+    """A file or settings that the linter cannot read do not stop the assistant."""
+    (project / "folder.py").mkdir()
+    (project / "latin.py").write_bytes(BAD.encode() + b"# \xe9\n")
+    if name == "bad.py":
+        (project / "pyproject.toml").write_text("[tool.rtm-lint]\nselect = 3\n")
+
+    status, output, errors = _run(_event(name, project), project)
+
+    assert (0, "", 1, True) == (status, output, len(errors.splitlines()), reason in errors), errors
+
+
+@pytest.mark.parametrize("event", [b"", b"{", b"\xff", b"[" * 100_000])
+def test_malformed_input_is_one_line(event: bytes, project: Path) -> None:
+    """Input that is no JSON says that nothing was checked."""
+    assert (0, "", "rtm lint: standard input is not the JSON of a hook, so nothing was checked\n") == _run(
+        event, project
+    )
+
+
+def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
+    """`bin/rtm` is the command `rtm`, from any folder and whatever modules it has."""
+    (project / "json.py").write_text("raise SystemExit(7)\n")
+
+    done = subprocess.run([ROOT / "bin/rtm", "lint", "bad.py"], cwd=project, capture_output=True, check=False)
+
+    assert (1, True) == (done.returncode, done.stdout.startswith(b"bad.py:1:")), done.stderr
+
+
+def test_hook_has_only_documented_fields() -> None:
+    """The hook runs after both tools that write files."""
+    # https://code.claude.com/docs/en/plugins-reference; Claude Code 2.1.197 listed the hook on 2026-11-26
+    assert ({"matcher", "hooks"}, {"type", "command", "timeout"}) == (set(HOOK), set(COMMAND))
+    assert ("Edit|Write", "command") == (HOOK["matcher"], COMMAND["type"])
