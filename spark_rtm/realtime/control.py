@@ -15,7 +15,7 @@ import json
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -23,8 +23,9 @@ from pyspark.sql import SparkSession
 from .queries import QueryFailedError, raise_if_failed, stop_completely
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOG = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ SOURCE = "rtm-kafka"
 """Format of the source, with the options and columns of the source `kafka`."""
 PLUGIN = "spark_rtm.control.Plugin"
 """Value of `spark.plugins`, which a cluster needs: the plugin brings the commands to the executors."""
+LATEST = "latestOffsets"
+"""Metric of the source in the progress of a batch that a command has ended."""
 DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.02
 # A command ends only a batch that was planned before it. A batch that is planned at the same moment needs another one.
@@ -40,6 +43,8 @@ REPEAT_SECONDS = 0.5
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
 """Time between the initialization of a query and the one of its sources, with a reserve."""
+
+T = TypeVar("T")
 
 
 class ControlError(RuntimeError):
@@ -90,15 +95,9 @@ def stop_between_batches(query: StreamingQuery, deadline_seconds: float = DEADLI
     The function ends the open batch, and the next batch reads nothing until the query has stopped. Raises as `commit`
     does; after the deadline, the query still runs.
     """
-    commands, run = _commands(query), str(query.runId)
-    deadline, repeated = _Deadline(deadline_seconds), 0.0
+    commands, run, deadline = _commands(query), str(query.runId), _Deadline(deadline_seconds)
     try:
-        while not commands.isHeld(run):
-            if time.monotonic() - repeated > REPEAT_SECONDS:
-                commands.end(run, True)
-                repeated = time.monotonic()
-            deadline.check(f"the batch of query {query.name!r} to end")
-            _pause(query, POLL_SECONDS)
+        _end_until(query, lambda: commands.isHeld(run), deadline, "to end", hold=True)
         stop_completely(SparkSession.active(), query, deadline_seconds=max(deadline.left(), 1))
     finally:
         if query.isActive:
@@ -116,11 +115,11 @@ def stop_all(
     """
     stopping, deadline = list(queries), _Deadline(deadline_seconds)
     for query in stopping:
-        if query.isActive and obeys(query):
-            try:
+        try:
+            if query.isActive and obeys(query):
                 stop(query, max(deadline.left(), 1))
-            except (ControlError, QueryFailedError, TimeoutError) as error:
-                LOG.warning("query %r stops in the middle of a batch, which its restart repeats: %s", query.name, error)
+        except (ControlError, QueryFailedError, TimeoutError) as error:
+            LOG.warning("query %r stops in the middle of a batch, which its restart repeats: %s", query.name, error)
     stop_completely(spark, *stopping)
 
 
@@ -155,16 +154,29 @@ class _Deadline:
             )
 
 
-def _committed(query: StreamingQuery, deadline: _Deadline) -> dict[str, Any]:
+def _committed(query: StreamingQuery, deadline: _Deadline) -> StreamingQueryProgress:
     """End the open batch, and return the progress of the first batch that is committed after the call."""
-    commands, run, before, repeated = _commands(query), str(query.runId), _progress(query), 0.0
-    while (now := _progress(query)) is None or (before and now["batchId"] == before["batchId"]):
+    before = query.lastProgress
+
+    def next_progress() -> StreamingQueryProgress | None:
+        now = query.lastProgress
+        return now if now and (before is None or now.batchId != before.batchId) else None
+
+    return _end_until(query, next_progress, deadline, "to be committed")
+
+
+def _end_until(
+    query: StreamingQuery, is_done: Callable[[], T | None], deadline: _Deadline, what: str, *, hold: bool = False
+) -> T:
+    """End the open batch, repeat the command until `is_done` returns a true value, and return that value."""
+    commands, repeated = _commands(query), 0.0
+    while not (done := is_done()):
         if time.monotonic() - repeated > REPEAT_SECONDS:
-            commands.end(run, False)
+            commands.end(str(query.runId), hold)
             repeated = time.monotonic()
-        deadline.check(f"the batch of query {query.name!r} to be committed")
+        deadline.check(f"the batch of query {query.name!r} {what}")
         _pause(query, POLL_SECONDS)
-    return now
+    return done
 
 
 def _commands(query: StreamingQuery) -> Any:
@@ -180,8 +192,8 @@ def _commands(query: StreamingQuery) -> Any:
         raise_if_failed([query])
         raise ControlError(f"query {query.name!r} has stopped, so it has no open batch")
     _wait_for_sources(query, commands)
-    number, progress = commands.sources(str(query.runId)), _progress(query)
-    if number < (len(progress["sources"]) if progress else 1):
+    number, progress = commands.sources(str(query.runId)), query.lastProgress
+    if number < (len(progress.sources) if progress else 1):
         some = "only one source" if number else "no source"
         raise ControlError(
             f"{some} of query {query.name!r} obeys commands, so its batch cannot be ended; read each with the format "
@@ -211,33 +223,28 @@ def _scala_object() -> Any:
     return None if type(commands).__name__ == "JavaPackage" else commands
 
 
-def _progress(query: StreamingQuery) -> dict[str, Any] | None:
-    progress = query.lastProgress
-    return json.loads(progress.json) if progress else None
-
-
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
     """Commit until all records from before the call are read, and return the number of those that are not."""
     progress = _committed(query, deadline)
     # The batch that the clock has ended reports no latest offsets.
-    while "latestOffsets" not in progress["sources"][0]["metrics"]:
+    while LATEST not in progress.sources[0].metrics:
         progress = _committed(query, deadline)
-    target = [_by_partition(json.loads(source["metrics"]["latestOffsets"])) for source in progress["sources"]]
+    target = [_by_partition(source.metrics[LATEST]) for source in progress.sources]
     while (unread := _unread(progress, target)) and deadline.left() > 0:
-        if not progress["numInputRows"]:
+        if not progress.numInputRows:
             _pause(query, IDLE_SECONDS)
         before, progress = progress, _committed(query, deadline)
-        if not progress["numInputRows"] and not before["numInputRows"]:
+        if not progress.numInputRows and not before.numInputRows:
             return 0
     return unread
 
 
-def _by_partition(offsets: dict[str, dict[str, int]]) -> dict[tuple[str, str], int]:
-    return {(topic, partition): offset for topic, parts in offsets.items() for partition, offset in parts.items()}
+def _by_partition(offsets: str) -> dict[tuple[str, str], int]:
+    return {(topic, number): offset for topic, parts in json.loads(offsets).items() for number, offset in parts.items()}
 
 
-def _unread(progress: dict[str, Any], target: list[dict[tuple[str, str], int]]) -> int:
-    read = [_by_partition(source["endOffset"]) for source in progress["sources"]]
+def _unread(progress: StreamingQueryProgress, target: list[dict[tuple[str, str], int]]) -> int:
+    read = [_by_partition(source.endOffset) for source in progress.sources]
     return sum(
         max(0, end - own.get(key, 0)) for ends, own in zip(target, read, strict=True) for key, end in ends.items()
     )
