@@ -21,7 +21,7 @@ LONG_SECONDS = 86_400.0
 
 
 def main() -> None:
-    """Run the queries until the process is killed or its standard input ends; arguments: servers, folder, master."""
+    """Run the queries until the process is killed; arguments: servers, folder, master."""
     servers, folder, master = sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else ""
     spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
     queries = {name: start(spark, servers, folder, name) for name in TRANSFORMS}

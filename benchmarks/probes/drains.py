@@ -21,15 +21,14 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaException, Producer
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.probes.probe import latency_text, machine_text, outcome_of
 from spark_rtm import control_socket
-from spark_rtm.kafka.consumer import CLIENT, read_topic
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, read_topic
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import kafka_broker, run_folder
@@ -67,12 +66,12 @@ class Job:
     servers: str
     folder: Path
     master: str
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the process in a group of its own, so that a kill also ends its JVM."""
         command = [sys.executable, "-m", "benchmarks.probes.drained_job", self.servers, str(self.folder), self.master]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)
+        self.process = subprocess.Popen(command, start_new_session=True)
 
     def kill(self) -> None:
         """End the process and its JVM at once."""
@@ -205,17 +204,18 @@ def _results(servers: str, name: str) -> Counter[str]:
 
 def _written(servers: str, name: str) -> int:
     """Return the number of records of a topic; the queries write no transactions."""
-    admin = AdminClient({**CLIENT, "bootstrap.servers": servers})
-    latest = {TopicPartition(name, number): OffsetSpec.latest() for number in range(PARTITIONS)}  # type: ignore[no-untyped-call]
-    found = list[int]()
+    consumer, found = consumer_from_start(servers, {name: PARTITIONS}), dict[tuple[str, int], int]()
 
     def is_known() -> bool:
         with suppress(KafkaException):  # a new partition has no leader for a moment
-            found[:] = [int(one.result().offset) for one in admin.list_offsets(latest).values()]
+            found.update(end_offsets(consumer, consumer.assignment()))
         return bool(found)
 
-    wait_until(is_known, FLOW_SECONDS, f"the offsets of topic {name!r}")
-    return sum(found)
+    try:
+        wait_until(is_known, FLOW_SECONDS, f"the offsets of topic {name!r}")
+    finally:
+        consumer.close()
+    return sum(found.values())
 
 
 BENCHMARK = Benchmark(
