@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.errors import find
 from spark_rtm.inspect.files.folder import UnreadableError
 from spark_rtm.inspect.inspection import inspect
-from tests.pages.jobs import PREPARED
+from tests.pages.jobs import prepare
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
 
@@ -33,10 +33,7 @@ def start(spark: SparkSession, checkpoint: Path) -> StreamingQuery:
 @pytest.fixture(scope="module")
 def prepared(spark: SparkSession) -> SparkSession:
     """Return a session whose checkpoints real-time mode could continue."""
-    session = spark.newSession()
-    for key, value in PREPARED.items():
-        session.conf.set(key, value)
-    return session
+    return prepare(spark.newSession())
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,13 @@ class ModeJob:
     starting_offsets: str = "earliest"
 
 
+def prepare(session: SparkSession) -> SparkSession:
+    """Let a session create checkpoints that real-time mode can continue, and return it."""
+    for key, value in PREPARED.items():
+        session.conf.set(key, value)
+    return session
+
+
 def stream_of(job: ModeJob) -> DataFrame:
     """Return the streaming DataFrame of a job, with the columns `key` and `value` for the sink."""
     source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)

@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 from spark_rtm.realtime.positions import NO_BATCH, committed_position
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from tests.helpers import eventually, produce
-from tests.pages.jobs import PREPARED, Mode, ModeJob, newest_entry, run_until, send, start, written
+from tests.pages.jobs import Mode, ModeJob, newest_entry, prepare, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
@@ -28,12 +28,6 @@ def moved(job: ModeJob, partitions: int = 1) -> ModeJob:
     """Return the same job with a new checkpoint that starts at the position of the old one."""
     position = committed_position(job.checkpoint).starting_offsets({job.source: partitions})
     return replace(job, checkpoint=job.checkpoint.with_name("moved"), starting_offsets=position)
-
-
-def prepare(job: ModeJob) -> None:
-    """Let the session create checkpoints that real-time mode can continue."""
-    for key, value in PREPARED.items():
-        job.spark.conf.set(key, value)
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous", "real-time"])
@@ -89,7 +83,7 @@ def test_state_is_rebuilt_by_replay(job: ModeJob) -> None:
     run_until(job, "micro-batch", 1)
     send(job, "c")
     rebuilt = replace(job, checkpoint=job.checkpoint.with_name("rebuilt"))
-    prepare(rebuilt)
+    prepare(rebuilt.spark)
     assert ["2", "3"] == run_until(rebuilt, "micro-batch", 2)
     send(job, "d", "e")
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from scripts.pack import files
 from spark_rtm.errors import find
 from spark_rtm.text import markdown
-from tests.pages.jobs import PREPARED
+from tests.pages.jobs import prepare
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
 
@@ -78,10 +78,7 @@ def rows_of(session: SparkSession) -> DataFrame:
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     """Return a session whose checkpoints real-time mode could continue."""
-    session = spark.newSession()
-    for key, value in PREPARED.items():
-        session.conf.set(key, value)
-    return session
+    return prepare(spark.newSession())
 
 
 def failure_of(query: DataFrame, checkpoint: Path) -> str:
