@@ -38,11 +38,6 @@ PHASES = {
     "state commit, all partitions": "commit state, sum of partitions",
     "state load, all partitions": "load state, sum of partitions",
 }
-WORKLOADS = (
-    "Workloads: *stateless* decodes, validates and routes each record. *Stateful* aggregates the records of each "
-    "transaction. *Two hops* runs both workloads as two queries with a topic in between. The *baseline* copies each "
-    "record with a Kafka client, without an engine. *Untuned* rows lack settings 2, 3, 6, 8 and 10 of tuning.\n"
-)
 
 
 def modes(root: Path, workload: str) -> str:
@@ -65,32 +60,29 @@ def modes(root: Path, workload: str) -> str:
     return "\n".join(notes)
 
 
-def overview(root: Path, _: str) -> str:
-    """Return one table of p50, p99 and maximum for all workloads and modes of `make bench-latency`."""
-    content = published(root, "latency", COMMAND)
-    rows = [
-        (
-            *(case["workload"], _engine(case), *(milliseconds(case[f"{name}_ms"]) for name in ("p50", "p99", "max"))),
-            *(factor(case[name]) for name in RATIOS),
-        )
-        for case in content["cases"]
-    ]
-    header = ("workload", "mode", "p50", "p99", "max", *RATIOS.values())
-    return f"{conditions(content, COMMAND, LATENCY_UNIT)}\n{WORKLOADS}\n{table(header, rows)}"
+def overview_rows(root: Path) -> list[dict[str, Any]]:
+    """Return the cases that the README compares: a query without and one with state, in both modes."""
+    cases = {(case["workload"], case["engine"]): case for case in published(root, "latency", COMMAND)["cases"]}
+    return [cases[workload, mode] for workload in ("stateless", "stateful") for mode in ("real-time", "micro-batch")]
 
 
 def speed_up(root: Path, _: str) -> str:
-    """Return a sentence per workload that compares single queries in both modes, for the top of the README."""
-    cases = {(case["workload"], case["engine"]): case for case in published(root, "latency", COMMAND)["cases"]}
-    sentences = []
-    for workload, name in (("stateless", "without state"), ("stateful", "with state")):
-        fast, slow = cases[workload, "real-time"], cases[workload, "micro-batch"]
-        ratio = factor(fast["speedup_over_micro_batch"]).removesuffix("x")
-        sentences.append(
-            f"On OSS 4.3.0, the median latency of a query {name} is {milliseconds(fast['p50_ms'])} ms in real-time "
-            f"mode and {milliseconds(slow['p50_ms'])} ms in tuned micro-batch mode, {ratio} times as long."
-        )
-    return "\n".join(sentences) + " Each factor is the larger of the quotients of two runs.\n"
+    """Return sentences that compare single queries without and with state in both modes, for the README."""
+    known = published(root, "latency", COMMAND)["conditions"]
+    fast, slow, fast_state, slow_state = overview_rows(root)
+    p50, slow_p50, state_p50, slow_state_p50 = (
+        milliseconds(row["p50_ms"]) for row in (fast, slow, fast_state, slow_state)
+    )
+    longest, slow_longest = (milliseconds(row["max_ms"]) for row in (fast_state, slow_state))
+    return (
+        f"On OSS 4.3.0, a query without state answers half of the records within {p50} ms in real-time mode, and "
+        f"within {slow_p50} ms in tuned micro-batch mode; a query with state within {state_p50} ms and within "
+        f"{slow_state_p50} ms.\n"
+        f"The slowest record with state took {longest} ms and {slow_longest} ms: in real-time mode, it waited for "
+        f"[the pause between two batches](references/latency.md).\n"
+        f"Measured with `make {COMMAND} PUBLISH=1` on {known['date']} "
+        f"([all modes](references/execution_modes.md#latency-of-each-mode)).\n"
+    )
 
 
 def boundaries(root: Path, _: str) -> str:
@@ -154,7 +146,6 @@ def _phase(value: float | None) -> str:
 
 BLOCKS: dict[str, Block] = {
     "measured-modes": modes,
-    "measured-overview": overview,
     "measured-speed-up": speed_up,
     "measured-boundaries": boundaries,
     "measured-costs": costs,

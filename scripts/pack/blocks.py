@@ -66,6 +66,7 @@ BLOCKS: dict[str, Maker] = {
     "assistants": assistant_folders,
     "lint-index": lint_index,
     "verification": verification.verification,
+    "verified": verification.verified,
     "measured-soak": soak.soak,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,

@@ -14,6 +14,7 @@ TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm
 """The packages of commands: nobody copies their modules, and the linter's contain mistakes as examples."""
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
+CONTRIBUTING = "CONTRIBUTING.md"
 NOTICES = "THIRD_PARTY.md"
 """The licences of the packages and jars that this repository downloads."""
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)

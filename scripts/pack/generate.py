@@ -28,7 +28,7 @@ def render_all(root: Path) -> dict[Path, str]:
 
     Raise ValueError if a page requests a part that does not exist. An installed copy does not contain all the files.
     """
-    others = (root / name for name in (files.NOTICES, *PLACES))
+    others = (root / name for name in (files.CONTRIBUTING, files.NOTICES, *PLACES))
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
     texts = {path: render_page(root, path) for path in paths}
     texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}

@@ -1,5 +1,5 @@
 """
-Render the data files of `spark_rtm` from the pages and measurements, which the wheel does not contain.
+Render the data files of `spark_rtm` from the pages and measurements, which the wheel does not contain, and a chart.
 
 An explained error is a fence with `{raises="CONDITION"}` below its quoted message, a row of a table with a column
 `message` on an error page, a row of a table of symptoms or changes, or a row of the table of conditions that exist only
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.pack import files, parsed
+from scripts.pack.tables import overview
 from spark_rtm import capacity
 from spark_rtm.errors import NAME
 from spark_rtm.text import markdown
@@ -159,4 +160,5 @@ def cost_model(root: Path) -> str:
 RENDERERS: dict[str, Callable[[Path], str]] = {
     "spark_rtm/capacity.json": cost_model,
     "spark_rtm/errors.json": errors_json,
+    overview.NAME: overview.chart,
 }

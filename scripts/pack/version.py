@@ -14,6 +14,7 @@ PLACES = {
     "references/install.md": r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)",
 }
 ADDRESSES = {
+    "README.md": r"^(git clone )\S+",
     "CITATION.cff": r"^(repository-code: )\S+",
     ".claude-plugin/plugin.json": r'^(  "repository": ")[^"]+',
     "references/install.md": r"(  - repo: )\S+",

@@ -1,7 +1,7 @@
 """
 Convert a page of the repository to the Markdown that mkdocs renders.
 
-The conversion adds source links, fence titles, forms and the chart.
+The conversion adds source links, fence titles, forms and the cards of the home page.
 The pages in the repository are complete without these additions.
 """
 
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import chart, error_finder, layout, rules, tree
+from scripts.site import error_finder, layout, rules, tree
 from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
@@ -94,4 +94,4 @@ def _title_fences(lines: list[str]) -> None:
 def _with_home_cards(text: str) -> str:
     first = markdown.fences(text)[0]
     lines = text.splitlines()
-    return "\n".join([*lines[: first.end_line], _HOME_CARDS, chart.of_readme(text), *lines[first.end_line :]]) + "\n"
+    return "\n".join([*lines[: first.end_line], _HOME_CARDS, *lines[first.end_line :]]) + "\n"

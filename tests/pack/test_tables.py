@@ -184,7 +184,7 @@ def change_first_fault(content: Any) -> None:
             "measured-demo",
             "demo",
             lambda content: content["cpu"].update(micro_batch=None),
-            "database | 1.4 | - |",
+            "33 in micro-batch mode.\n",
             "waited for a free core",
         ),
         (

@@ -1,4 +1,4 @@
-"""The numbers of the README about what is executed, parsed and sourced, counted a second time by another parser."""
+"""The numbers about what is executed, parsed and sourced, counted a second time by another parser."""
 
 import re
 from collections import Counter
@@ -83,7 +83,7 @@ def kind_of_row(page: Path, targets: list[str]) -> str:
 
 
 def counted(root: Path) -> dict[str, int]:
-    """Return the expected number for each line of the README's table."""
+    """Return the expected number for each line of the table."""
     blocks = Counter(
         kind_of_block(token.info) for path in files.pages(root) for token in tokens_of(path) if token.type == "fence"
     )
@@ -100,11 +100,17 @@ def printed(text: str) -> dict[str, int]:
     return {name: int(number) for name, number in rows if name in {*BLOCKS.values(), *ROWS.values()}}
 
 
-def test_readme_prints_the_numbers_of_an_independent_count() -> None:
-    """The README states how many code blocks run and how many rows have a test or a source."""
-    numbers = printed((files.ROOT / "README.md").read_text(encoding="utf-8"))
+def test_pages_print_the_numbers_of_an_independent_count() -> None:
+    """CONTRIBUTING.md states how many code blocks run and how many rows have a test or a source; the README sums up."""
+    numbers = printed((files.ROOT / files.CONTRIBUTING).read_text(encoding="utf-8"))
 
     assert counted(files.ROOT) == numbers
+    tested = numbers[ROWS["executed"]] + numbers[ROWS["both"]]
+    total = sum(numbers[row] for row in ROWS.values())
+    summary = (files.ROOT / "README.md").read_text(encoding="utf-8").partition("generated: verified -->")[2]
+    first, second, _ = summary.split("\n<!-- end -->")[0].strip().splitlines()
+    assert [numbers[BLOCKS["run"]], numbers[BLOCKS["raises"]]] == [int(n) for n in re.findall(r" (\d+) ", first)]
+    assert [total, tested, numbers[ROWS["public"]]] == [int(n) for n in re.findall(r" (\d+) ", second)]
     assert numbers[BLOCKS["run"]] > 20
     assert numbers[ROWS["executed"]] > 100
 
@@ -136,9 +142,9 @@ def test_count_follows_each_addition_to_a_page(tmp_path: Path, addition: str, li
     assert counted(tmp_path) == printed(verification(tmp_path, ""))
 
 
-def test_wrong_number_in_the_readme_is_found() -> None:
+def test_wrong_number_on_the_page_is_found() -> None:
     """The comparison can fail: a number that is too high differs from the count."""
-    text = (files.ROOT / "README.md").read_text(encoding="utf-8")
+    text = (files.ROOT / files.CONTRIBUTING).read_text(encoding="utf-8")
     number = printed(text)[BLOCKS["run"]]
 
     assert counted(files.ROOT) != printed(text.replace(f"| {number} |", f"| {number + 1} |", 1))

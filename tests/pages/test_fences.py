@@ -29,6 +29,7 @@ from tests.pages.secured import secured_examples
 pytestmark = pytest.mark.spark
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf", "rtm"}
+PROGRAMS |= {"uvx", "claude"}
 HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?\n\2\n", re.DOTALL)
 """The text of a file that a command writes; tests/testing/test_plugin.py runs the block with its files."""
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from scripts.pack import files
-from scripts.site import chart, tree
+from scripts.site import tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm.text import markdown
 from tests.site.helpers import BUILD, Document, broken, documents
@@ -128,26 +128,6 @@ def test_diagrams_are_rendered_at_build_with_their_source(built: Path) -> None:
         assert len(sources) == len(
             re.findall(r'<figure class="diagram">.*?<svg [^>]*role="img".*?</svg>', shown, re.DOTALL)
         )
-
-
-def test_chart_of_home_page_shows_the_numbers_of_readme(built: Path) -> None:
-    """The bars of the chart have the values of the first table below `Measured`."""
-    readme = (files.ROOT / "README.md").read_text(encoding="utf-8")
-    measured = next(heading.line for heading in markdown.headings(readme) if heading.title == "Measured")
-    rows = next(table for table in markdown.tables(readme) if table.line > measured).rows
-    drawn = re.search(
-        r'<figure class="chart">.*?</figure>', (built / "index.html").read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert drawn
-    bars = re.findall(r"<text[^>]*>([\d,]+)</text>", drawn[0])
-
-    assert sorted(cell for _, cells in rows[:2] for cell in cells[1:]) == sorted(bars)
-
-
-def test_chart_of_table_without_numbers_is_refused() -> None:
-    """If the table has no row of numbers, the build fails with a remedy."""
-    with pytest.raises(ValueError, match="has no row of numbers; move the latencies there"):
-        chart.of_readme("# A\n\n## Measured\n\n| a | b |\n|---|---|\n| c | fast |\n")
 
 
 def test_llms_txt_links_the_raw_text_of_every_page(built: Path) -> None:

@@ -12,16 +12,16 @@ FIELDS = {"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"}
 
 
 def comparison(root: Path, _: str) -> str:
-    """Return the conditions of the run, and tables of latencies, speed-ups, over-delivery and CPU use of both modes."""
+    """Return the conditions of the run, and a table of latencies, and the over-delivery and CPU use of both modes."""
     content = measured(root, DEMO, COMMAND)
     known, rows = content["conditions"], _rows(content)
     fast, slow = rows["real-time"], rows["micro-batch"]
     conditions = (
         f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, {known['memory_gib']} GiB, "
         f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker']}, "
-        f"Java {known['java']}.\nLoad: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
-        f"{known['duration_seconds']:g} s of measurement.\nLatency is in ms, measured from the append of "
-        f"the event in Kafka to the append of its result.\n"
+        f"Java {known['java']}. Load: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
+        f"{known['duration_seconds']:g} s of measurement. Latency is in ms, from the append of the event in Kafka to "
+        f"the append of its result.\n"
     )
     latencies = table(
         ("decode and correlate, two queries", *FIELDS),
@@ -32,21 +32,11 @@ def comparison(root: Path, _: str) -> str:
         ],
     )
     over, cpu = content["over_delivered"], content["cpu"]
-    effects = table(
-        ("", "real-time mode", "micro-batch mode"),
-        [
-            (f"impressions delivered beyond a combined goal of {over['goal']:,}", *map(str, _both(over))),
-            (
-                "CPU cores used by all queries, the broker and the database",
-                *("-" if c is None else f"{c:.1f}" for c in _both(cpu)),
-            ),
-        ],
+    effects = (
+        f"Beyond a combined goal of {over['goal']:,}, {over['real_time']} impressions were delivered in real-time "
+        f"mode and {over['micro_batch']} in micro-batch mode.{_load(cpu['micro_batch'], known['cores'])}\n"
     )
-    boundaries = "".join(
-        f"Boundaries of `{query}`, in ms: {', '.join(map(str, pauses))}.\n"
-        for query, pauses in content["boundaries_ms"].items()
-    )
-    return f"{conditions}\n{latencies}\n{boundaries}\n{effects}{_load(cpu['micro_batch'], known['cores'])}"
+    return f"{conditions}\n{latencies}\n{effects}"
 
 
 def _rows(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -57,14 +47,10 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [f"{row[field]:,}" for field in FIELDS.values()]
 
 
-def _both(values: dict[str, Any]) -> tuple[Any, Any]:
-    return values["real_time"], values["micro_batch"]
-
-
 def _load(used: float | None, cores: int) -> str:
     if used is None:
         return ""
     return (
-        f"\nThe micro-batch run used {used:.1f} of {cores} cores. Its records also waited for a free core, so the "
-        "speed-up contains the effect of this load; the benchmark below compares the modes one query at a time.\n"
+        f" The micro-batch run used {used:.1f} of {cores} cores, so its records also waited for a free core; "
+        "the table above compares the modes one query at a time."
     )
