@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results.format import Block, factor, published, table
+from benchmarks.results.format import Block, published, table
 
 COMMAND = "bench-postgres-sink"
 
 
 def sink(root: Path, _: str) -> str:
-    """Return the conditions, the speed-up of flushes, the latency from Kafka to commit, and the latency of one row."""
+    """Return the conditions, the latency from Kafka to commit, and the latency of one row."""
     content = published(root, "postgres_sink", COMMAND)
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
@@ -20,17 +20,7 @@ def sink(root: Path, _: str) -> str:
         f"The load average of the machine was {before} before the runs and {after} after them.\n"
     )
     single = _single_row(content["single_row_visible_ms"])
-    return "\n".join([conditions, _speed_ups(content["flushes"]), _paths(content["end_to_end"]), single])
-
-
-def _speed_ups(cells: list[dict[str, Any]]) -> str:
-    cold = [cell for cell in cells if cell["keys"] == "cold"]
-    columns = list(dict.fromkeys((cell["network"], cell["rows"]) for cell in cold))
-    header = [f"{rows:,}" if network == "local" else f"{rows:,}, {network}" for network, rows in columns]
-    speed_ups = {(cell["method"], cell["network"], cell["rows"]): cell["times_executemany"] for cell in cold}
-    methods = [name for name in dict.fromkeys(cell["method"] for cell in cold) if name != "executemany"]
-    rows = [(name, *(factor(speed_ups.get((name, *column))) for column in columns)) for name in methods]
-    return table(("speed-up over `executemany` with cold keys, by rows per flush", *header), rows)
+    return "\n".join([conditions, _paths(content["end_to_end"]), single])
 
 
 def _paths(paths: list[dict[str, Any]]) -> str:

@@ -41,7 +41,7 @@ def examples(root: Path, _: str) -> str:
 
 
 def _rest(verdicts: dict[str, str]) -> str:
-    found = [f"`{check}` {textwrap.shorten(text, 250)}" for check, text in verdicts.items() if text != "good"]
+    found = [f"`{check}` {textwrap.shorten(text, 120)}" for check, text in verdicts.items() if text != "good"]
     return "; ".join(found).replace("|", "\\|") or "none"
 
 

@@ -133,7 +133,7 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: These methods process a whole partition at a time.
+    Why: Spark calls the function once for a whole partition, so the function decides when rows leave.
 
     OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     Databricks: a warning, because the editions of the documentation disagree.
