@@ -12,10 +12,12 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
-from scripts.site import diagrams, layout, machines, measured, page, redirects, rules, tree
+from scripts.pack import version
+from scripts.site import card, diagrams, layout, machines, measured, page, policy, redirects, rules, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
+EDIT = "edit/main/"
 OTHER_LANGUAGES = "assets/javascripts/lunr/"
 # Weights of search results: pages that explain a topic rank above pages that only summarize or list it.
 SEARCH_BOOSTS = {
@@ -33,7 +35,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
     # `mkdocs serve` adds an inline script that reloads the page after a change; the policy would block this script.
     is_served = (config.site_url or "").startswith(f"http://{config.dev_addr}/")
-    config.extra["has_policy"] = not is_served
+    project = version.project(ROOT)
+    config.extra |= {"has_policy": not is_served, "version": project["version"], "card": card.NAME}
+    config.site_url = config.site_url or f"{project['urls']['Documentation']}/"
+    config.repo_url, config.edit_uri = project["urls"]["Repository"], EDIT
+    config.repo_name = config.repo_url.rpartition("/")[2]
     return config
 
 
@@ -49,7 +55,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     texts |= {f"{folder}/index.md": tree.folder_page(ROOT, folder) for folder in tree.folders(ROOT)}
     texts[f"{tree.MEASURED_DIR}/index.md"] = measured.page(ROOT)
     for name, text in texts.items():
-        mounted.append(File.generated(config, name, content=page.for_site(ROOT, name, text)))
+        file = File.generated(config, name, content=page.for_site(ROOT, name, text))
+        file.edit_uri = next((place for place in (name, name.removesuffix(".md")) if (ROOT / place).is_file()), None)
+        mounted.append(file)
     for name, text in (rules.pages() | redirects.pages(ROOT)).items():
         mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):
@@ -72,8 +80,13 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Let long names wrap between their words; the search index, which is complete by now, keeps the whole names."""
-    return layout.breakable(output)
+    """Let long names wrap between their words, which the search index keeps whole, and allow the theme's scripts."""
+    return policy.with_hashes(layout.breakable(output))
+
+
+def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
+    """Allow the theme's scripts on the page for missing addresses, which is no page of the repository."""
+    return policy.with_hashes(output) if template_name.endswith(".html") else output
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -85,6 +98,7 @@ def on_post_build(config: MkDocsConfig) -> None:
             (site / name).write_bytes((ROOT / name).read_bytes())
     for name, text in machines.texts(ROOT).items():
         (site / name).write_text(text, encoding="utf-8")
+    (site / card.NAME).write_bytes(card.png(ROOT))
 
 
 def _anchor(title: str, _separator: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts.pack import files
-from tests.site.helpers import BUILD, Document, documents
+from tests.site.helpers import BUILD, SUBPATH, Document, documents
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL = "install one, on Debian with `apt-get install --no-install-recommends chromium`"
@@ -30,14 +30,14 @@ class QuietHandler(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def built(run_folder: Path) -> Path:
     """Return the folder of the site, built with the command of `make site` by the first worker that needs the site."""
-    folder = run_folder / "site"
+    folder = run_folder / "www" / SUBPATH
     with (run_folder / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             command = [*BUILD, "--site-dir", str(folder)]
             environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
             done = subprocess.run(
-                command, cwd=files.ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False
+                command, cwd=files.ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False
             )
             assert 0 == done.returncode, done.stdout + done.stderr
     return folder
@@ -51,11 +51,11 @@ def pages(built: Path) -> dict[str, Document]:
 
 @pytest.fixture(scope="session")
 def address(built: Path) -> Iterator[str]:
-    """Yield the URL of the site's root."""
-    handler = functools.partial(QuietHandler, directory=str(built))
+    """Yield the URL of the site's root, which is below that of the server, as for pages of a project."""
+    handler = functools.partial(QuietHandler, directory=str(built.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://127.0.0.1:{server.server_port}/{SUBPATH}/"
         server.shutdown()
 
 

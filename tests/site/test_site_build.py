@@ -9,14 +9,17 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 import yaml
+from PIL import Image
 
-from scripts.pack import files
+from scripts.pack import files, version
 from scripts.site import tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm.text import markdown
 from tests.site.helpers import BUILD, Document, broken, documents
 
 pytestmark = pytest.mark.services
+
+SITE = f"{version.project(files.ROOT)['urls']['Documentation']}/"
 
 
 def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, Document]) -> None:
@@ -55,12 +58,27 @@ def test_no_page_loads_external_resources(built: Path) -> None:
     external = set()
     for path in built.rglob("*.html"):
         addresses = ("".join(match) for match in loaded.findall(path.read_text(encoding="utf-8")))
-        external |= {address for address in addresses if urlsplit(address).netloc}
+        external |= {address for address in addresses if urlsplit(address).netloc and not address.startswith(SITE)}
 
     assert set() == external
     # THIRD_PARTY.md states that the site contains no fonts, and lists the parts of all its scripts.
     assert [] == [path.name for suffix in ("woff", "woff2", "ttf") for path in built.rglob(f"*.{suffix}")]
     assert [] == list(built.glob(f"{OTHER_LANGUAGES}*"))
+
+
+def test_pages_have_an_address_an_edit_link_a_version_and_a_card(built: Path) -> None:
+    """A page names its own address, leads to its source for a change, and shows the version; its card is a picture."""
+    project = version.project(files.ROOT)
+    page = (built / "references/errors.html").read_text(encoding="utf-8")
+    edit = f"{project['urls']['Repository']}/edit/main/references/errors.md"
+
+    assert f'<link rel="canonical" href="{SITE}references/errors.html">' in page
+    assert f'href="{edit}"' in page
+    assert f"Version {project['version']}." in page
+    [address] = re.findall(r'<meta property="og:image" content="([^"]+)">', page)
+    with Image.open(built / address.removeprefix(SITE)) as card:
+        assert ("PNG", (1200, 630)) == (card.format, card.size)
+    assert f"<loc>{SITE}references/errors.html</loc>" in (built / "sitemap.xml").read_text(encoding="utf-8")
 
 
 def test_footer_of_every_page_links_licence_and_third_parties(built: Path, pages: dict[str, Document]) -> None:

@@ -1,5 +1,6 @@
 """Every page in a browser: no errors, fits a phone, stable layout, readable text."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 from scripts.pack import files
 from scripts.site import redirects, tree
-from tests.site.helpers import Document
+from tests.site.helpers import SUBPATH, Document
 
 pytestmark = pytest.mark.services
 
@@ -201,3 +202,15 @@ def test_chosen_color_scheme_applies_to_the_next_page(phone_visit: Visit) -> Non
     phone_visit.to("references/errors.html")
 
     assert "slate" == page.locator("body").get_attribute("data-md-color-scheme")
+
+
+def test_missing_page_leads_on(built: Path) -> None:
+    """The page for missing addresses has the style of the site at any depth of a subpath, and its links hold."""
+    text = (built / "404.html").read_text(encoding="utf-8")
+    body = text[text.index("<article") : text.index("</article>")]
+    places = re.findall(rf'href="/{SUBPATH}/([^"]+)"', body)
+
+    assert "No such page" in body
+    assert {"references/errors.html", "index.html"} <= set(places)
+    assert [] == [place for place in places if not (built / place).is_file()]
+    assert all(address.startswith(f"/{SUBPATH}/") for address in re.findall(r'rel="stylesheet" href="([^"]+)"', text))
