@@ -110,3 +110,32 @@ def test_contents_list_is_marked_and_other_lists_are_not() -> None:
 
     assert 1 == marked.count('<div class="page-contents" markdown>')
     assert "page-contents" not in layout.adapted("# T\n\n- [A](a.md)\n- text\n\n## A\n\n- [B](#b)\n")
+
+
+def test_wide_table_says_that_it_scrolls(page: Page, address: str) -> None:
+    """On a phone, the words stand before a table that is wider than the screen; a table that fits has none."""
+    visit(page, address, "sources_sinks_operators", NARROW)
+    page.wait_for_selector(".md-typeset__scrollwrap.scrolls")
+    said = page.evaluate(
+        """() => [...document.querySelectorAll(".md-typeset__scrollwrap")].map((wrap) => [
+          wrap.scrollWidth > wrap.clientWidth, getComputedStyle(wrap, "::before").content.includes("scroll")])"""
+    )
+
+    assert [True, True] in said
+    assert all(is_wide == is_said for is_wide, is_said in said)
+
+
+def test_answers_of_both_engines_have_a_mark_and_words() -> None:
+    """The mark says what the first words say; a column of another kind and an answer in other words have none."""
+    page = (
+        "| a | OSS 4.3.0 | Databricks | b |\n|---|---|---|---|\n"
+        "| yes | runs | no; see | no |\n| c | at start: `X` | not stated | yes |\n"
+    )
+    marks = [line.count("✓") - line.count("✗") for line in layout.adapted(page).splitlines()]
+
+    assert [0, 0, 0, -1] == marks
+    assert (
+        "| c | " + '<span class="mark mark--no" aria-hidden="true">✗</span> at start: `X` | not stated |'
+        in layout.adapted(page)
+    )
+    assert "✓" not in layout.adapted(page.replace("Databricks", "note"))

@@ -93,3 +93,16 @@ def test_field_without_a_number_gives_no_result(calculator: Page) -> None:
     enter(calculator, {"repartitions": "four"})
 
     assert ("?", "A field has no valid number.") == (shown(calculator, "slots_needed"), shown(calculator, "slots_sum"))
+
+
+def test_address_of_the_calculator_shows_the_same_numbers_again(calculator: Page, address: str) -> None:
+    """The address holds the entered numbers, and a value of another form in it is ignored."""
+    enter(calculator, {"source_partitions": 3, "repartitions": "4, 5", "queries": 2})
+    shared, needed = calculator.evaluate("location.href"), shown(calculator, "slots_needed")
+    calculator.goto("about:blank")
+    calculator.goto(shared)
+    again = shown(calculator, "slots_needed"), calculator.locator("#repartitions").input_value()
+    calculator.goto("about:blank")
+    calculator.goto(f"{address}references/cluster_and_slots.html#slot-form?queries=%3Cb%3E&unknown=1")
+
+    assert (("36", ("36", "4, 5")), "?") == ((needed, again), shown(calculator, "slots_needed"))

@@ -15,11 +15,13 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
   });
 });
 
-// Tables that are wider than the page can be scrolled with the keyboard. The theme wraps tables while the page loads,
+// Tables that are wider than the page can be scrolled with the keyboard, and say that they scroll. The theme wraps tables while the page loads,
 // so observe them only after the page has loaded.
 const wrapObserver = new ResizeObserver((entries) => {
   for (const { target } of entries) {
-    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    const scrolls = target.scrollWidth > target.clientWidth;
+    target.classList.toggle("scrolls", scrolls);
+    if (scrolls) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
   }
 });
