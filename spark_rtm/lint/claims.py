@@ -13,8 +13,7 @@ from pathlib import Path
 from spark_rtm.lint.engine import PAGES
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.prose import Sentence, sentences
-from spark_rtm.lint.rules.budget import OutOfTimeError, TotalTime, time_limit
-from spark_rtm.lint.rules.unchecked import UncheckedError, require_time
+from spark_rtm.lint.rules.unchecked import UncheckedError
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import read_sources, read_text
 from spark_rtm.text.finding import printable
@@ -40,14 +39,12 @@ OTHER = "no rule of SKILL.md: judge it with the page that SKILL.md names"
 
 def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[str]]:
     """Return a line for each sentence about real-time mode (place, sentence, deciding rules), and the unread pages."""
-    total = TotalTime()
-    sources = read_sources(list(paths), settings.excludes, total)
+    sources = read_sources(list(paths), settings.excludes)
     lines: list[str] = []
     unread = [f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked]
     for path in sources.paths:
         if path.suffix.lower() in PAGES:
             try:
-                require_time(total)
                 lines += claims_in(read_text(path), path.as_posix())
             except UncheckedError as error:
                 unread.append(f"{path.as_posix()}: {error}")
@@ -55,13 +52,9 @@ def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[s
 
 
 def claims_in(text: str, name: str) -> list[str]:
-    """Return the lines of one page; raise UncheckedError if it takes too long."""
-    try:
-        with time_limit():
-            found = sorted(sentences(layout_of(text)), key=lambda one: one.line)
-            return [_line(name, sentence) for sentence in found if sentence.is_about]
-    except OutOfTimeError:
-        raise UncheckedError("reading this page takes too long, so it is not listed", "split it") from None
+    """Return the lines of one page."""
+    found = sorted(sentences(layout_of(text)), key=lambda one: one.line)
+    return [_line(name, sentence) for sentence in found if sentence.is_about]
 
 
 def _line(name: str, sentence: Sentence) -> str:

@@ -34,14 +34,13 @@ def run(options: argparse.Namespace) -> int:
     if STDIN in paths:
         return _check_stdin(_stdin(), name, settings, options)
     findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
-    changes, failed = _changed(findings, settings) if options.fix or options.diff else ({}, {})
+    changes = _changed(findings, settings) if options.fix or options.diff else {}
     if options.diff:
-        status = _show_changes(changes, findings, options)
-    else:
-        failed |= {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
-        if changes:
-            findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
-        status = _reported(findings, settings, options)
+        return _show_changes(changes, findings, options)
+    failed = {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
+    if changes:
+        findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
+    status = _reported(findings, settings, options)
     for path, problem in failed.items():
         options.program.wrong(f"{path} was not corrected: {problem}; correct it by hand")
     return 2 if failed else status
@@ -77,10 +76,7 @@ def _list_claims(paths: Sequence[Path], name: Path, settings: Settings, options:
     if STDIN not in paths:
         lines, unread = claims(paths, settings)
     else:
-        try:
-            lines = claims_in(with_line_feeds(_stdin()), name.as_posix())
-        except UncheckedError as error:
-            raise SettingsError(str(error)) from error
+        lines = claims_in(with_line_feeds(_stdin()), name.as_posix())
     show("\n".join(lines))
     for problem in unread:
         options.program.wrong(problem)
@@ -91,10 +87,7 @@ def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Na
     findings = _findings_in(text, name, settings)
     if not (options.fix or options.diff):
         return _reported(findings, settings, options, {name: text})
-    try:
-        after = fixed(text, name.as_posix(), findings, settings)
-    except UncheckedError as error:
-        raise SettingsError(f"{name} was not corrected: {error}; correct it by hand") from error
+    after = fixed(text, name.as_posix(), findings, settings)
     if options.diff:
         return _show_changes({name: (text, after)} if after != text else {}, findings, options)
     sys.stdout.write(after)
@@ -136,20 +129,16 @@ def _written(path: Path, text: str) -> str:
     return ""
 
 
-def _changed(findings: Sequence[Finding], settings: Settings) -> tuple[dict[Path, tuple[str, str]], dict[Path, str]]:
-    """Return the text of each file that can be corrected, before and after, and the problem of each other one."""
-    changes, problems = {}, {}
+def _changed(findings: Sequence[Finding], settings: Settings) -> dict[Path, tuple[str, str]]:
+    """Return the text of each file that can be corrected, before and after."""
+    changes = {}
     for path, found in _by_path(findings).items():
         before = _text_of(path) if is_complete(found) else ""
         mark = MARK if before.startswith(MARK) else ""
-        try:
-            after = mark + fixed(before.removeprefix(mark), str(path), found, settings)
-        except UncheckedError as error:
-            problems[path] = str(error)
-        else:
-            if after != before:
-                changes[path] = (before, after)
-    return changes, problems
+        after = mark + fixed(before.removeprefix(mark), str(path), found, settings)
+        if after != before:
+            changes[path] = (before, after)
+    return changes
 
 
 def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:

@@ -23,7 +23,6 @@ from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.files.tree import read_python
 from spark_rtm.lint.processes import in_processes
 from spark_rtm.lint.python.check import python_problems
-from spark_rtm.lint.rules.budget import MAX_SECONDS, OutOfTimeError, TotalTime, time_limit
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
 from spark_rtm.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
@@ -34,7 +33,7 @@ from spark_rtm.lint.rules.setting import SETTING_RULES
 from spark_rtm.lint.rules.source import SOURCE_RULES
 from spark_rtm.lint.rules.state import STATE_RULES
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
-from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, require_time, unchecked
+from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
 from spark_rtm.lint.rules.writer import WRITER_RULES
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
@@ -73,12 +72,10 @@ def lint_paths(
 
     A minimum batch duration or a number of shuffle partitions set in one Python file applies to all files.
     """
-    total = TotalTime()
-    sources = read_sources([Path(path) for path in paths], settings.excludes, total)
+    sources = read_sources([Path(path) for path in paths], settings.excludes)
     findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
     lint = partial(
         _lint_file,
-        total=total,
         engine=engine or settings.engine,
         min_batch_ms=sources.min_batch_ms,
         settings=settings,
@@ -90,11 +87,8 @@ def lint_paths(
     return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 
-def _lint_file(
-    path: Path, *, total: TotalTime, engine: str | None, min_batch_ms: float | None, settings: Settings
-) -> list[Finding]:
+def _lint_file(path: Path, *, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
     try:
-        require_time(total)
         return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
     except UncheckedError as error:  # the file has changed since it was found
         return [_finding(*error.problem, path.as_posix())]
@@ -121,11 +115,7 @@ def lint_text(
     The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
     A text without `realTime` that cannot be parsed produces no findings.
     """
-    try:
-        with time_limit():
-            problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
-    except OutOfTimeError:
-        problems = [_out_of_time()]
+    problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
     lines = text.split("\n") if problems else []
     findings = {_finding(*entry, path, lines) for entry in problems}
     return in_order(finding for finding in findings if settings.reports(finding.rule, path))
@@ -148,11 +138,6 @@ def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms:
     return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
 
 
-def _out_of_time() -> RuleProblem:
-    reason = f"the check took more than {MAX_SECONDS:g} seconds, so the file was not checked"
-    return unchecked(reason, "split the file")
-
-
 def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     try:
         return _problems(text, suffix, min_batch_ms)
@@ -161,8 +146,6 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
         return [error.problem] if suffix in DEFINITIONS or re.search(r"realTime|RealTime", text) else []
     except UncheckedError as error:
         return [error.problem]
-    except OutOfTimeError:
-        return [_out_of_time()]
     except RecursionError:
         return [unchecked("the file is nested too deeply, so it was not checked", "split its expressions")]
     except Exception as error:  # noqa: BLE001  # one file must not end the check of all others

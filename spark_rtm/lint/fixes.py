@@ -16,9 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from spark_rtm.lint.engine import lint_text
-from spark_rtm.lint.rules.budget import OutOfTimeError, time_limit
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
-from spark_rtm.lint.rules.unchecked import UncheckedError
 from spark_rtm.lint.rules.writer import ADD_UPDATE
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import with_line_feeds
@@ -27,8 +25,6 @@ from spark_rtm.text.finding import Finding, printable
 INTERVAL = '"5 minutes"'
 """The default interval of Spark's Scala trigger."""
 MAX_ROUNDS = 3
-MAX_SECONDS = 1.0
-"""The limit for the correction of a file."""
 UNPARSABLE = (SyntaxError, ValueError, RecursionError)
 REAL_TIME_NAME = re.compile(r"real_?time(?:mode)?", re.IGNORECASE)
 Edit = tuple[int, int, str]
@@ -36,23 +32,15 @@ Edit = tuple[int, int, str]
 
 
 def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:
-    """
-    Return the corrected text; it is unchanged if a change would lead to another finding.
-
-    Raise UncheckedError if it takes too long.
-    """
+    """Return the corrected text; it is unchanged if a change would lead to another finding."""
     if not path.endswith(".py"):
         return text
     before, rest = text, findings
-    try:
-        with time_limit(MAX_SECONDS):
-            for _ in range(MAX_ROUNDS):  # a changed join can show the next one
-                after = _edited(text, rest)
-                if after == text:
-                    break
-                text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
-    except OutOfTimeError:
-        raise UncheckedError("its correction takes too long", "correct it by hand") from None
+    for _ in range(MAX_ROUNDS):  # a changed join can show the next one
+        after = _edited(text, rest)
+        if after == text:
+            break
+        text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
     return text if len(rest) < len(findings) and {f.rule for f in rest} <= {f.rule for f in findings} else before
 
 
@@ -61,10 +49,9 @@ def fixable(text: str, path: str, findings: list[Finding]) -> int:
     if not path.endswith(".py") or not any(finding.rule in EDITS for finding in findings):
         return 0
     try:
-        with time_limit(MAX_SECONDS):
-            tree, places = ast.parse(text), _Places(text)
-            return sum(map(bool, _edits_of(tree, places, findings).values()))
-    except (*UNPARSABLE, OutOfTimeError):
+        tree, places = ast.parse(text), _Places(text)
+        return sum(map(bool, _edits_of(tree, places, findings).values()))
+    except UNPARSABLE:
         return 0
 
 

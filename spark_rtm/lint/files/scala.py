@@ -17,6 +17,7 @@ from spark_rtm.lint.python.code import CODE_RULES
 from spark_rtm.lint.python.counterexamples import is_right_comment, is_wrong_comment
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
+from spark_rtm.lint.rules.budget import steps_for
 from spark_rtm.lint.rules.rule import Problem, RuleProblem
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
@@ -50,7 +51,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     tree = parse(code, is_java=is_java)
-    interpreter = Interpreter(has_choices="if" in code or "case" in code)
+    interpreter = Interpreter(steps_for(code), has_choices="if" in code or "case" in code)
     interpreter.run(tree)
     counterexamples = _counterexample_lines(plain)
     if EXPECTATION.search(code):

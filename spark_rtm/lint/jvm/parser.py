@@ -12,7 +12,9 @@ from collections.abc import Callable
 from spark_rtm.lint.jvm.build import at, name, text
 from spark_rtm.lint.jvm.expressions import TYPES, Expressions
 from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH, Token, tokens_of
+from spark_rtm.lint.rules.unchecked import UncheckedError
 
+MAX_TOKENS = 300_000
 Arm = tuple[ast.expr, list[ast.stmt]]
 """The condition of an arm of a `match` or `switch`, and its statements."""
 MODIFIERS = {"private", "public", "protected", "static", "final", "override", "implicit", "lazy", "abstract", "sealed",
@@ -23,7 +25,10 @@ SKIPPED = MODIFIERS | {"@", ";", ",", "."}
 
 def parse(code: str, *, is_java: bool) -> ast.Module:
     """Return the code as a Python module."""
-    parser = _Parser(tokens_of(code), is_java=is_java)
+    tokens = tokens_of(code)
+    if len(tokens) > MAX_TOKENS:
+        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} words and signs", "split the file")
+    parser = _Parser(tokens, is_java=is_java)
     body: list[ast.stmt] = []
     while parser.peek.kind != "end":
         body += parser.block()

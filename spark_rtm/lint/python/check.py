@@ -12,6 +12,7 @@ from spark_rtm.lint.python.counterexamples import counterexample_lines
 from spark_rtm.lint.python.excerpt import parse
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
+from spark_rtm.lint.rules.budget import steps_for
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Writer
@@ -46,7 +47,7 @@ def python_problems(
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
-    interpreter = Interpreter(has_choices="else" in python)
+    interpreter = Interpreter(steps_for(python), has_choices="else" in python)
     interpreter.run(tree)
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = replace(

@@ -47,9 +47,9 @@ STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "remov
 class Evaluator(ABC):
     """Evaluates expressions, with one `_value_*` method per kind of syntax node."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Steps) -> None:
         self.spark = SparkCalls()
-        self.steps = Steps()
+        self.steps = steps
 
     @abstractmethod
     def decision(self, test: ast.expr, state: State) -> bool | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from spark_rtm.lint.python.statements import Definition, Statements
-from spark_rtm.lint.rules.budget import ExhaustedError
+from spark_rtm.lint.rules.budget import ExhaustedError, Steps
 from spark_rtm.lint.rules.rule import RuleProblem
 from spark_rtm.lint.rules.unchecked import unchecked
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, merged, narrowed, narrowed_by, size_of_state, truth
@@ -35,8 +35,8 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNo
 class Interpreter(Statements):
     """Follows the execution paths of one module."""
 
-    def __init__(self, *, has_choices: bool) -> None:
-        super().__init__()
+    def __init__(self, steps: Steps, *, has_choices: bool) -> None:
+        super().__init__(steps)
         self.has_choices = has_choices
         """Whether the code may contain conditional expressions."""
         self.choices: dict[ast.stmt, list[ast.expr]] = {}

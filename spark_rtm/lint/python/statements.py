@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from spark_rtm.lint.python.calls import Calls
 from spark_rtm.lint.python.evaluate import name_of
+from spark_rtm.lint.rules.budget import Steps
 from spark_rtm.lint.spark.columns import udf_kind
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
 from spark_rtm.lint.spark.values import (
@@ -37,8 +38,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 class Statements(Calls):
     """Follows single statements, with one `_follow_*` method per kind of syntax node."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, steps: Steps) -> None:
+        super().__init__(steps)
         self.imports: list[tuple[str, int]] = []
         self.definitions: list[tuple[Function, State]] = []
         self.visited: set[ast.AST] = set()

@@ -6,7 +6,6 @@ Define `unchecked`, the finding for code and text that the linter did not check.
 
 from __future__ import annotations
 
-from spark_rtm.lint.rules.budget import TotalTime
 from spark_rtm.lint.rules.rule import BOTH, Problem, Rule, RuleProblem
 
 UNCHECKED = Rule("unchecked", "file", BOTH, "warning", lambda _: iter(()))
@@ -23,9 +22,3 @@ class UncheckedError(Exception):
 def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
     """Return a finding which states that the text from `line` on was not checked."""
     return UNCHECKED, Problem(line, reason, remedy)
-
-
-def require_time(total: TotalTime) -> None:
-    """Raise UncheckedError if the time of all files is used up."""
-    if total.is_over():
-        raise UncheckedError("all files together took too long, so this file was not checked", "pass fewer paths")
