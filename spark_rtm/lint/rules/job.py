@@ -120,7 +120,9 @@ def connector_version(module: Module) -> Iterator[Problem]:
     """
     stateful = [query for query in module.real_time if is_stateful(query.writer.frame)]
     places = [(line, number) for number, line in enumerate(module.lines, 1)]
-    places += [(text or "", line) for text, line in module.setting("spark.jars.packages")]
+    known = {match[0] for line, _ in places if (match := CONNECTOR.search(line))}
+    settings = [(text or "", line) for text, line in module.setting("spark.jars.packages")]
+    places += [place for place in settings if known.isdisjoint(match[0] for match in CONNECTOR.finditer(place[0]))]
     for line, number in places if module.real_time else ():
         match = CONNECTOR.search(line)
         version = tuple(map(int, match["version"].split("."))) if match else (9, 9)

@@ -15,10 +15,17 @@ REFUSED_SOURCES = {
     **dict.fromkeys(["eventhubs", "pubsub", "pulsar"], BOTH),  # Databricks reads Event Hubs by the Kafka connector
     **dict.fromkeys(["kinesis", "rate"], OSS_ONLY),
 }
+CONNECTORS = (
+    "bigquery", "cassandra", "clickhouse", "com.mongodb.spark.sql.defaultsource", "cosmos.oltp", "doris",
+    "elasticsearch", "es", "hudi", "iceberg", "mongo", "mongodb", "net.snowflake.spark.snowflake",
+    "org.apache.hadoop.hbase.spark", "org.apache.hudi", "org.apache.spark.sql.cassandra", "org.apache.spark.sql.redis",
+    "org.elasticsearch.spark.sql", "org.neo4j.spark.datasource", "snowflake", "starrocks",
+)  # fmt: skip
+"""Sinks of other projects; the list of OSS holds none of them."""
 REFUSED_SINKS = {
     **dict.fromkeys([*FILE_FORMATS, "cloudfiles", "delta", "jdbc", "memory", "rate", "socket"], BOTH),
     **dict.fromkeys(["eventhubs", "kinesis", "pubsub", "pulsar"], BOTH),
-    **dict.fromkeys(["noop", "postgresql", "table"], OSS_ONLY),
+    **dict.fromkeys(["noop", "postgresql", "table", *CONNECTORS], OSS_ONLY),
 }
 
 
@@ -60,7 +67,7 @@ def sink(module: Module) -> Iterator[Problem]:
 
     Both engines: files, Delta, `jdbc`, `memory`, `eventhubs`, `kinesis`, `pubsub`, `pulsar`. For `memory`, OSS reports
     OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
-    OSS: `noop`, `toTable`, and `postgresql`, the Lakebase sink of Databricks.
+    OSS: `noop`, `toTable`, connectors such as that of Cassandra, and `postgresql`, the Lakebase sink of Databricks.
 
     Reported at: the call of `format`, or of the method that names the sink.
 
