@@ -13,7 +13,7 @@ from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
 from scripts.pack import version
-from scripts.site import card, diagrams, layout, machines, measured, page, policy, redirects, rules, tree
+from scripts.site import card, diagrams, layout, machines, measured, page, playground, policy, redirects, rules, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
@@ -98,7 +98,10 @@ def on_post_build(config: MkDocsConfig) -> None:
             (site / name).write_bytes((ROOT / name).read_bytes())
     for name, text in machines.texts(ROOT).items():
         (site / name).write_text(text, encoding="utf-8")
-    (site / card.NAME).write_bytes(card.png(ROOT))
+    binaries = {card.NAME: card.png(ROOT)} | (playground.contents(ROOT) if playground.is_possible() else {})
+    for name, content in binaries.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(content)
 
 
 def _anchor(title: str, _separator: str) -> str:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import error_finder, layout, rules, tree
+from scripts.site import error_finder, layout, playground, rules, tree
 from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
@@ -63,7 +63,9 @@ def tool(root: Path, name: str, text: str) -> str:
     """Return a tool for a page as HTML with its data embedded, so the tool works without a server."""
     if name == "table_filter":
         return layout.table_filter(text)
-    form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
+    if name == "playground" and not playground.is_possible():
+        return ""
+    form = (TOOLS / f"{name}.html").read_text(encoding="utf-8").replace("{{folder}}", playground.FOLDER)
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 
 

@@ -1,0 +1,82 @@
+"""The linter in the browser reports what the command line reports."""
+
+import json
+import zipfile
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from scripts.pack import files
+from scripts.site import playground
+from spark_rtm.lint.engine import lint_text
+from tests.lint.case_files import cases_of_rules
+from tests.site.helpers import SUBPATH
+
+pytestmark = pytest.mark.services
+
+LOAD_MS = 240_000
+# Checks all texts in a worker of the site, as the form does.
+CHECK_SCRIPT = """
+async ([script, base, texts]) => {
+  const worker = new Worker(script, { type: "module" });
+  const next = (message) => new Promise((resolve) => {
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.postMessage(message);
+  });
+  worker.postMessage({ base });
+  const answers = [];
+  for (const [name, text] of texts) answers.push(await next({ name, text, engine: "" }));
+  return answers;
+}
+"""
+
+
+@pytest.fixture
+def form(phone: Page, address: str) -> Page:
+    """Return the page with the playground."""
+    phone.goto(f"{address}references/lint_rules.html")
+    return phone
+
+
+def test_browser_finds_what_the_command_finds_in_all_cases(form: Page, address: str) -> None:
+    """The worker gives the same findings as the linter of this checkout, with messages, remedies and columns."""
+    cases = cases_of_rules()
+    texts = [[Path(name).name, text] for name, text in cases.items()]
+    script = f"{address}scripts/site/assets/playground_worker.mjs"
+    form.set_default_timeout(LOAD_MS)
+    answers = form.evaluate(CHECK_SCRIPT, [script, f"{address}{playground.FOLDER}/", texts])
+
+    expected = {name: [asdict(one) for one in lint_text(text, Path(name).name)] for name, text in cases.items()}
+    answered = {name: answer.get("findings", answer) for name, answer in zip(cases, answers, strict=True)}
+    assert json.loads(json.dumps(expected)) == json.loads(json.dumps(answered))
+
+
+def test_form_shows_findings_and_asks_no_other_server(form: Page) -> None:
+    """A press of the button loads Python from the site, and a finding leads to the page of its rule."""
+    requested: list[str] = []
+    form.on("request", lambda request: requested.append(request.url))
+    form.locator("#playground-text").fill('df.writeStream.trigger(realTime=True).option("checkpointLocation", "/a")')
+    form.get_by_role("button", name="Check (").click()
+    finding = form.locator("#playground-findings .finding", has_text="trigger-duration")
+    expect(finding).to_contain_text('write realTime="5 minutes"', timeout=LOAD_MS)
+
+    assert f"/{SUBPATH}/references/lint_rules/trigger-duration.html" in finding.locator("a").evaluate(
+        "link => link.href"
+    )
+    assert any(url.endswith("pyodide.asm.wasm") for url in requested)
+    assert [] == [url for url in requested if f"/{SUBPATH}/" not in url]
+
+
+def test_archive_has_the_linter_and_nothing_else() -> None:
+    """The archive of the browser holds the modules of the linter, unchanged, and always has the same bytes."""
+    content = playground.archive(files.ROOT)
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        names = {name for name in archive.namelist() if not name.startswith("yaml/")}
+        engine = archive.read("spark_rtm/lint/engine.py")
+
+    assert content == playground.archive(files.ROOT)
+    assert (files.ROOT / "spark_rtm/lint/engine.py").read_bytes() == engine
+    assert {"spark_rtm/__init__.py"} == {name for name in names if name.split("/")[1] not in ("lint", "text")}
