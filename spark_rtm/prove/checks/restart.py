@@ -10,13 +10,15 @@ from spark_rtm.prove.subjects.samples import compared_texts, fields_of, is_time
 from spark_rtm.prove.subjects.subject import Subject, has_null_topic
 from spark_rtm.prove.verdicts.failure import failure_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.realtime import control
 from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.testing.records import Received, Sent
 
 PAGE = "references/restarts.md#what-ends-a-query"
 CHECKPOINT = "restart"
-INTERVAL_MS = 5_000
+# A query that obeys commands commits on command, so its batch cannot end by itself before the kill.
+INTERVAL_MS, COMMANDED_INTERVAL_MS = 5_000, 300_000
 AGAIN_INTERVAL_MS = 1_000
 ATTEMPTS = 3
 DEADLINE_SECONDS = 30.0
@@ -29,7 +31,8 @@ def order_of(subject: Subject, slots: int) -> Order:
     """Return what the process that the check kills must run."""
     trial = subject.trial
     folder = str(trial.folder)
-    return Order(subject.origin, subject.bench.kafka, trial.target, folder, CHECKPOINT, INTERVAL_MS, slots)
+    interval_ms = COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS
+    return Order(subject.origin, subject.bench.kafka, trial.target, folder, CHECKPOINT, interval_ms, slots)
 
 
 def restart(subject: Subject, process: OtherProcess) -> Verdict:
@@ -106,15 +109,17 @@ def _started_again(subject: Subject) -> list[Received]:
 
 
 def _next_batch(subject: Subject, process: OtherProcess) -> int:
-    """Wait until all records are committed, so a new batch has begun, and return the number of the committed batch."""
+    """Let the query commit all records, so a new batch begins, and return the number of the committed batch."""
 
     def is_committed() -> bool:
-        process.raise_if_ended()
         position = _position(subject)
         offsets = {topic: numbers for source in position.sources for topic, numbers in source.items()}
         return position.batch_id != NO_BATCH and subject.trial.is_committed(offsets)
 
-    wait_until(is_committed, DEADLINE_SECONDS, "the query in its own process to commit a batch")
+    def commits() -> bool:
+        return is_committed() or (process.commit(DEADLINE_SECONDS) and is_committed())
+
+    wait_until(commits, DEADLINE_SECONDS, "the query in its own process to commit a batch")
     return _position(subject).batch_id
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.build import Origin
+from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.child import Child, start_child, wait_until_ready
 
 PROGRAM = "spark_rtm.prove.subjects.run_order"
-ORDER, GO, RUNNING = "order.json", "go", "running"
+ORDER, GO, RUNNING, COMMIT = "order.json", "go", "running", "commit"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
 
@@ -50,6 +51,18 @@ class OtherProcess:
         except RuntimeError:
             self.raise_if_ended()
             raise
+
+    def commit(self, deadline_seconds: float) -> bool:
+        """Let the query end and commit its batch; return True when it has."""
+        wanted = self.folder / COMMIT
+        wanted.touch()
+
+        def is_done() -> bool:
+            self.raise_if_ended()
+            return not wanted.exists()
+
+        wait_until(is_done, deadline_seconds, "the query in its own process to commit a batch")
+        return True
 
     def raise_if_ended(self) -> None:
         """Raise RuntimeError with the last error of the log if the process has ended by itself."""
