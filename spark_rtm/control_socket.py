@@ -44,7 +44,8 @@ def listen(spark: SparkSession, path: Path) -> Iterator[None]:
     _remove_unused(path)
     old_mask = os.umask(0o177)
     try:
-        server = _Server(str(path), _Handler)
+        address: Any = str(path)
+        server = _Server(address, _Handler)
     finally:
         os.umask(old_mask)
     server.spark = spark
@@ -100,7 +101,9 @@ def run(options: argparse.Namespace, command: str) -> int:
     return 0 if all(answer["ok"] for answer in answers) else 1
 
 
-class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    # Where Python has no such sockets, as on Windows and in a browser, all other commands still work.
+    address_family = getattr(socket, "AF_UNIX", socket.AF_INET)
     daemon_threads = True
     spark: SparkSession
 

@@ -63,9 +63,9 @@ def tool(root: Path, name: str, text: str) -> str:
     """Return a tool for a page as HTML with its data embedded, so the tool works without a server."""
     if name == "table_filter":
         return layout.table_filter(text)
-    if name == "playground" and not playground.is_possible():
-        return ""
-    form = (TOOLS / f"{name}.html").read_text(encoding="utf-8").replace("{{folder}}", playground.FOLDER)
+    form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
+    if "{{folder}}" in form:
+        return form.replace("{{folder}}", playground.FOLDER) if playground.is_possible() else ""
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 
 

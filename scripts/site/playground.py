@@ -1,5 +1,5 @@
 """
-Put the linter into the site: Python for the browser, and the linter's modules as they are in the checkout.
+Put `rtm` into the site: Python for the browser, and the modules of `spark_rtm` as they are in the checkout.
 
 Pyodide is Python for the browser. It comes from its npm package, whose content is pinned, and stays in the cache of
 this machine. A page loads it only when a reader presses the button; the code of the reader never leaves the browser.
@@ -24,13 +24,12 @@ FOLDER = "assets/playground"
 VERSION = "314.0.7"
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-ARCHIVE = "linter.zip"
-MODULES = ("spark_rtm/__init__.py", "spark_rtm/lint", "spark_rtm/text")
+ARCHIVE = "spark_rtm.zip"
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def is_possible() -> bool:
-    """Return whether the site can have the linter; without npm, its form says how to run the linter instead."""
+    """Return whether the site can have the forms that need Python; the client npm fetches it."""
     return bool(os.environ.get("CI") or shutil.which("npm"))
 
 
@@ -42,8 +41,8 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def archive(root: Path) -> bytes:
-    """Return the modules of the linter, and PyYAML for definitions in YAML, as a zip file of always the same bytes."""
-    paths = [path for name in MODULES for path in ([root / name] if name.endswith(".py") else (root / name).rglob("*"))]
+    """Return the modules of `rtm`, and PyYAML for definitions in YAML, as a zip file of always the same bytes."""
+    paths = (root / "spark_rtm").rglob("*")
     modules = {str(path.relative_to(root)): path for path in paths if path.suffix in {".py", ".json"}}
     modules |= {f"yaml/{path.name}": path for path in Path(yaml.__file__).parent.glob("*.py")}
     buffer = io.BytesIO()
@@ -60,7 +59,7 @@ def _fetch(folder: Path) -> None:
             subprocess.run(command, cwd=scratch, check=True, capture_output=True, text=True, timeout=300)
         except (OSError, subprocess.SubprocessError) as error:
             output = getattr(error, "stderr", None) or error
-            raise RuntimeError(f"the site needs pyodide {VERSION} from npm for its linter: {output}") from error
+            raise RuntimeError(f"the site needs pyodide {VERSION} from npm for its forms: {output}") from error
         [package] = Path(scratch).glob("*.tgz")
         digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
         if digest != SHA512:

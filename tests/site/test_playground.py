@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from scripts.pack import files
 from scripts.site import playground
+from spark_rtm.cli import main
 from spark_rtm.lint.engine import lint_text
 from tests.lint.case_files import cases_of_rules
 from tests.site.helpers import SUBPATH
@@ -45,7 +46,7 @@ def test_browser_finds_what_the_command_finds_in_all_cases(form: Page, address: 
     """The worker gives the same findings as the linter of this checkout, with messages, remedies and columns."""
     cases = cases_of_rules()
     texts = [[Path(name).name, text] for name, text in cases.items()]
-    script = f"{address}scripts/site/assets/playground_worker.mjs"
+    script = f"{address}scripts/site/assets/python_worker.mjs"
     form.set_default_timeout(LOAD_MS)
     answers = form.evaluate(CHECK_SCRIPT, [script, f"{address}{playground.FOLDER}/", texts])
 
@@ -70,13 +71,32 @@ def test_form_shows_findings_and_asks_no_other_server(form: Page) -> None:
     assert [] == [url for url in requested if f"/{SUBPATH}/" not in url]
 
 
-def test_archive_has_the_linter_and_nothing_else() -> None:
-    """The archive of the browser holds the modules of the linter, unchanged, and always has the same bytes."""
+def test_form_estimates_what_the_command_estimates(
+    phone: Page, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The form shows the output of `capacity` with its warnings, and its address holds the numbers."""
+    phone.goto(f"{address}references/growth.html")
+    phone.locator("#rate").fill("900")
+    phone.locator("#partitions").fill("3")
+    shared = phone.evaluate("location.href")
+    phone.goto("about:blank")
+    phone.goto(shared)
+    phone.get_by_role("button", name="Estimate (").click()
+    estimate = phone.locator("#capacity-estimate")
+    expect(estimate).to_contain_text("measured", timeout=LOAD_MS)
+    arguments = str(phone.locator("#capacity-command").text_content()).split()[1:]
+    main(arguments)
+    printed = capsys.readouterr()
+
+    assert ["capacity", "--rate", "900"] == arguments[:3]
+    assert printed.out + printed.err == estimate.text_content()
+
+
+def test_archive_has_the_modules_as_they_are() -> None:
+    """The archive of the browser holds the modules of `spark_rtm`, unchanged, and always has the same bytes."""
     content = playground.archive(files.ROOT)
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        names = {name for name in archive.namelist() if not name.startswith("yaml/")}
         engine = archive.read("spark_rtm/lint/engine.py")
 
     assert content == playground.archive(files.ROOT)
     assert (files.ROOT / "spark_rtm/lint/engine.py").read_bytes() == engine
-    assert {"spark_rtm/__init__.py"} == {name for name in names if name.split("/")[1] not in ("lint", "text")}

@@ -64,25 +64,5 @@
     show("slots_cluster", cluster(input, needed));
   }
 
-  // The address holds the numbers, in its last part, which no server sees, so a link to this page shows a result.
-  const MARK = "#slot-form?";
-  function share() {
-    const changed = [...form.elements].filter(({ id, value }) => initial.has(id) && value !== initial.get(id));
-    const numbers = new URLSearchParams(changed.map(({ id, value }) => [id, value]));
-    history.replaceState(null, "", `${MARK}${numbers}`);
-  }
-  function restore() {
-    if (!location.hash.startsWith(MARK)) return;
-    for (const [id, value] of new URLSearchParams(location.hash.slice(MARK.length))) {
-      if (initial.has(id)) field(id).value = value;
-    }
-    form.scrollIntoView();
-  }
-  const initial = new Map([...form.querySelectorAll("input, select")].map(({ id, value }) => [id, value]));
-
-  form.addEventListener("input", () => { update(); share(); });
-  addEventListener("hashchange", () => { restore(); update(); });
-  form.addEventListener("submit", (event) => event.preventDefault());
-  restore();
-  update();
+  window.rtmForms.share(form, update);
 })();
