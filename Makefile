@@ -9,6 +9,7 @@ DURATION ?=
 RATE ?=
 # Options of the demonstration.
 TRIGGER ?=
+PYTHON_TRIGGER ?=
 COMPARE ?=
 MASTER ?=
 CLUSTER ?=
@@ -34,10 +35,10 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 is_set = $(filter-out 0,$(1))
 SHARED_OPTIONS = $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(RATE)) $(if $(call is_set,$(PUBLISH)),--publish)
-DEMO_OPTIONS = $(SHARED_OPTIONS) $(if $(TRIGGER),--trigger $(TRIGGER)) $(if $(call is_set,$(COMPARE)),--compare) \
-	$(if $(MASTER),--master $(MASTER)) $(if $(call is_set,$(CLUSTER)),--cluster)
+DEMO_OPTIONS = $(SHARED_OPTIONS) $(if $(TRIGGER),--trigger $(TRIGGER)) $(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) \
+	$(if $(call is_set,$(COMPARE)),--compare) $(if $(MASTER),--master $(MASTER)) $(if $(call is_set,$(CLUSTER)),--cluster)
 CHAOS_OPTIONS = $(SHARED_OPTIONS) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) \
-	$(if $(call is_set,$(CLUSTER)),--cluster)
+	$(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) $(if $(call is_set,$(CLUSTER)),--cluster)
 BENCH_OPTIONS = $(SHARED_OPTIONS) $(if $(call is_set,$(QUICK)),--quick) $(if $(FILTER),--filter "$(FILTER)") $(BENCH)
 
 define NO_PACKAGES
@@ -117,10 +118,10 @@ $(VENV)/archives: $(VENV)/installed | packages
 quickstart: setup ## send ten records through one real-time query and show their latency (30 s)
 	@$(PY) -m examples.quickstart
 
-demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
+demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch PYTHON_TRIGGER=real-time COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
 
-chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... CLUSTER=1 PUBLISH=1
+chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 PUBLISH=1
 	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
 
 soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report what grows; DURATION=seconds RATE=records/s PUBLISH=1
@@ -140,6 +141,7 @@ bench-joins: ## measure the latency of a join of two streams in real-time mode; 
 bench-timeout-lateness: ## measure how late Python timers fire in micro-batch mode; DURATION RATE QUICK=1 PUBLISH=1
 bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
+bench-python-kills: ## kill Python processes and JVMs of a real-time query with state, and count lost records; QUICK=1 PUBLISH=1 BENCH="--kills 50 --jvm-kills 10"
 bench-drains: ## measure how long a stop without repeats takes, and kill jobs in it; QUICK=1 PUBLISH=1 BENCH=--cluster
 
 bench-%: setup $(VENV)/installed-bench

@@ -22,10 +22,9 @@ from rich.console import Console
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
-from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS
+from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS, ticks_for
 from examples.alerts.job import Options as JobOptions
 from examples.alerts.job import start
-from examples.alerts.ticks import ticking
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.spark import build_session
@@ -59,7 +58,7 @@ def measure(options: Options, console: Console) -> Outcome:
         spark = build_session("offline-lateness", slots=job.slots)
         stack.callback(spark.stop)
         if options.ticks:
-            stack.enter_context(ticking(job))
+            stack.enter_context(ticks_for(job))
         query = start(JOB, spark, job)
         stack.callback(query.stop)
         counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)

@@ -26,9 +26,8 @@ from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.probes.counted import COUNTS, TIMER_MS, TTL_MS, Counted
 from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
-from examples.alerts.job import Options as JobOptions
-from examples.alerts.ticks import TICKS_TOPIC, ticking
 from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.kafka.ticks import ticking
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime import python_state
@@ -39,6 +38,7 @@ from spark_rtm.services.spark import build_session
 PARTITIONS = 2
 KEYS = 500
 SLOTS = 8
+TICKS_TOPIC = "ticks"
 BATCH_ROWS = 50_000
 DRAIN_SECONDS = 5
 COUNTED_SCALA = Path(__file__).with_name("counted.scala")
@@ -103,10 +103,9 @@ def measure(options: Options, console: Console) -> Outcome:
     found, numbers = {name: Found() for name in QUERIES}, count()
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
-        stack.enter_context(ticking(JobOptions(servers)))
+        stack.enter_context(ticking(servers, TICKS_TOPIC))
         spark = build_session("python-path", slots=SLOTS, shuffle_partitions=PARTITIONS)
         stack.callback(spark.stop)
-        scala_object(spark, python_state.SCALA, python_state.SCALA_OBJECT)
         speeds = {name: rows_per_second(spark, QUERIES[name][0]) for name in ("scala", "python")}
         for round_number in range(options.rounds):
             # The JVM gets faster with time, so every other round has the opposite order.

@@ -5,6 +5,7 @@ Real-time mode of OSS 4.3.0 supports timers only in Scala, so the rule is in `he
 fires when the next row of its state partition arrives, so ticks provide such a row every 20 ms.
 """
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
 from examples.alerts.job import Job, Options, read_stream
-from examples.alerts.ticks import TICKS_TOPIC, ticking
+from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.limits import ID_PATTERN
 from spark_rtm.services.scala import scala_object
 
@@ -61,6 +62,7 @@ READING_MS = 20
 FORGET_MS = 24 * 3_600_000
 """Duration of silence after which the job removes the state of a device."""
 
+TICKS_TOPIC = "heartbeats-ticks"
 SCALA = Path(__file__).with_suffix(".scala")
 
 
@@ -107,6 +109,11 @@ def build(spark: SparkSession, options: Options) -> DataFrame:
     return heartbeats_to_offline(read_stream(spark, options, "heartbeats"), read_stream(spark, options, TICKS_TOPIC))
 
 
+def ticks_for(options: Options) -> AbstractContextManager[None]:
+    """Write ticks until the block ends."""
+    return ticking(options.bootstrap_servers, options.topic_prefix + TICKS_TOPIC)
+
+
 JOB = Job(
     name="heartbeats_to_offline",
     summary="Raise an alarm when a device is silent for a second: heartbeats -> heartbeats-offline.",
@@ -114,5 +121,5 @@ JOB = Job(
     streams=2,
     writes=("heartbeats-offline", "heartbeats-rejected"),
     build=build,
-    companion=ticking,
+    companion=ticks_for,
 )

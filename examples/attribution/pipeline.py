@@ -4,8 +4,9 @@ Define the pipeline's five queries, the topics that they read and write, and how
 `query_starters` sets the trigger, the output mode and the checkpoint of every query.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,6 +25,7 @@ from examples.attribution.topics import (
     EVENTS_TOPIC,
     PACING_TOPIC,
     SOURCE_TOPICS,
+    TICKS_TOPIC,
 )
 from examples.attribution.touches_to_credit import touches_to_credit
 from spark_rtm.realtime.control import source_format
@@ -49,13 +51,11 @@ class PipelineQuery:
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
-    """
-    Trigger interval of a query with a Python processor, which OSS 4.3.0 refuses in real-time mode; otherwise None.
-    """
+    """Trigger interval in micro-batch mode of a query with a Python processor; None for the other queries."""
 
 
-def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
-    """Return the five queries in the order of the data flow."""
+def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:
+    """Return the five queries in the order of the data flow; `ticks` are for real-time mode with Python."""
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
         PipelineQuery(
@@ -68,14 +68,14 @@ def pipeline_queries(settings: Settings) -> list[PipelineQuery]:
             "events_to_timeouts",
             (EVENTS_TOPIC,),
             ATTRIBUTED_TOPIC,
-            lambda rows: events_to_timeouts(rows, settings),
+            lambda rows: events_to_timeouts(rows, settings, ticks),
             settings.timeouts_interval_seconds,
         ),
         PipelineQuery(
             "touches_to_credit",
             (ATTRIBUTED_TOPIC, EVENTS_TOPIC, ERASURES_TOPIC),
             CREDITS_TOPIC,
-            lambda rows: touches_to_credit(rows, settings, RULES),
+            lambda rows: touches_to_credit(rows, settings, RULES, ticks),
             settings.credits_interval_seconds,
         ),
     ]
@@ -92,18 +92,20 @@ def query_starters(
     """
     Check that the session has enough task slots for all queries, and return a function that starts each of them.
 
-    Call the functions in their order: those of queries with Python processors come first, and each waits for its first
-    batch, so these queries start one after another while the machine is still idle.
+    Call the functions in their order: those of queries in micro-batch mode with Python processors come first, and each
+    waits for its first batch, so these queries start one after another while the machine is still idle.
     """
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
-    def read(topics: Iterable[str]) -> DataFrame:
+    def read(*topics: str) -> DataFrame:
         source = spark.readStream.format(source_format()).options(**SOURCE_OPTIONS, **servers)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
-    streams = {query: query.transform(read(query.sources)) for query in pipeline_queries(settings)}
+    ticks = read(TICKS_TOPIC) if settings.python_trigger == "real-time" else None
+    streams = {query: query.transform(read(*query.sources)) for query in pipeline_queries(settings, ticks)}
     needs = {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()}
     preflight(spark, needs)
+    slow_starting = micro_batch_with_python(settings)
 
     def starter(query: PipelineQuery) -> Starter:
         writer = streams[query].writeStream.format("kafka").options(**sink_options, **servers)
@@ -111,20 +113,16 @@ def query_starters(
             writer = writer.option("topic", settings.topic(query.target))
         writer = writer.queryName(query.name).outputMode("update")
         writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
-        if is_real_time(query, settings):
-            # The type hints of PySpark 4.3.0 do not contain the keyword argument `realTime`.
-            writer = writer.trigger(realTime=f"{settings.interval_seconds} seconds")  # type: ignore[call-overload]
-        else:
-            writer = writer.trigger(processingTime=f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds")
+        writer = writer.trigger(**_trigger(query, settings))
 
         def start() -> StreamingQuery:
             # After the loss of an executor, its slots are missing until another one has registered.
             preflight(spark, {query.name: needs[query.name]})
-            return writer.start() if query.micro_batch_seconds is None else start_with_python(writer)
+            return writer.start() if query.name not in slow_starting else start_with_python(writer)
 
         return start
 
-    ordered = sorted(streams, key=lambda query: query.micro_batch_seconds is None)
+    ordered = sorted(streams, key=lambda query: query.name not in slow_starting)
     return {query.name: starter(query) for query in ordered}
 
 
@@ -148,7 +146,21 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
 
 def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
     """Return whether the query runs in real-time mode with these settings."""
-    return settings.trigger == "real-time" and query.micro_batch_seconds is None
+    has_python = query.micro_batch_seconds is not None
+    return (settings.python_trigger if has_python else settings.trigger) == "real-time"
+
+
+def micro_batch_with_python(settings: Settings) -> list[str]:
+    """Return the names of the queries that run in micro-batch mode with a Python processor."""
+    queries = pipeline_queries(settings)
+    return [q.name for q in queries if q.micro_batch_seconds is not None and not is_real_time(q, settings)]
+
+
+def _trigger(query: PipelineQuery, settings: Settings) -> dict[str, Any]:
+    # The type hints of PySpark 4.3.0 do not contain the keyword argument `realTime`.
+    if is_real_time(query, settings):
+        return {"realTime": f"{settings.interval_seconds} seconds"}
+    return {"processingTime": f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds"}
 
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
@@ -159,6 +171,7 @@ def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[st
     """
     source_partitions = sum(partitions[topic] for topic in query.sources)
     if is_real_time(query, settings):
-        return source_partitions
+        # The topic of ticks has one partition.
+        return source_partitions + (query.micro_batch_seconds is not None)
     # The stages of a micro-batch run one after the other, so only the stage with the most tasks counts.
     return max(source_partitions - slots_needed(stream, 0), 0)

@@ -7,7 +7,7 @@ Define the settings of the pipeline and its demonstration, and document the unit
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from examples.attribution.topics import TOPICS
+from examples.attribution.topics import TICKS_TOPIC, TOPICS
 
 Trigger = Literal["real-time", "micro-batch"]
 
@@ -81,26 +81,34 @@ class Settings:
     arrivals: Literal["constant", "poisson"] = "constant"
     """Distribution of the intervals between scheduled send times."""
     trigger: Trigger = "real-time"
-    """Execution mode of the three queries without Python. Timeouts and credit always use micro-batch mode."""
+    """Execution mode of the three queries without Python processors."""
+    python_trigger: Trigger = "micro-batch"
+    """
+    Execution mode of the queries with Python processors, timeouts and credit. Each mode needs its own checkpoints.
+
+    Real-time mode needs ticks, which `spark_rtm.kafka.ticks` writes. On OSS 4.3.0, it uses
+    `spark_rtm.realtime.python_state`.
+    """
     interval_seconds: int = 300
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     timeouts_interval_seconds: float = 5
     """
-    Micro-batch interval of `events_to_timeouts`. Timeouts are late by up to this interval. Larger values use less CPU.
+    Interval of `events_to_timeouts` in micro-batch mode. Timeouts are late by up to this interval.
     """
     credits_interval_seconds: float = 5
     """
-    Micro-batch interval of `touches_to_credit`. Credit is late by up to this interval. Larger values use less CPU.
+    Interval of `touches_to_credit` in micro-batch mode. Credit is late by up to this interval.
     """
     partitions: int = 2
     """Number of partitions of each topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
     """Number of state partitions of each stateful query. Real-time mode needs one task slot per state partition."""
-    slots: int = 24
+    slots: int = 30
     """
-    Task slots of a local master. With 2 partitions and 2 shuffle partitions, the pipeline needs 22, and 2 are spare.
+    Task slots of a local master. With 2 partitions and 2 shuffle partitions, the pipeline needs 22 or 28.
 
-    Real-time mode needs 3 x 2 + 2 x (2 + 2) = 14 task slots, and micro-batch mode needs 2 + 6 = 8.
+    The queries without Python need 3 x 2 + 2 x (2 + 2) = 14. Timeouts and credit need 2 + 6 = 8 in micro-batch mode; in
+    real-time mode, where a topic of ticks is added, they need (2 + 1 + 2) + (6 + 1 + 2) = 14.
     """
     time_scale: int = 1
     """
@@ -156,6 +164,11 @@ class Settings:
             for name, is_wrong, rule in (
                 ("rate", self.rate <= 0, "greater than 0"),
                 ("duration", self.duration < 0, "0 (run until Ctrl-C) or greater"),
+                (
+                    "python_trigger",
+                    self.python_trigger == "real-time" != self.trigger,
+                    f"'micro-batch' if trigger is {self.trigger!r}",
+                ),
                 ("warm_up_seconds", self.warm_up_seconds < 0, "0 (no warm-up) or greater"),
                 ("interval_seconds", self.interval_seconds < 5, "at least 5, the minimum of real-time mode"),
                 (
@@ -195,8 +208,8 @@ class Settings:
 
     def topic(self, name: str) -> str:
         """Return the full name of the topic `name`, including this run's prefix."""
-        if name not in TOPICS:
-            raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {TOPICS}")
+        if name not in (known := (*TOPICS, TICKS_TOPIC)):
+            raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {known}")
         return self.topic_prefix + name
 
 

@@ -9,6 +9,8 @@ ATTRIBUTED_TOPIC = "ad-attributed"
 PACING_TOPIC = "ad-pacing"
 ERASURES_TOPIC = "ad-erasures"
 CREDITS_TOPIC = "ad-credits"
+TICKS_TOPIC = "ad-ticks"
+"""Ticks for timers in real-time mode; `spark_rtm.kafka.ticks` creates this topic."""
 TOPICS = (
     *SOURCE_TOPICS,
     EVENTS_TOPIC,

@@ -3,8 +3,8 @@ Credit each conversion to its user's touches, and emit the credit again whenever
 
 The query reads touches from `ad-attributed`, conversions from `events`, and erasures from `ad-erasures`. An erasure is
 a tombstone keyed by user. OSS 4.3.0 refuses Python processors in real-time mode with the error
-STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in micro-batch mode. Databricks runs Python processors in
-real-time mode.
+STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in micro-batch mode, or with ticks in real-time mode by way of
+`spark_rtm.realtime.python_state`. Databricks runs Python processors in real-time mode.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +18,7 @@ from examples.attribution.events import BILLABLE
 from examples.attribution.schemas import EVENTS, struct_of
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, ERASURES_TOPIC, EVENTS_TOPIC
+from spark_rtm.realtime.python_state import transform_with_state
 
 CREDITS = struct_of(OrderCredit)
 """
@@ -34,17 +35,22 @@ highest version is valid.
 """
 
 
-def touches_to_credit(records: DataFrame, settings: Settings, rules: CreditRules) -> DataFrame:
+def touches_to_credit(
+    records: DataFrame, settings: Settings, rules: CreditRules, ticks: DataFrame | None = None
+) -> DataFrame:
     """
     Convert Kafka source rows of all three topics into Kafka sink rows (key, value) with `CREDITS` structs as JSON.
 
     A conversion without a user is keyed by its order. Such a conversion is counted, although it cannot be attributed.
+    With ticks, start the query in real-time mode, which reads the topics in any order. Credit does not depend on this
+    order, with one exception: an order that is read before an earlier erasure of its user counts as erased.
     """
-    orders = (
-        _records_by_user(records, settings)
-        .groupBy("user")
-        .transformWithState(CreditProcessor(rules.scaled(settings.time_scale)), CREDITS, "update", "processingTime")
-    )
+    users = _records_by_user(records, settings)
+    processor = CreditProcessor(rules.scaled(settings.time_scale))
+    if ticks is None:
+        orders = users.groupBy("user").transformWithState(processor, CREDITS, "update", "processingTime")
+    else:
+        orders = transform_with_state(users, ["user"], processor, CREDITS, ticks)
     return orders.select(
         F.col("result_id").cast("binary").alias("key"), F.to_json(F.struct("*")).cast("binary").alias("value")
     )

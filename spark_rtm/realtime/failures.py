@@ -54,13 +54,14 @@ REMEDIES = {
     "DIVIDE_BY_ZERO": "use try_divide",
     "INVALID_ARRAY_INDEX": "use get() in place of an index",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",
-    "Python": "replace the Python function by SQL functions; OSS allows no Python on the data path in real-time mode",
+    "Python": "replace the Python function by SQL functions, or run it with python_state.with_python; OSS has no other "
+    "way for Python on the data path in real-time mode",
     "ForeachBatch": "write to Kafka in place of foreachBatch, and copy the records to other stores in a second query",
     "OUTPUT_MODE": 'write .outputMode("update")',
     "SINK_NOT_SUPPORTED": "write to Kafka, and copy the records to other stores in a second, micro-batch query",
     "INPUT_STREAM_NOT_SUPPORTED": "read the stream from Kafka",
     "STATEFUL_OPERATORS_BEFORE_UNION": "union the streams before the aggregation",
-    "STDS_FAILED_TO_READ_OPERATOR_METADATA": "write the processor in Scala, or run it in micro-batch mode",
+    "STDS_FAILED_TO_READ_OPERATOR_METADATA": "run it with python_state.transform_with_state, or in micro-batch mode",
     "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
@@ -142,6 +143,12 @@ CAUSES = (
     ),
     Cause(
         Kind.TRANSIENT,
+        "the Python process of a task has ended",
+        ("the Python process of this task has ended",),
+        "if it repeats, read the last lines of the process in the log of its executor, and give it more memory",
+    ),
+    Cause(
+        Kind.TRANSIENT,
         "a server did not respond in time, or does not know the topic",
         (
             "TimeoutException",
@@ -154,6 +161,12 @@ CAUSES = (
             "UnknownTopicOrPartitionException",
         ),
         "if it repeats, check that the broker responds and that the topic exists",
+    ),
+    Cause(
+        Kind.UNKNOWN,
+        "the Python code failed for a row",
+        ("the Python code failed for the key",),
+        "correct the code at the end of the traceback, or return a row for a reject topic in place of the exception",
     ),
 )
 """Known causes; the first that matches applies."""

@@ -6,6 +6,7 @@ necessary.
 """
 
 import subprocess
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,21 @@ COMPILE_TIMEOUT_SECONDS = 300
 REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
 
-def compiled(source: Path, data_source: str = "") -> Path:
+def compiled(source: Path, *others: Path, data_source: str = "") -> Path:
     """
-    Return the jar of a Scala file. Each version of the file is compiled once per version of Spark.
+    Return the jar of Scala files. Each version of the files is compiled once per version of Spark.
 
     `data_source` is a class of the file that Spark finds by its short name, as in `format("rtm-kafka")`.
     Raises RuntimeError with the compiler messages, which start with the file and the line.
     """
-    digest = sha256(source.read_bytes() + pyspark.__version__.encode()).hexdigest()[:16]
+    digest = sha256(
+        b"".join(path.read_bytes() for path in (source, *others)) + pyspark.__version__.encode()
+    ).hexdigest()[:16]
     # Executors cache jars by name, so the name contains a digest of the file's content.
     name = f"{source.stem}-{digest}"
 
     def fill(folder: Path) -> None:
-        _compile(source, folder / f"{name}.jar")
+        _compile((source, *others), folder / f"{name}.jar")
         if data_source:
             with ZipFile(folder / f"{name}.jar", "a") as jar:
                 jar.writestr(REGISTER, data_source)
@@ -51,12 +54,13 @@ def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
     return member
 
 
-def _compile(source: Path, jar: Path) -> None:
+def _compile(sources: Sequence[Path], jar: Path) -> None:
     jars = Path(pyspark.__file__).parent / "jars" / "*"
     command = [str(java_home() / "bin" / "java"), "-cp", str(jars), "scala.tools.nsc.Main", "-usejavacp"]
-    command += ["-d", str(jar), str(source)]
+    command += ["-d", str(jar), *map(str, sources)]
     compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)
     if compiler.returncode:
         raise RuntimeError(
-            f"{str(source)!r} does not compile; correct these errors:\n{(compiler.stdout + compiler.stderr).strip()}"
+            f"{', '.join(map(str, sources))} does not compile; correct these errors:\n"
+            f"{(compiler.stdout + compiler.stderr).strip()}"
         )

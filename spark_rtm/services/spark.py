@@ -38,6 +38,7 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
 CONTROL = Path(control.__file__).with_suffix(".scala")
+PYTHON_STATE = CONTROL.with_name("python_state") / "python_state.scala"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 WORKER_START = Path(__file__).with_name("worker_start")
 """Folder of the module that connects Python workers before their imports."""
@@ -167,8 +168,8 @@ def _joined(*jars: str) -> str:
 
 
 def control_jar() -> Path:
-    """Return the jar of the source `rtm-kafka` and of its plugin."""
-    return compiled(CONTROL, data_source="spark_rtm.control.KafkaProvider")
+    """Return the jar of the source `rtm-kafka`, of its plugin, and of `python_state`."""
+    return compiled(CONTROL, PYTHON_STATE, data_source="spark_rtm.control.KafkaProvider")
 
 
 def archive_folder() -> Path:

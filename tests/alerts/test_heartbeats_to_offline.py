@@ -17,9 +17,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.alerts.heartbeats_to_offline import JOB, OFFLINE, SILENCE_MS, SKEW_MS, heartbeats_to_offline, tick_keys
+from examples.alerts.heartbeats_to_offline import (
+    JOB,
+    OFFLINE,
+    SILENCE_MS,
+    SKEW_MS,
+    TICKS_TOPIC,
+    heartbeats_to_offline,
+    tick_keys,
+    ticks_for,
+)
 from examples.alerts.job import Options, read_stream, start
-from examples.alerts.ticks import TICKS_TOPIC, ticking
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed, stop_completely
 from spark_rtm.services.cluster import standalone_cluster
@@ -117,7 +125,7 @@ def observed(spark: SparkSession, shared_options: Options) -> Observed:
     sent = now_ms()
     eventually(lambda: now_ms() > sent + PAUSE_MS, 60, "a pause before the repeats")
     send(options, "heartbeats", [last, older, beat("restarted"), *((b"bad", value) for value in bad.values())])
-    with ticking(options):
+    with ticks_for(options):
         query = start(JOB, spark, options)
         send(options, "heartbeats", [beat("back")])
         received(options, JOB, len(bad) + 3, START_SECONDS)
@@ -225,7 +233,7 @@ def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options
     """A batch boundary or a restart does not count as silence, although timers are due and heartbeats unread."""
     create(JOB, options)
     short_batches = replace(options, interval_seconds=5)
-    with ticking(options):
+    with ticks_for(options):
         with beating(options, "d1"):
             query = start(JOB, spark, short_batches)
             eventually(lambda: len(started_ms(query)) >= 2, START_SECONDS, "two batches")
@@ -253,7 +261,7 @@ def test_device_silent_for_long_is_forgotten_with_its_state(spark: SparkSession,
 
     create(JOB, options)
     send(options, "heartbeats", [beat("d1"), beat("d2")])
-    with ticking(options):
+    with ticks_for(options):
         query = start(replace(JOB, build=build), spark, replace(options, interval_seconds=5))
         found = received(options, JOB, 4, START_SECONDS)
         batches = len(started_ms(query))

@@ -10,16 +10,14 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.alerts.ticks import TICKS_TOPIC
 from examples.attribution.pipeline import start_with_python
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
-from spark_rtm.realtime.python_state import SCALA, SCALA_OBJECT
 from spark_rtm.realtime.queries import raise_if_failed
-from spark_rtm.services.scala import scala_object
 from tests.helpers import eventually
 
 PARTITIONS = 2
 DEADLINE_SECONDS = 120
+TICKS = "ad-ticks"
 
 
 class RunningHop:
@@ -64,10 +62,9 @@ class RunningHop:
         return any(progress.numInputRows for progress in self.query.recentProgress)
 
     def ticks(self) -> DataFrame:
-        """Load the classes for Python in real-time mode, and return the stream of ticks, which `ticking` writes."""
-        scala_object(self.spark, SCALA, SCALA_OBJECT)
+        """Return the stream of ticks, which `ticking` writes."""
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
-        return source.option("subscribe", TICKS_TOPIC).load()
+        return source.option("subscribe", TICKS).load()
 
     def state_rows(self) -> int:
         """Return the number of state rows after the last batch, -1 before the first."""

@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from examples.alerts.job import Options
-from examples.alerts.ticks import ticking
 from examples.attribution.correlation.rule import Event, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.settings import Settings
+from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
 from tests.attribution.correlation.histories import T, drawn, histories
-from tests.attribution.hops import HopClient, RunningHop
+from tests.attribution.hops import TICKS, HopClient, RunningHop
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
@@ -170,7 +169,7 @@ def run(
 ) -> Iterator[TimeoutsRun]:
     """Yield both queries, that of the timeouts in each mode, in real-time mode with ticks."""
     settings = replace(settings, time_scale=1_000, watermark_slack_ms=120_000)
-    with ticking(Options(kafka)) if request.param else nullcontext():
+    with ticking(kafka, TICKS) if request.param else nullcontext():
         yield TimeoutsRun(spark, kafka, settings, tmp_path, real_time=request.param)
 
 

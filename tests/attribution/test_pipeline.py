@@ -253,6 +253,8 @@ def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settin
     )
     with pytest.raises(NotEnoughSlotsError, match=f"need 40 task slots .*{needs}"):
         query_starters(settings, spark, "127.0.0.1:1", partitions, "never-written")
+    with pytest.raises(NotEnoughSlotsError, match=r"need 46 .* events_to_timeouts 7, touches_to_credit 15\)"):
+        query_starters(replace(settings, python_trigger="real-time"), spark, "127.0.0.1:1", partitions, "never-written")
 
     assert [] == spark.streams.active
 

@@ -1,5 +1,7 @@
 """Settings: time scale, horizon, and rejected values."""
 
+from typing import Any
+
 import pytest
 
 from examples.attribution.settings import Settings, Windows
@@ -30,6 +32,7 @@ def test_horizon_covers_the_longest_chain_of_windows() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "remedy"),
     [
+        ("python_trigger", "real-time", "'micro-batch' if trigger is 'micro-batch'"),
         ("rate", 0, "greater than 0"),
         ("duration", -1, r"0 \(run until Ctrl-C\) or greater"),
         ("warm_up_seconds", -1, r"0 \(no warm-up\) or greater"),
@@ -44,10 +47,10 @@ def test_horizon_covers_the_longest_chain_of_windows() -> None:
         ("slots", 0, "at least 1"),
     ],
 )
-def test_invalid_setting_is_rejected_with_a_remedy(option: str, value: int, remedy: str) -> None:
+def test_invalid_setting_is_rejected_with_a_remedy(option: str, value: Any, remedy: str) -> None:
     """A value that would fail during a run is rejected before it, with name, value and remedy."""
-    with pytest.raises(ValueError, match=rf"{option} is {value}, but must be {remedy}"):
-        Settings(**{option: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=rf"{option} is {value!r}, but must be {remedy}"):
+        Settings(trigger="micro-batch", **{option: value})
 
 
 def test_several_invalid_settings_are_reported_together() -> None:

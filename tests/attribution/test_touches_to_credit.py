@@ -3,19 +3,22 @@
 import random
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from examples.attribution.correlation.rule import Result
 from examples.attribution.credit.models import CreditRules, Lookback
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
 from examples.attribution.settings import Settings
 from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
+from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import drawn
 from tests.attribution.credit.histories import (
@@ -25,7 +28,7 @@ from tests.attribution.credit.histories import (
     expected_with_erasure,
     histories,
 )
-from tests.attribution.hops import PARTITIONS, HopClient, RunningHop
+from tests.attribution.hops import PARTITIONS, TICKS, HopClient, RunningHop
 from tests.helpers import eventually, new_topic
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
@@ -42,13 +45,22 @@ class CreditHop:
     """The running query with its three source topics and its target."""
 
     def __init__(
-        self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path, rules: CreditRules
+        self,
+        spark: SparkSession,
+        kafka: str,
+        settings: Settings,
+        checkpoint: Path,
+        rules: CreditRules,
+        *,
+        real_time: bool = False,
     ) -> None:
         """Start the query on new topics."""
-        self.settings = replace(settings, time_scale=1)
-        self.running = RunningHop(
-            spark, kafka, lambda rows: touches_to_credit(rows, self.settings, rules), checkpoint, has_python=True
-        )
+        self.settings, self.real_time = replace(settings, time_scale=1), real_time
+
+        def transform(rows: DataFrame) -> DataFrame:
+            return touches_to_credit(rows, self.settings, rules, self.running.ticks() if real_time else None)
+
+        self.running = RunningHop(spark, kafka, transform, checkpoint, has_python=True)
         self.erasures, self.target = self.settings.topic("ad-erasures"), new_topic(kafka, PARTITIONS)
         self.client = HopClient(kafka, self.target)
         self.start()
@@ -61,7 +73,13 @@ class CreditHop:
     def start(self) -> None:
         """Start the query, or restart it from its checkpoint."""
         sources = [self.settings.topic("ad-attributed"), self.settings.topic("events"), self.erasures]
-        self.running.start(sources, self.target)
+        self.running.start(sources, self.target, real_time=self.real_time)
+
+    def await_commit(self) -> None:
+        """Wait for the end of the batch that runs now."""
+        query = self.running.query
+        before = query.lastProgress.batchId if query.lastProgress else -1
+        eventually(lambda: query.lastProgress and query.lastProgress.batchId > before, 120, "a committed batch")
 
     def send(self, *records: tuple[str | None, UserRecord]) -> list[UserRecord]:
         """Send records of users in the form of the upstream hops; return them with their append times."""
@@ -132,10 +150,18 @@ class RandomUsers:
     def erase(self, hop: CreditHop) -> None:
         """Send tombstones, and wait until later records have later append times."""
         users = [user for user in self.stored if is_erased(user)]
+        prefixes = tuple(f"{user}/" for user in users)
         self.erased_at = dict(
             zip(users, hop.client.send_all([(hop.erasures, user, None) for user in users]), strict=True)
         )
         eventually(lambda: time.time() * 1000 > max(self.erased_at.values()) + 1, 60, "a time after the tombstones")
+        # Real-time mode may read later records of other topics first, also after a restart.
+        eventually(
+            lambda: all(row["final"] for key, row in hop.client.read().items() if key.startswith(prefixes)),
+            120,
+            "final credit of the erased users",
+        )
+        hop.await_commit()
 
     def conversions(self) -> int:
         """Return the number of conversions sent so far."""
@@ -155,11 +181,17 @@ class RandomUsers:
         return credits_by_id
 
 
-def test_thousand_users_with_a_restart_get_the_credit_of_the_rule(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+@pytest.fixture(params=[False, True], ids=["micro-batch", "real-time"])
+def hop(
+    request: pytest.FixtureRequest, spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
+) -> Iterator[CreditHop]:
+    """Yield the running query in each mode, in real-time mode with ticks."""
+    with ticking(kafka, TICKS) if request.param else nullcontext():
+        yield CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER, real_time=request.param)
+
+
+def test_thousand_users_with_a_restart_get_the_credit_of_the_rule(hop: CreditHop) -> None:
     """Records in any order, with a restart in between, give the credit of the rule, and shares and money add up."""
-    hop = CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER)
     users = RandomUsers()
     users.send(hop, len(users.records) // 2)
     eventually(lambda: hop.records() == users.conversions(), 120, "credit for the first half")

@@ -22,11 +22,18 @@ FAR_MS = 10**13
 class Reporting(StatefulProcessor):
     """Takes the steps of each row, and reports the state after it; the step `due` sets a timer that is due at once."""
 
+    def __init__(self, ttl_ms: int = 3_600_000) -> None:
+        """Set the TTL of the list."""
+        self._ttl_ms = ttl_ms
+
     def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
         self._handle = handle
         self._value = handle.getValueState("value", "a string, b long, c array<struct<d:double>>")
-        self._list = handle.getListState("list", "a string, b long", 3_600_000)
+        self._list = handle.getListState("list", "a string, b long", self._ttl_ms)
         self._map = handle.getMapState("map", "a string", "b long")
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: TimerValues) -> None:  # noqa: ARG002, D102, N802, N803
+        self._value.update((initialState.a, initialState.b, []))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: D102, N802, N803
         for row in sorted(rows, key=lambda row: row.number):

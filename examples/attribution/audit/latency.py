@@ -5,15 +5,17 @@ Latencies are computed from Kafka append times because a real-time query's progr
 latencies.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from examples.attribution.audit.run_log import RunLog
+from examples.attribution.credit.models import CreditRules
 from spark_rtm.measure.percentiles import percentiles
 
 LatencyHop = Literal["kafka_to_events", "events_to_attributed", "end to end", "from intended send"]
+Timer = Literal["deadline to timeout", "deadline to credit"]
 LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
 
 
@@ -21,7 +23,7 @@ LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed
 class Latency:
     """Latency percentiles of one hop, in whole milliseconds because Kafka append times are whole milliseconds."""
 
-    hop: LatencyHop
+    hop: LatencyHop | Timer
     records: int
     p50: int
     p90: int
@@ -61,11 +63,33 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = N
     return values
 
 
+def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[Latency]:
+    """
+    Return the time from a deadline to the append of an unfilled ad slot, and to that of an order's final credit.
+
+    `rules` are already time-scaled. Deadlines of slots and records of orders before `since` (UTC ms) do not count. An
+    order with several records is omitted, because the log does not contain the order in which they were stored.
+    """
+    deadlines = {key: at for key, at in log.timed.deadlines.items() if at >= since}
+    single = {key: log.events.get(credit["src"]) for key, credit in log.credits.items() if credit["records"] == 1}
+    stored = {key: event.appended_at for key, event in single.items() if event and event.appended_at >= since}
+    due = {key: at + rules.lateness_ms + rules.settle_ms for key, at in stored.items()}
+    values: dict[Timer, list[int]] = {
+        "deadline to timeout": _late_ms(deadlines, log.timed.unfilled_at),
+        "deadline to credit": _late_ms(due, log.timed.final_at),
+    }
+    return [_order_statistics(timer, late_ms) for timer, late_ms in values.items() if late_ms]
+
+
+def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
+    return [appended[key] - at for key, at in due.items() if key in appended]
+
+
 def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:
     """Return each batch's excess over the trigger interval in milliseconds; records wait slightly longer than this."""
     return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 
-def _order_statistics(hop: LatencyHop, values: Sequence[int]) -> Latency:
+def _order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:
     p50, p90, p99 = percentiles(values, (0.5, 0.9, 0.99))
     return Latency(hop, len(values), int(p50), int(p90), int(p99), max(values))

@@ -67,7 +67,7 @@ def reconcile(
         *_sum_differences(counts),
         *(
             f"result {result_id} was written twice with the same version but different content"
-            for result_id in log.conflicts
+            for result_id in sorted(log.conflicts)
         ),
         *(f"record {src} was not written by the pipeline: its value or a header is invalid" for src in log.unreadable),
     ]

@@ -6,7 +6,7 @@ view, the latency report and the reconciliation use the run log instead of progr
 """
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from examples.attribution.credit.history import TouchId
@@ -34,6 +34,18 @@ class EventRecord:
     partition: int
     appended_at: int
     kind: str
+
+
+@dataclass(frozen=True)
+class TimedResults:
+    """The deadlines of results, and the times at which their outcomes were first appended, by result id."""
+
+    deadlines: dict[str, int] = field(default_factory=dict)
+    """The deadline of each ad slot that was pending."""
+    unfilled_at: dict[str, int] = field(default_factory=dict)
+    """The time of a slot's timeout."""
+    final_at: dict[str, int] = field(default_factory=dict)
+    """The time of an order's final credit."""
 
 
 class RunLog:
@@ -72,11 +84,12 @@ class RunLog:
         """Number of records that a hop has not yet processed, by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
         """Number of duplicate records written by the at-least-once sink, by topic."""
+        self.timed = TimedResults()
+        # Number of records in `ad-attributed`, counting every version of every result.
         self.result_rows = 0
-        """Number of records in `ad-attributed`, counting every version of every result."""
         # Positions of records in topics of the pipeline that the pipeline cannot have written.
         self.unreadable: list[str] = []
-        self.conflicts: list[str] = []
+        self.conflicts: set[str] = set()
         """Ids of results that were written twice with the same version but different content."""
 
     def record_source(self, src: str, record: SourceRecord) -> None:
@@ -114,6 +127,10 @@ class RunLog:
             self.first_result_at[src] = appended_at
             if src in self.events:
                 self.waiting[_correlation_lag(self.events[src])] -= 1
+        if result["kind"] == "slot" and result.get("deadline"):
+            self.timed.deadlines[result_id] = result["deadline"]
+        elif result["code"] == "unfilled":
+            self.timed.unfilled_at.setdefault(result_id, appended_at)
         self._keep_newest(ATTRIBUTED_TOPIC, self.results, result)
         (self.pending.add if self.results[result_id]["code"] == "pending" else self.pending.discard)(result_id)
         if result["kind"] in FAMILIES and result["code"] != "pending" and result.get("user_key"):
@@ -123,8 +140,10 @@ class RunLog:
             if appended_at < known.stored_at:
                 versions[result_id, touch.version] = touch
 
-    def record_credit(self, credit: Row) -> None:
+    def record_credit(self, credit: Row, appended_at: int) -> None:
         """Add a record of `ad-credits`."""
+        if credit["final"]:
+            self.timed.final_at.setdefault(credit["result_id"], appended_at)
         self._keep_newest(CREDITS_TOPIC, self.credits, credit)
 
     def record_erasure(self, user: str, appended_at: int) -> None:
@@ -164,10 +183,13 @@ class RunLog:
         known = newest.get(result_id)
         if known is None or row["version"] > known["version"]:
             newest[result_id] = row
+            if topic == CREDITS_TOPIC:
+                # A restart of a real-time query can read topics in another order. Only the newest credit must agree.
+                self.conflicts.discard(result_id)
         elif row["version"] == known["version"]:
             self.duplicates[topic] += 1
             if row != known:
-                self.conflicts.append(result_id)
+                self.conflicts.add(result_id)
 
     def _end_decoding(self, src: str) -> None:
         if src in self.sources:

@@ -107,7 +107,7 @@ class RunLogReader:
         elif name == ATTRIBUTED_TOPIC:
             self.log.record_result(row, appended_at)
         elif name == CREDITS_TOPIC and all(isinstance(s, dict) and has_fields(s, SHARE_FIELDS) for s in row["credits"]):
-            self.log.record_credit(row)
+            self.log.record_credit(row, appended_at)
         elif name == PACING_TOPIC:
             self.log.record_count(row)
         else:

@@ -19,9 +19,9 @@ from examples.attribution.chaos.parts.system import System, running_system
 from examples.attribution.chaos.plan import Fault
 from examples.attribution.chaos.recovery import ResultFlow
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.demo.monitor import MICRO_BATCH_QUERIES, POLL_SECONDS, is_past, poll_until_settled
+from examples.attribution.demo.monitor import POLL_SECONDS, is_past, poll_until_settled
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
-from examples.attribution.pipeline import RULES
+from examples.attribution.pipeline import RULES, micro_batch_with_python
 from examples.attribution.topics import TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
@@ -135,7 +135,8 @@ class ChaosRun:
             if not self.reader.is_settled():
                 return False
             ends = self.reader.ends()
-            positions = [committed_position(self.system.checkpoints / name) for name in MICRO_BATCH_QUERIES]
+            names = micro_batch_with_python(self.system.settings)
+            positions = [committed_position(self.system.checkpoints / name) for name in names]
             return all(is_past(source, ends) for position in positions for source in position.sources)
         except (KafkaException, ValueError):
             # The broker does not respond, or a checkpoint has no position yet.

@@ -50,7 +50,8 @@ class DemoOptions(DemoSettings):
     def in_micro_batch_mode(self) -> "DemoOptions":
         """Return the options for the second run of a comparison, which uses micro-batch mode and separate topics."""
         prefix = f"{self.topic_prefix}micro-batch."
-        return replace(self, trigger="micro-batch", compare=False, publish=False, topic_prefix=prefix)
+        changed = replace(self, compare=False, publish=False, topic_prefix=prefix)
+        return replace(changed, trigger="micro-batch", python_trigger="micro-batch")
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:

@@ -7,7 +7,7 @@ is final.
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,7 +20,6 @@ from spark_rtm.realtime.keeper import Keeper
 
 POLL_SECONDS = 0.1
 MIN_SETTLED_POLLS = 3
-MICRO_BATCH_QUERIES = ("events_to_timeouts", "touches_to_credit")
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class RunMonitor:
     throttle: DeliveryThrottle
     keeper: Keeper
     view: LiveView
+    micro_batch: Sequence[str]
+    """Names of the queries whose progress shows what they have read."""
 
     def poll(self, *, is_draining: bool = False) -> None:
         """Read new records, update the view, restart failed queries, and raise what cannot continue."""
@@ -47,7 +48,7 @@ class RunMonitor:
         if not self.reader.is_settled():
             return False
         ends = self.reader.ends()
-        return all(_has_read(self.keeper.queries[name], ends) for name in MICRO_BATCH_QUERIES)
+        return all(_has_read(self.keeper.queries[name], ends) for name in self.micro_batch)
 
     def drain(self, idle_seconds: float) -> None:
         """Poll until the run is settled or stands still; the reconciliation reports what is missing."""

@@ -14,7 +14,7 @@ from spark_rtm.measure.machine import describe_machine
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
 """Minimum share of the requested duration that must be measured; a smaller share means that the run was interrupted."""
-MAKE_VARIABLES = ("duration", "rate", "trigger", "compare", "publish", "master", "cluster")
+MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "publish", "master", "cluster")
 """Options that `make demo` accepts as variables."""
 
 

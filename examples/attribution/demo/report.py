@@ -44,6 +44,8 @@ class Report:
     """Notices about campaigns that reached their caps or were reopened."""
     cpu: Cpu | None
     """CPU use during the measured part, or None if the run ended before the measured part."""
+    timers: Sequence[Latency] = ()
+    """Time from a deadline to its result."""
 
 
 def print_report(report: Report) -> None:
@@ -53,7 +55,8 @@ def print_report(report: Report) -> None:
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
     _print(
         console,
-        f"\n{settings.trigger} on {settings.master or f'local[{settings.slots}]'} | {settings.rate:g} records/s, "
+        f"\n{settings.trigger} (timers: {settings.python_trigger}) on "
+        f"{settings.master or f'local[{settings.slots}]'} | {settings.rate:g} records/s, "
         f"{settings.arrivals} | {duration} after {settings.warm_up_seconds:g} s of warm-up | Kafka connector "
         f"{connector().version} | achieved {sent.rate:.1f}/s, producer lag p99 {lag_p99_ms:.1f} ms, "
         f"failed sends {sent.failed}",
@@ -62,7 +65,7 @@ def print_report(report: Report) -> None:
     console.print()
     _print_pacing(console, report)
     console.print()
-    console.print(latency_table(report.latencies))
+    console.print(latency_table([*report.latencies, *report.timers]))
     for name, pauses_ms in report.pauses_ms.items():
         if pauses_ms:
             _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")

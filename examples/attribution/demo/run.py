@@ -10,19 +10,26 @@ from rich.markup import escape
 
 from examples.attribution.attributed_table import stored_results
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
-from examples.attribution.audit.latency import boundary_pauses_ms, hop_latencies
+from examples.attribution.audit.latency import boundary_pauses_ms, hop_latencies, timer_latencies
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.monitor import RunMonitor
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.throttle import delivery_throttle
-from examples.attribution.pipeline import RULES, is_real_time, pipeline_queries, query_starters
+from examples.attribution.pipeline import (
+    RULES,
+    is_real_time,
+    micro_batch_with_python,
+    pipeline_queries,
+    query_starters,
+)
 from examples.attribution.settings import Settings
-from examples.attribution.topics import PACING_TOPIC, create_topics
+from examples.attribution.topics import PACING_TOPIC, TICKS_TOPIC, create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, records_of_run, sending
+from spark_rtm.kafka.ticks import ticking
 from spark_rtm.measure.cpu import Cpu, CpuMeter
 from spark_rtm.realtime.keeper import Keeper
 from spark_rtm.realtime.proof import assert_real_time
@@ -40,6 +47,8 @@ def run(
         results = stack.enter_context(attributed_to_postgres(bootstrap_servers, dsn, settings))
         # Spark can still write to this folder after the last task, so it is deleted only at the end of the process.
         checkpoint_dir = settings.checkpoint_dir or str(new_folder("checkpoints"))
+        if settings.python_trigger == "real-time":
+            stack.enter_context(ticking(bootstrap_servers, settings.topic(TICKS_TOPIC)))
         view.print_line("starting the queries")
         starters = query_starters(settings, spark, bootstrap_servers, partitions, checkpoint_dir)
         keeper = Keeper(spark, starters, on_decision=lambda decision: view.print_line(escape(str(decision))))
@@ -55,7 +64,7 @@ def run(
             delivery_throttle(bootstrap_servers, settings, partitions[PACING_TOPIC], campaign_goals(traffic))
         )
         traffic.is_open = throttle.is_open
-        monitor = RunMonitor(reader, results, throttle, keeper, view)
+        monitor = RunMonitor(reader, results, throttle, keeper, view, micro_batch_with_python(settings))
         cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
         monitor.drain(settings.drain_seconds)
         results.finish()
@@ -63,8 +72,10 @@ def run(
     goals = list(throttle.goals.values())
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
     latency = hop_latencies(reader.log, sent.measured_from_ms(settings))
+    timers = timer_latencies(reader.log, RULES.scaled(settings.time_scale), sent.measured_from_ms(settings))
     return Report(
-        settings, reconciliation, latency, pauses_ms, sent, reader.log, results.metrics, throttle.notices, cpu
+        *(settings, reconciliation, latency, pauses_ms, sent, reader.log, results.metrics, throttle.notices, cpu),
+        timers=timers,
     )
 
 

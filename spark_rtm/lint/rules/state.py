@@ -123,7 +123,7 @@ def python_udf(module: Module) -> Iterator[Problem]:
     Source: [test], [reference]
     """
     message = f"Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
-    fix = "use pyspark.sql.functions or SQL expressions"
+    fix = "use pyspark.sql.functions or SQL expressions, or with_python of spark_rtm.realtime.python_state"
     for query, mark in module.marks("udf"):
         yield Problem(mark.line, message, fix, lines=query.writer.lines)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 SCALA = Path(__file__).with_name("python_state.scala")
-SCALA_OBJECT = "org.apache.spark.rtm.PythonState"
 TICK = "_tick"
 """Column that is true in the rows that `ticks` adds."""
 CANDIDATES = 50
@@ -38,25 +37,27 @@ def transform_with_state(
     processor: StatefulProcessor,
     schema: StructType | str,
     ticks: DataFrame | None = None,
+    initial: DataFrame | None = None,
 ) -> DataFrame:
     """
     Do what `rows.groupBy(*keys).transformWithState(processor, schema, "update", "processingTime")` does.
 
     With each row of `ticks`, the due timers of all keys fire. Without ticks, a due timer fires after the next row of
-    its state partition. The processor gets one row per call.
+    its state partition. The processor gets one row per call. The first batch of a new checkpoint begins with
+    `handleInitialState` for each row of `initial`, a DataFrame that is not streaming and has the columns `keys`.
     """
     handle, output = DeclaringHandle(), _struct(schema)
     pickle.loads(_pickled(processor)).init(handle)
     key_schema = rows.select(*keys).schema
-    work = (processor, handle.states, rows.schema, key_schema, output)
+    work = (processor, handle.states, rows.schema, key_schema, initial.schema if initial else None, output)
     if ticks is not None:
         rows = with_ticks(rows, keys, ticks)
-    return _in_scala("transformWithState", rows, work, list(keys), has_ticks=ticks is not None)
+    return _in_scala("transformWithState", rows, work, list(keys), initial, has_ticks=ticks is not None)
 
 
 def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructType | str) -> DataFrame:
     """Replace each row with the `Row` or the dictionary that `function` returns for it; None removes the row."""
-    return _in_scala("map", rows, (_Function(function), [], rows.schema, StructType(), _struct(schema)), [])
+    return _in_scala("map", rows, (_Function(function), [], rows.schema, StructType(), None, _struct(schema)), [])
 
 
 def with_ticks(rows: DataFrame, keys: Sequence[str], ticks: DataFrame) -> DataFrame:
@@ -92,7 +93,13 @@ def _struct(schema: StructType | str) -> StructType:
 
 
 def _in_scala(
-    method: str, rows: DataFrame, work: tuple[Any, ...], keys: list[str], *, has_ticks: bool = False
+    method: str,
+    rows: DataFrame,
+    work: tuple[Any, ...],
+    keys: list[str],
+    initial: DataFrame | None = None,
+    *,
+    has_ticks: bool = False,
 ) -> DataFrame:
     """Call a method of the Scala object with a setup that it reads, and with work that it passes to Python."""
     spark = rows.sparkSession
@@ -102,16 +109,17 @@ def _in_scala(
     # Py4J returns a package for the name of a class that it does not find.
     if isinstance(scala, type(jvm.org)):
         raise RuntimeError(  # noqa: TRY004 - not the type of an argument
-            f"this session does not have the classes of {SCALA.name}, so it cannot run Python in real-time mode; load "
-            "them with `spark_rtm.services.scala.scala_object(spark, python_state.SCALA, python_state.SCALA_OBJECT)`"
+            f"this session does not have the classes of {SCALA.name}, so it cannot run Python in real-time mode; start "
+            "it with `spark_rtm.services.spark.build_session`, or add the jar that `python -m spark_rtm.services "
+            "control` prints to `spark.jars`"
         )
     described = [
         (state.kind, state.name, state.schema.json(), state.key_schema and state.key_schema.json(), state.ttl_ms)
         for state in states
     ]
     setup = (context.pythonExec, dict(context.environment), output.json(), keys, described, has_ticks, __name__)
-    call = getattr(scala, method)
-    return DataFrame(call(rows._jdf, pickle.dumps(setup), _pickled(work)), spark)  # noqa: SLF001 - for Scala
+    frames = [frame and frame._jdf for frame in ((rows, initial) if keys else (rows,))]  # noqa: SLF001 - for Scala
+    return DataFrame(getattr(scala, method)(*frames, pickle.dumps(setup), _pickled(work)), spark)
 
 
 def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
@@ -120,7 +128,7 @@ def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     columns = [F.col("id").cast(field.dataType).alias(field.name) for field in key_schema]
     found = (
-        spark.range(CANDIDATES * partitions)
+        spark.range(0, CANDIDATES * partitions, 1, 1)
         .select("id", F.pmod(F.hash(*columns), F.lit(partitions)).alias("partition"))
         .groupBy("partition")
         .agg(F.min("id").alias("id"))

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 
 import net.razorvine.pickle.{Pickler, Unpickler}
 import org.apache.spark.{SparkEnv, SparkException, TaskContext}
-import org.apache.spark.sql.{DataFrame, Encoders, Row}
+import org.apache.spark.sql.{DataFrame, Encoders, KeyValueGroupedDataset, Row}
 import org.apache.spark.sql.catalyst.CatalystTypeConverters
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, IntervalUtils}
 import org.apache.spark.sql.execution.python.EvaluatePython
@@ -23,16 +23,23 @@ import org.apache.spark.sql.types.{DataType, StructType}
  * The package gives access to the pool, which is private to Spark.
  */
 object PythonState {
-  def transformWithState(rows: DataFrame, setup: Array[Byte], command: Array[Byte]): DataFrame = {
+  def transformWithState(rows: DataFrame, initial: DataFrame, setup: Array[Byte], command: Array[Byte]): DataFrame = {
     val parts = Pickled.load(setup).asInstanceOf[Array[Any]]
     val keys = parts(3).asInstanceOf[Collection[String]].asScala.toArray
     val key = StructType(keys.map(rows.schema(_)))
-    val indexes = keys.map(rows.schema.fieldIndex)
     val states = parts(4).asInstanceOf[Collection[Array[Any]]].asScala.map(State(_)).toArray
     val output = schema(parts(2))
     val processor = new PythonProcessor(Worker(parts, command), states, output, parts(5).asInstanceOf[Boolean])
-    rows.groupByKey((row: Row) => Row.fromSeq(indexes.toSeq.map(row.get)))(Encoders.row(key))
-      .transformWithState(processor, TimeMode.ProcessingTime(), OutputMode.Update())(Encoders.row(output)).toDF()
+    val (time, mode, results) = (TimeMode.ProcessingTime(), OutputMode.Update(), Encoders.row(output))
+    val grouped = byKey(rows, keys, key)
+    if (initial == null) grouped.transformWithState(processor, time, mode)(results).toDF()
+    else grouped.transformWithState(processor, time, mode, byKey(initial, keys, key))(results, Encoders.row(initial.schema))
+      .toDF()
+  }
+
+  private def byKey(rows: DataFrame, keys: Array[String], key: StructType): KeyValueGroupedDataset[Row, Row] = {
+    val indexes = keys.map(rows.schema.fieldIndex).toSeq
+    rows.groupByKey((row: Row) => Row.fromSeq(indexes.map(row.get)))(Encoders.row(key))
   }
 
   def map(rows: DataFrame, setup: Array[Byte], command: Array[Byte]): DataFrame = {
@@ -81,7 +88,7 @@ object NoState extends Changes {
 }
 
 class PythonProcessor(worker: Worker, declared: Array[State], output: StructType, hasTicks: Boolean)
-    extends StatefulProcessor[Row, Row, Row] with Changes {
+    extends StatefulProcessorWithInitialState[Row, Row, Row, Row] with Changes {
   @transient private var session: Session = _
   @transient private var states: Array[Any] = _
   @transient private var values: Array[ValueState[Row]] = _
@@ -108,6 +115,9 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
     if (hasTicks && !row.isNullAt(row.length - 1)) Iterator.empty
     else exchange("row", key, Pickled.python(row), timers)
   }
+
+  override def handleInitialState(key: Row, initial: Row, timers: TimerValues): Unit =
+    exchange("initial", key, Pickled.python(initial), timers)
 
   override def handleExpiredTimer(key: Row, timers: TimerValues, timer: ExpiredTimerInfo): Iterator[Row] =
     exchange("timer", key, timer.getExpiryTimeInMs(), timers)

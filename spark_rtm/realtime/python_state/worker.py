@@ -232,28 +232,35 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
 
     data = _bytes(source)
     try:
-        processor, states, row_schema, key_schema, output = pickle.loads(data)
-        handle = RemoteHandle(states, ask)
-        read_row, read_key, write = _reader(row_schema, dict), _reader(key_schema, dict), _writer(output)
+        processor, states, row_schema, key_schema, initial_schema, output = pickle.loads(data)
+        handle, read_key, write = RemoteHandle(states, ask), _reader(key_schema, dict), _writer(output)
+        readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
         while request := _receive(source):
             kind, key, payload, now, values = request
             key = tuple(read_key(key) or ())
             handle.start(values or ())
-            times = TimerValues(now, -1)
-            if kind == "row":
-                results = processor.handleInputRows(key, iter([read_row(payload)]), times)
-            else:
-                results = processor.handleExpiredTimer(key, times, ExpiredTimerInfo(payload))
+            value = readers[kind](payload) if kind in readers else payload
+            results = _process(processor, kind, key, value, TimerValues(now, -1))
             rows = [write(row.asDict(True) if isinstance(row, Row) else row) for row in results]
             _send(target, ("end", handle.changes, rows))
         processor.close()
         _send(target, ("end", [], []))
-    except Exception:  # noqa: BLE001 - any error of the Python code ends the query
-        text = traceback.format_exc()
-        _send(target, ("error", f"the Python code failed for the key {key!r}, so the query stops:\n{text}"))
+    except Exception as error:  # noqa: BLE001 - any error of the Python code ends the query
+        text = f"the Python code failed for the key {key!r} with {type(error).__name__}, so the query stops"
+        _send(target, ("error", f"{text}:\n{traceback.format_exc()}"))
         while True:  # until the task closes the connection
             _bytes(source)
+
+
+def _process(processor: Any, kind: str, key: tuple[Any, ...], value: Any, times: TimerValues) -> Any:
+    """Call the method of the processor for a request."""
+    if kind == "row":
+        return processor.handleInputRows(key, iter([value]), times)
+    if kind == "initial":
+        processor.handleInitialState(key, value, times)
+        return ()
+    return processor.handleExpiredTimer(key, times, ExpiredTimerInfo(value))
 
 
 def _bytes(source: BinaryIO) -> bytes:

@@ -1,7 +1,14 @@
 """Latencies: the times they are measured between, the records they include, and exact order statistics."""
 
-from examples.attribution.audit.latency import Latency, boundary_pauses_ms, hop_latencies, latency_samples_ms
+from examples.attribution.audit.latency import (
+    Latency,
+    boundary_pauses_ms,
+    hop_latencies,
+    latency_samples_ms,
+    timer_latencies,
+)
 from examples.attribution.audit.run_log import RunLog, SourceRecord
+from examples.attribution.credit.models import CreditRules
 
 
 def log_of(*rows: tuple[int, int, int, int]) -> RunLog:
@@ -48,6 +55,26 @@ def test_percentiles_are_exact_order_statistics() -> None:
 def test_run_without_results_has_no_latencies() -> None:
     """A hop without records has no row."""
     assert [] == hop_latencies(RunLog())
+
+
+def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
+    """A slot that is filled before its deadline does not count, and neither does an order with several records."""
+    log, slot = log_of(), {"src": "s:0:0", "kind": "slot", "code": "pending", "version": 2}
+    for result_id, deadline in (("unfilled", 100), ("filled", 100), ("early", 99)):
+        log.record_result({**slot, "result_id": result_id, "deadline": deadline}, 50)
+        code = "filled" if result_id == "filled" else "unfilled"
+        for version, appended_at in ((3, 107), (5, 400)):
+            log.record_result({**slot, "result_id": result_id, "code": code, "version": version}, appended_at)
+    log.record_event({"src": "s:0:1", "kind": "conversion", "advertiser_id": "a", "order_id": "o"}, 0, 200)
+    for result_id, records in (("single", 1), ("repeated", 2)):
+        credit = {"result_id": result_id, "src": "s:0:1", "records": records, "final": False, "version": 2}
+        log.record_credit(credit, 210)
+        log.record_credit({**credit, "final": True, "version": 3}, 200 + 30 + 10 + 9)
+
+    timeouts, credits_ = timer_latencies(log, CreditRules(lateness_ms=30, settle_ms=10), since=100)
+
+    assert Latency("deadline to timeout", 1, 7, 7, 7, 7) == timeouts
+    assert Latency("deadline to credit", 1, 9, 9, 9, 9) == credits_
 
 
 def test_boundary_pause_is_the_time_beyond_the_interval() -> None:

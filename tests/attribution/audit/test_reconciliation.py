@@ -62,7 +62,7 @@ def good_log(*, expired: str = "") -> RunLog:
         log.record_count({**asdict(count), "result_id": count.result_id})
     for order in replay_orders(log, WINDOWS, RULES.scaled(SETTINGS.time_scale)).values():
         assert order.expected
-        log.record_credit(order.expected.document())
+        log.record_credit(order.expected.document(), T + 4)
     return log
 
 
@@ -181,7 +181,7 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
         "conversions: input is 2, but the outcomes add up to 1",
     ),
     "invented-order": (
-        lambda x: x.record_credit({**x.credits[ORDER], "result_id": "other/a/o"}),
+        lambda x: x.record_credit({**x.credits[ORDER], "result_id": "other/a/o"}, T),
         "credit other/a/o has no conversion in the replay",
     ),
     "count-missing": (lambda x: x.counts.clear(), "is missing; expected slots 2, delivered 1, reserved 0"),
@@ -266,11 +266,11 @@ def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
     steps: tuple[Callable[[], None], ...] = (
         lambda: log.record_result({**slot, "code": "pending", "version": 1}, T),
-        lambda: log.record_credit({**log.credits[ORDER], "final": False, "version": 1}),
+        lambda: log.record_credit({**log.credits[ORDER], "final": False, "version": 1}, T),
         lambda: log.record_count({**count, "reserved": 1, "version": 1}),
         lambda: log.record_count({**count, "reserved": 0, "slots": count["slots"] - 1, "version": 2}),
         lambda: log.record_result({**slot, "version": 2}, T),
-        lambda: log.record_credit({**log.credits[ORDER], "final": True, "version": 2}),
+        lambda: log.record_credit({**log.credits[ORDER], "final": True, "version": 2}, T),
         lambda: log.record_count({**count, "version": 3}),
     )
     outstanding = [log.outstanding()]
@@ -304,7 +304,19 @@ def test_newest_version_counts_in_any_order_of_reading() -> None:
 
     assert "4" == log.results["a"]["code"]
     assert {"ad-attributed": 1} == dict(log.duplicates)
-    assert [] == log.conflicts
+    assert set() == log.conflicts
+
+
+def test_credit_may_differ_only_before_its_newest_version() -> None:
+    """After a restart in real-time mode, records of other topics can come first; a later version settles the credit."""
+    log = good_log()
+    credit = {**log.credits[ORDER], "version": 4}
+    log.record_credit(credit, T)
+    log.record_credit({**credit, "late_touches": 1}, T)
+
+    assert {ORDER} == log.conflicts
+    log.record_credit({**credit, "version": 5}, T)
+    assert set() == log.conflicts
 
 
 def test_order_before_an_erasure_is_counted_but_not_compared() -> None:
@@ -336,9 +348,9 @@ def test_order_after_an_erasure_gives_old_touches_no_credit() -> None:
     log.record_erasure("u", T + 4)
     credit = {**log.credits.pop(ORDER), "result_id": f"{ORDER}/{T + 4}"}
 
-    log.record_credit(credit)
+    log.record_credit(credit, T)
     wrong = outcome_of(log)
-    log.record_credit({**credit, "version": 2, "code": "unattributed", "credits": []})
+    log.record_credit({**credit, "version": 2, "code": "unattributed", "credits": []}, T)
     right = outcome_of(log)
 
     assert 1 == len(wrong.differences)

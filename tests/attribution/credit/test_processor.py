@@ -225,6 +225,21 @@ def test_erasure_clears_the_user_and_keeps_the_totals() -> None:
     assert [] == run.state()
 
 
+def test_version_does_not_depend_on_what_is_read_first_of_touch_and_erasure() -> None:
+    """A restart in real-time mode can read topics in another order; the final version must then not be a lower one."""
+    erasure, order = Erasure(T + 1), replace(ORDER, effective_ts=T + 9, stored_at=T + 9)
+    versions = []
+    for first, second in ((CLICK, erasure), (erasure, CLICK)):
+        run = UserRun()
+        for number, record in enumerate((first, second, order)):
+            run.at(T + 10 + number, record)
+        run.at(T + 10 * LONG_SPAN_MS)
+        versions.append({result_id: credit.version for result_id, credit in run.newest.items()})
+
+    assert versions[0] == versions[1]
+    assert 1 == len(versions[0])
+
+
 def test_conversion_that_is_written_again_after_an_erasure_counts_once() -> None:
     """A restarted query can append a record a second time, before which the user has been erased."""
     run = UserRun()

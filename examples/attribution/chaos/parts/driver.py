@@ -8,10 +8,12 @@ import json
 import logging
 import os
 import sys
+from contextlib import nullcontext
 
 from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
-from examples.attribution.topics import TOPICS
+from examples.attribution.topics import TICKS_TOPIC, TOPICS
+from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.keeper import Limits, keep
 from spark_rtm.realtime.queries import KAFKA_SINK
 from spark_rtm.services.cluster import job_confs
@@ -43,7 +45,9 @@ def main() -> None:
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
     sink = {**KAFKA_SINK, **SHORT_DELIVERY}
-    keep(spark, query_starters(settings, spark, servers, partitions, settings.checkpoint_dir, sink), limits=LIMITS)
+    has_ticks = settings.python_trigger == "real-time"
+    with ticking(servers, settings.topic(TICKS_TOPIC)) if has_ticks else nullcontext():
+        keep(spark, query_starters(settings, spark, servers, partitions, settings.checkpoint_dir, sink), limits=LIMITS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """
 Write a tick to a topic every 20 ms, so due timers fire without a long delay.
 
-A due timer fires when the next row of its state partition arrives, and rows from devices can be rare.
+In real-time mode, a due timer fires when the next row of its state partition arrives, and such rows can be rare.
 """
 
 import threading
@@ -10,27 +10,24 @@ from contextlib import contextmanager, suppress
 
 from confluent_kafka import Producer
 
-from examples.alerts.job import Options
 from spark_rtm.kafka.topics import ensure_topics
 
-TICKS_TOPIC = "heartbeats-ticks"
 INTERVAL_MS = 20
 # The producer discards a tick that the broker has not accepted within this time.
 TIMEOUT_MS = 1_000
 
 
 @contextmanager
-def ticking(options: Options) -> Iterator[None]:
+def ticking(bootstrap_servers: str, topic: str) -> Iterator[None]:
     """
     Write ticks in a thread until the block ends. Create the topic with one partition if it does not exist.
 
     Kafka retains ticks as long as other records, because a query cannot continue from an offset whose ticks were
     deleted. A week of ticks takes about 2 GB.
     """
-    topic = options.topic_prefix + TICKS_TOPIC
-    ensure_topics(options.bootstrap_servers, [topic], partitions=1)
+    ensure_topics(bootstrap_servers, [topic], partitions=1)
     stop = threading.Event()
-    ticker = threading.Thread(target=_tick, args=(options.bootstrap_servers, topic, stop), daemon=True)
+    ticker = threading.Thread(target=_tick, args=(bootstrap_servers, topic, stop), daemon=True)
     ticker.start()
     try:
         yield
@@ -41,7 +38,13 @@ def ticking(options: Options) -> Iterator[None]:
 
 def _tick(bootstrap_servers: str, topic: str, stop: threading.Event) -> None:
     producer = Producer(
-        {"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.timeout.ms": TIMEOUT_MS, "acks": 1}
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "linger.ms": 0,
+            "message.timeout.ms": TIMEOUT_MS,
+            "acks": 1,
+            "log_level": 3,
+        }
     )
     while not stop.wait(INTERVAL_MS / 1000):
         # While the broker is unreachable, the queue fills up, and the ticks in the queue expire after their timeout.
