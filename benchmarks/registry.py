@@ -34,6 +34,7 @@ MODULES = {
     "timeout-lateness": "probes.timeout_lateness",
     "offline-lateness": "probes.offline_lateness",
     "python-path": "probes.python_path",
+    "python-kills": "probes.python_kills",
     "drains": "probes.drains",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""

@@ -115,19 +115,19 @@ def measure(options: Options, console: Console) -> Outcome:
         job = Job(servers, folder, stack.enter_context(standalone_cluster()) if options.cluster else "")
         job.start()
         stack.callback(job.kill)
-        with _traffic(servers, options.rate, sent):
+        with traffic(servers, options.rate, sent):
             for number, name in enumerate(islice(cycle(names), options.rounds), start=1):
-                _wait_for_flow(servers, name)
+                wait_for_flow(servers, name)
                 pause.wait(pauses.random())
                 seconds.append(job.stop(name))
                 console.print(f"{number} of {options.rounds}: {name} stopped in {seconds[-1]:.2f} s")
         by_stops = {name: differences(servers, name, sent) for name in names}
-        with _traffic(servers, options.rate, sent):
+        with traffic(servers, options.rate, sent):
             for number, name in enumerate(islice(cycle(names), options.kills), start=1):
-                _wait_for_flow(servers, name)
+                wait_for_flow(servers, name)
                 job.kill_in_a_stop(name, pauses.random() / 2)
                 console.print(f"{number} of {options.kills}: the job was killed in a stop of {name}")
-            _wait_for_flow(servers, names[-1])
+            wait_for_flow(servers, names[-1])
         in_all = {name: differences(servers, name, sent) for name in names}
     return _outcome(options, console, seconds, len(sent), by_stops, in_all)
 
@@ -157,7 +157,7 @@ def _outcome(
 
 
 @contextmanager
-def _traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
+def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
     """Send records while the block runs; `sent` gets their values, which count up."""
     producer, ended = Producer({"bootstrap.servers": servers, "linger.ms": 0}), threading.Event()
 
@@ -178,7 +178,7 @@ def _traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
         producer.flush(30)
 
 
-def _wait_for_flow(servers: str, name: str) -> None:
+def wait_for_flow(servers: str, name: str) -> None:
     """Wait until a query writes results."""
     before = _written(servers, name)
     wait_until(lambda: _written(servers, name) > before + FLOW_RESULTS, FLOW_SECONDS, f"results of {name!r}")
@@ -191,12 +191,13 @@ def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
         expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}
     # Until the query has processed the last record, results are missing.
     with suppress(TimeoutError):
-        wait_until(lambda: not expected - _results(servers, name).keys(), FLOW_SECONDS / 4, "the last results")
-    found = _results(servers, name)
+        wait_until(lambda: not expected - results(servers, name).keys(), FLOW_SECONDS / 4, "the last results")
+    found = results(servers, name)
     return len(expected - found.keys()), sum(count - 1 for count in found.values())
 
 
-def _results(servers: str, name: str) -> Counter[str]:
+def results(servers: str, name: str) -> Counter[str]:
+    """Return how often each result of a query is in its topic."""
     messages = read_topic(servers, name)
     values = ((message.key() or b"", message.value() or b"") for message in messages)
     return Counter(f"{key.decode()} {value.decode()}" if name == "counts" else value.decode() for key, value in values)
