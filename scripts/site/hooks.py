@@ -24,6 +24,9 @@ SEARCH_BOOSTS = {
     "README.md": 0.2,
     pack_files.SKILL: 0.2,
     rules.INDEX: 0.3,
+    "references/attribution.md": 0.5,
+    "references/control.md": 2.0,
+    "references/cluster_and_slots.md": 2.0,
     "references/sources_sinks_operators.md": 3.0,
 }
 

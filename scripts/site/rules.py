@@ -42,7 +42,7 @@ def _page(rule: Rule) -> str:
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items() if text)
     see = f"[Lint rules](../lint_rules.md) lists all rules. `# rtm: ignore[{rule.id}] reason` silences a line."
-    return f"---\ntitle: {rule.id}\nsearch:\n  boost: 0.3\n---\n\n# {rule.id}\n\n{rule.what}\n{see}\n\n{body}\n"
+    return f"---\ntitle: {rule.id}\nsearch:\n  exclude: true\n---\n\n# {rule.id}\n\n{rule.what}\n{see}\n\n{body}\n"
 
 
 def _fence(rule: Rule, text: str) -> str:

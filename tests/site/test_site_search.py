@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -126,6 +127,25 @@ def test_question_is_answered_by_the_first_results(home: Page) -> None:
     first = [result.get_attribute("href") or "" for result in results.all()[:3]]
 
     assert any(page in address for page in ("sources_sinks_operators", "errors_in_rows") for address in first)
+
+
+def test_words_of_people_lead_to_the_page_with_the_answer(home: Page, address: str) -> None:
+    """The first result for what people type is the page that answers it, not one that only uses the words."""
+    wanted = {
+        "shuffle partitions": "cluster_and_slots",
+        "how many slots": "cluster_and_slots",
+        "how do I install": "install",
+        "operator or sink not in allowlist": "sources_sinks_operators",
+        "stop a query without repeats": "control",
+        "latency percentiles": "latency",
+        "schema evolution": "formats",
+        "kill the driver": "faults",
+        "watermark": "state",
+    }
+
+    locations = ask(home, address, list(wanted))
+
+    assert wanted == {words: Path(found[0].partition("#")[0]).stem for words, found in locations.items()}
 
 
 def test_question_is_answered_in_two_clicks_from_home(home: Page) -> None:
