@@ -7,9 +7,10 @@ Results are repeated after a kill, as after every restart.
 """
 
 import random
-import signal
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -33,9 +34,10 @@ from spark_rtm.realtime.keeper import Limits, keep
 from spark_rtm.realtime.python_state import transform_with_state
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
 from spark_rtm.services import kafka_broker, run_folder
-from spark_rtm.services.spark import build_session
+from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 TICKS = "ticks"
+PYTHON, JVM = "a Python process", "the JVM"
 WORKER = "spark_rtm.realtime.python_state"
 LAST_RESULTS_SECONDS = 60.0
 LIMITS = Limits(first_pause_seconds=0.2, max_pause_seconds=0.2, max_failures=1_000)
@@ -49,6 +51,8 @@ class Options(BenchmarkOptions):
     """How often a Python process is killed."""
     jvm_kills: int = 10
     """How often the JVM is killed, with all that belongs to it."""
+    duration: float = 200
+    """Seconds after which nothing is killed any more; a run with another seed continues."""
     rate: int = 100
     """Records per second."""
     seed: int = 1
@@ -71,38 +75,49 @@ def measure(options: Options, console: Console) -> Outcome:
             return job
 
         job = start()
+        plan, done, until = _plan(options, chance), Counter[str](), time.monotonic() + options.duration
         with traffic(servers, options.rate, sent):
-            for number in range(options.kills):
+            for what in plan:
                 wait_for_flow(servers, "counts")
-                chance.choice(python_processes(job)).send_signal(signal.SIGKILL)
-                console.print(f"{number + 1} of {options.kills}: a Python process was killed")
-            for number in range(options.jvm_kills):
-                wait_for_flow(servers, "counts")
-                _kill_all(job)
-                console.print(f"{number + 1} of {options.jvm_kills}: the JVM was killed")
-                job = start()
+                if time.monotonic() > until:
+                    break
+                if what == JVM:
+                    _kill_all(job)
+                    job = start()
+                else:
+                    _kill_python(job, chance)
+                done[what] += 1
+                console.print(f"{done.total()} of {len(plan)}: {what} was killed")
             wait_for_flow(servers, "counts")
         lost, more = differences(servers, sent)
     console.print(
-        f"{options.kills} kills of a Python process, {options.jvm_kills} of the JVM, {len(sent)} records: "
-        f"{lost} lost, {more} counted twice; {machine_text()}"
+        f"killed: {PYTHON} {done[PYTHON]} times, {JVM} {done[JVM]} times; {len(sent)} records: {lost} lost, {more} "
+        f"counted twice; {machine_text()}"
     )
     problems = [f"{lost} records were lost, and {more} were counted twice"] if lost or more else []
-    found = {"kills": options.kills, "jvm_kills": options.jvm_kills, "lost": lost, "counted_twice": more}
+    found = {"kills": done[PYTHON], "jvm_kills": done[JVM], "lost": lost, "counted_twice": more}
     return outcome_of("python-kills", [0] * len(sent), len(sent), problems, **found)
 
 
-def python_processes(job: psutil.Process) -> list[psutil.Process]:
-    """Wait for the Python processes of the job's query, and return them."""
-    found = list[psutil.Process]()
+def _plan(options: Options, chance: random.Random) -> list[str]:
+    """Return what is killed, in random order."""
+    plan = [PYTHON] * options.kills + [JVM] * options.jvm_kills
+    chance.shuffle(plan)
+    return plan
 
-    def are_there() -> bool:
-        with suppress(psutil.Error):
-            found[:] = [one for one in job.children(recursive=True) if WORKER in one.cmdline()]
-        return bool(found)
 
-    wait_until(are_there, LAST_RESULTS_SECONDS, "a Python process of the query")
-    return found
+def _kill_python(job: psutil.Process, chance: random.Random) -> None:
+    """Kill a worker of the query, or the daemon that starts the workers."""
+
+    def is_killed() -> bool:
+        with suppress(psutil.NoSuchProcess):
+            found = [one for one in job.children(recursive=True) if WORKER in one.cmdline()]
+            if found:
+                chance.choice(found).kill()
+                return True
+        return False
+
+    wait_until(is_killed, LAST_RESULTS_SECONDS, "a Python process of the query")
 
 
 def differences(servers: str, sent: Iterable[str]) -> tuple[int, int]:
@@ -125,7 +140,7 @@ def _kill_all(job: psutil.Process) -> None:
 
 def run_job(servers: str, folder: Path) -> None:
     """Keep the query running until the process is killed."""
-    spark = build_session("python-kills", slots=8)
+    spark = build_session("python-kills", slots=8, confs=FAST_COMPILER_CONFS)
     keep(spark, {"counts": lambda: _start(spark, servers, folder)}, limits=LIMITS)
 
 
@@ -150,7 +165,7 @@ BENCHMARK = Benchmark(
     __doc__,
     Options,
     measure,
-    example="--kills 50 --jvm-kills 10",
+    example="--kills 50 --jvm-kills 10 --duration 200",
     presets={"quick": {"kills": 3, "jvm_kills": 1}},
 )
 
