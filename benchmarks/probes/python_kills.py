@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
@@ -107,13 +107,13 @@ def _plan(options: Options, chance: random.Random) -> list[str]:
 
 
 def _kill_python(job: psutil.Process, chance: random.Random) -> None:
-    """Kill a worker of the query, or the daemon that starts the workers."""
+    """Kill a worker of the query. The daemon that has started it is left, because its workers survive it."""
 
     def is_killed() -> bool:
         with suppress(psutil.NoSuchProcess):
             found = [one for one in job.children(recursive=True) if WORKER in one.cmdline()]
-            if found:
-                chance.choice(found).kill()
+            if workers := [one for one in found if one.ppid() in {other.pid for other in found}]:
+                chance.choice(workers).kill()
                 return True
         return False
 
@@ -141,10 +141,11 @@ def _kill_all(job: psutil.Process) -> None:
 def run_job(servers: str, folder: Path) -> None:
     """Keep the query running until the process is killed."""
     spark = build_session("python-kills", slots=8, confs=FAST_COMPILER_CONFS)
-    keep(spark, {"counts": lambda: _start(spark, servers, folder)}, limits=LIMITS)
+    writer = _writer(spark, servers, folder)
+    keep(spark, {"counts": writer.start}, limits=LIMITS)
 
 
-def _start(spark: SparkSession, servers: str, folder: Path) -> StreamingQuery:
+def _writer(spark: SparkSession, servers: str, folder: Path) -> DataStreamWriter:
     source = spark.readStream.format(control.SOURCE).option("kafka.bootstrap.servers", servers)
     source = source.option("startingOffsets", "earliest")
     rows = source.option("subscribe", "source").load()
@@ -156,8 +157,8 @@ def _start(spark: SparkSession, servers: str, folder: Path) -> StreamingQuery:
     writer = counts.select("key", F.col("count").cast("string").alias("value")).writeStream.format("kafka")
     writer = writer.option("kafka.bootstrap.servers", servers).options(**KAFKA_SINK, topic="counts")
     writer = writer.option("checkpointLocation", str(folder / "counts")).queryName("counts").outputMode("update")
-    query: StreamingQuery = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
-    return query
+    real_time: DataStreamWriter = writer.trigger(realTime="5 seconds")  # type: ignore[call-overload]
+    return real_time
 
 
 BENCHMARK = Benchmark(
