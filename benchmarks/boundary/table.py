@@ -33,10 +33,8 @@ def phases(root: Path, _: str) -> str:
     ]
     header = ("settings", "boundaries", "longest wait: mean / max", *GROUPS)
     unit = (
-        "Times are in ms, from the time at which the slowest record was due until its result was received. "
-        "The phases are means over the boundaries, and add up to the mean wait. "
-        "If phases overlap, the time counts for the column further left. "
-        "The chart shows one boundary with the recommended settings."
+        "Times are in ms. The phases are means, and add up to the mean wait of the slowest record; "
+        "if phases overlap, the time counts for the column further left."
     )
     for case in content["cases"]:
         if case["changed"]:

@@ -23,6 +23,7 @@ BEFORE_UNION = "at start: `STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED`"
 NAMED = ("a 1 Ann", "a 1 Ann", "a 4 Ann", "z 9 Zoe")
 COUNTS = ("a 1", "b 1", "a 2", "a 3", "z 1")
 DISTINCT = ("a 1", "b 2", "a 4", "z 9")
+NESTED_LOOP = "while running: not in allowlist: `BroadcastNestedLoopJoinExec`"
 NO_MERGE = "while running: not in allowlist: `SortExec`, `SortMergeJoinExec`"
 EXPLODED = "rows lateral view explode(array(n, 0)) as m"
 SUBQUERIES = "select k, (select max(name) from names) from rows where k in (select k from names) and n > 1"
@@ -151,10 +152,13 @@ JOINS = (
         "while running: not in allowlist: `ShuffledHashJoinExec`",
         lambda b: b.rows().join(b.names().hint("shuffle_hash"), "k"),
     ),
-    fails(
-        "`crossJoin`, broadcast join without an equality",
-        "while running: not in allowlist: `BroadcastNestedLoopJoinExec`",
-        lambda b: b.rows().crossJoin(b.names()),
+    together(
+        fails("`crossJoin`", NESTED_LOOP, lambda b: b.rows().crossJoin(b.names())),
+        fails(
+            "broadcast join without an equality",
+            NESTED_LOOP,
+            lambda b: b.rows().alias("r").join(F.broadcast(b.names().alias("s")), F.expr("r.k < s.k")).select("r.k"),
+        ),
     ),
     fails("`full` join with a static table", LEGACY, lambda b: b.rows().join(F.broadcast(b.names()), "k", "full")),
     fails(
@@ -192,7 +196,8 @@ STATEFUL = (
     together(
         runs("aggregation without keys", lambda b: b.rows().groupBy().agg(F.max("k")), "a", "b", "b", "b", "z"),
         runs("`having`", lambda b: b.rows().groupBy("k").count().where("count > 2 or k = 'z'"), "a 3", "z 1"),
-        runs("`cube`, `rollup`", lambda b: b.rows().where("n > 4").rollup("k").count(), "z 1", "- 1"),
+        runs("`cube`", lambda b: b.rows().where("n > 4").cube("k").count(), "z 1", "- 1"),
+        runs("`rollup`", lambda b: b.rows().where("n > 4").rollup("k").count(), "z 1", "- 1"),
     ),
     together(
         runs("`window`, tumbling", lambda b: _windows(b, "5 minutes", "5 minutes"), "a 0 1", "z 5 1"),

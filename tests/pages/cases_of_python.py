@@ -4,19 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from tests.pages.operator_probe import OperatorProbe
-from tests.pages.outcomes import fails
+from tests.pages.outcomes import fails, together
 
 NO_ARROW = "while running: not in allowlist: `ArrowEvalPythonExec`"
 NO_PROCESSOR = "while running: `STDS_FAILED_TO_READ_OPERATOR_METADATA`"
 COLUMNS = "k string, n int"
 # Its type hints do not accept the name of a type.
 _pandas_function: Any = pandas_udf
+_arrow_function: Any = arrow_udf
 
 
 class _Silent(StatefulProcessor):
@@ -43,6 +45,10 @@ def _identity_series(numbers: pd.Series) -> pd.Series:
     return numbers
 
 
+def _identity_array(numbers: pa.Array) -> pa.Array:
+    return numbers
+
+
 def _table_function(probe: OperatorProbe) -> DataFrame:
     function: Any = F.udtf(_Double, returnType="m int")
     probe.spark.udtf.register("doubled", function)
@@ -63,8 +69,9 @@ PYTHON = (
         "while running: not in allowlist: `BatchEvalPythonExec`",
         lambda b: b.rows().select(F.udf(str.upper, useArrow=False)("k")),
     ),
-    fails(
-        "`pandas_udf`, `arrow_udf`", NO_ARROW, lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))
+    together(
+        fails("`pandas_udf`", NO_ARROW, lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))),
+        fails("`arrow_udf`", NO_ARROW, lambda b: b.rows().select(_arrow_function(_identity_array, "int")("n"))),
     ),
     fails("`udtf`", "while running: not in allowlist: `ArrowEvalPythonUDTFExec`", _table_function),
     fails(

@@ -1,6 +1,7 @@
 """Claims of the page on clusters and slots: slot counts and starved partitions."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from scripts.pack import files
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.realtime.slots import slots_needed
+from spark_rtm.services.spark import CONFS
 from spark_rtm.text import markdown
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce
@@ -152,3 +154,14 @@ def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, 
     assert sorted(silent) == sorted(definition_of(PAGE.with_name("debugging.md"), "starved")(before, after, newest))
     assert query.isActive
     assert query.exception() is None
+
+
+def test_session_to_copy_has_the_settings_of_the_pack() -> None:
+    """The block imports only PySpark, and differs from `build_session` in no setting that both have."""
+    [code] = [f.code for f in markdown.fences(PAGE.read_text(encoding="utf-8")) if "SparkSession.builder" in f.code]
+    pairs = re.findall(r'^    f?"(\S+)": "(.*)",$', code, re.MULTILINE)
+    shown = {name.replace("{state}", "spark.sql.streaming.stateStore"): value for name, value in pairs}
+
+    assert ["from pyspark.sql import SparkSession"] == re.findall(r"^.*import .*$", code, re.MULTILINE)
+    assert 7 == len(shown)
+    assert {} == {name: value for name, value in shown.items() if value not in CONFS.get(name, value)}

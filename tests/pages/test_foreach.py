@@ -154,6 +154,32 @@ def test_writer_of_the_page_stores_each_record_once_over_a_restart(
         produce(kafka, source, [(0, b"c")] if runs == 1 else [])
 
 
+def test_rows_are_lost_if_open_returns_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Spark opens the writer for each partition and batch, skips its rows, and commits them."""
+    source, log = new_topic(kafka, 2), tmp_path / "calls"
+
+    class Closed:
+        def open(self, partition: int, batch: int) -> None:
+            with log.open("a") as lines:
+                lines.write(f"open {batch} {partition}\n")
+
+        def process(self, row: Row) -> None:
+            with log.open("a") as lines:
+                lines.write(f"row {row.value}\n")
+
+    produce(kafka, source, [(0, b"a"), (1, b"b")])
+    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
+    rows = stream.option("startingOffsets", "earliest").load()
+    query = started(rows.writeStream.foreach(Closed()), tmp_path / "state", 2)
+    wait_until(lambda: len(query.recentProgress) > 1, 60, "two batches", [query])
+    stop_completely(spark, query)
+
+    calls = log.read_text().splitlines()
+    assert {f"open {batch} {partition}" for batch in (0, 1) for partition in (0, 1)} <= set(calls)
+    assert [] == [call for call in calls if not call.startswith("open")]
+    assert 2 == sum(progress.numInputRows for progress in query.recentProgress)
+
+
 def stored(store: Path) -> list[tuple[str, str]]:
     """Return the rows of the table, or none if it does not exist yet."""
     with sqlite3.connect(store) as db:

@@ -329,6 +329,7 @@ DEFAULTS = {
         "max.block.ms": "60000",
         "delivery.timeout.ms": "120000",
         "max.request.size": "1048576",
+        "buffer.memory": "33554432",
     },
     "consumer.ConsumerConfig": {"fetch.min.bytes": "1", "fetch.max.wait.ms": "500"},
 }

@@ -1,12 +1,14 @@
 """Changes of a query that continues on its old checkpoint, as `references/state.md` lists them."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from scripts.pack import files
 from spark_rtm.errors import find
@@ -23,6 +25,8 @@ OPERATOR = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
 DIRECTORY = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 SOURCES = "sources in the checkpoint offsets"
 ROW = "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE"
+EVOLUTION = "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION"
+ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 
 Shape = Callable[[DataFrame], DataFrame]
 
@@ -122,6 +126,75 @@ def test_change_continues_or_is_refused_as_listed(
     assert ("continues" in row[1]) == (not failure)
     assert condition in failure
     assert not condition or condition in find(failure)[0].condition
+
+
+class Remembering(StatefulProcessor):
+    """A processor that returns the last value of its key, whose schema a case changes."""
+
+    def __init__(self, schema: str, value: tuple[Any, ...], key_of_map: str = "i int", others: tuple[str, ...] = ()):
+        """`others` are further state variables."""
+        self.schema, self.value, self.key_of_map, self.others = schema, value, key_of_map, others
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Create the state."""
+        self.last = handle.getValueState("last", self.schema)
+        self.map = handle.getMapState("map", self.key_of_map, "v int")
+        self.more = [handle.getValueState(name, "v int") for name in self.others]
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        """Return the last value, and keep the new one."""
+        last = str(tuple(self.last.get())) if self.last.exists() else "nothing"
+        self.last.update(self.value)
+        yield Row(last=last)
+
+
+PROCESSORS: dict[str, list[tuple[Remembering, str, str]]] = {
+    "a field is added": [(Remembering("n int, t string, z string", (1, "t", "z")), VALUE, "(7, 't', None)")],
+    "a field is widened": [
+        (Remembering("n long, t string", (1, "t")), VALUE, "(7, 't')"),
+        (Remembering("n int", (1,)), VALUE, "(7,)"),
+        (Remembering("t string, n int", ("t", 1)), VALUE, "('t', 7)"),
+    ],
+    "a field is renamed": [(Remembering("m int, t string", (1, "t")), "(7, 't')", "(None, 't')")],
+    "a field gets another type": [(Remembering("n string, t string", ("1", "t")), VALUE, EVOLUTION)],
+    "the key of a map": [(Remembering("n int, t string", (1, "t"), "i string"), KEY, KEY)],
+    "a variable is added": [(Remembering("n int, t string", (1, "t"), others=("x",)), "(7, 't')", "(7, 't')")],
+}
+
+
+@pytest.mark.parametrize(("column", "encoding"), [(1, "unsaferow"), (2, "avro")], ids=["unsaferow", "avro"])
+def test_state_of_a_processor_changes_as_listed(
+    session: SparkSession, tmp_path: Path, column: int, encoding: str
+) -> None:
+    """Each change continues with the value of its row or is refused as listed; a later encoding is ignored."""
+    session = prepare(session.newSession())
+    session.conf.set(ENCODING, encoding)
+    assert {"nothing"} == outcome_of(session, Remembering("n int, t string", (7, "t")), tmp_path / "first")
+    session.conf.set(ENCODING, "avro")
+    tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
+    [table] = [table for table in tables if table.header[0] == "change of a state variable"]
+
+    for number, (name, processor, *expected) in enumerate(
+        (name, *change) for name, changes in PROCESSORS.items() for change in changes
+    ):
+        checkpoint = Path(shutil.copytree(tmp_path / "first", tmp_path / str(number)))
+        assert {expected[column - 1]} == outcome_of(session, processor, checkpoint), (name, encoding)
+        [cells] = [cells for _, cells in table.rows if cells[0].startswith(name)]
+        assert ("refused" in cells[column]) == expected[column - 1].startswith("STATE_STORE")
+
+
+def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) -> set[str]:
+    """Run one batch; return what the processor found in its state, or the condition of the refusal."""
+    found: list[str] = []
+    keyed = rows_of(session).groupBy("k").transformWithState(processor, "last string", "Update", "none")
+    writer = keyed.writeStream.foreachBatch(lambda rows, _: found.extend(row.last for row in rows.collect()))
+    try:
+        writer.option("checkpointLocation", str(checkpoint)).outputMode("update").trigger(
+            once=True
+        ).start().awaitTermination(60)
+    except Exception as error:  # noqa: BLE001 - a start and a batch raise different classes
+        return {next(condition for condition in (VALUE, KEY, EVOLUTION) if condition in str(error))}
+    return set(found)
 
 
 def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, counted: Path, tmp_path: Path) -> None:
