@@ -143,7 +143,7 @@ class Remembering(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """Return the last value, and keep the new one."""
-        last = str(tuple(self.last.get())) if self.last.exists() else "nothing"
+        last = str(tuple(self.last.get() or ())) if self.last.exists() else "nothing"
         self.last.update(self.value)
         yield Row(last=last)
 
