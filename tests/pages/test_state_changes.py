@@ -1,4 +1,4 @@
-"""Changes of a query that continues on its old checkpoint, as `references/state.md` lists them."""
+"""Changes of a query that continues on its old checkpoint, as two pages list them."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from tests.pages.jobs import prepare
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
 
 PAGE = files.ROOT / "references/state.md"
+FORMATS = files.ROOT / "references/formats.md"
 SCHEMA_CHECK = "spark.sql.streaming.stateStore.stateSchemaCheck"
 KEY = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
 VALUE = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
@@ -171,7 +172,7 @@ def test_state_of_a_processor_changes_as_listed(
     session.conf.set(ENCODING, encoding)
     assert {"nothing"} == outcome_of(session, Remembering("n int, t string", (7, "t")), tmp_path / "first")
     session.conf.set(ENCODING, "avro")
-    tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
+    tables = markdown.tables(FORMATS.read_text(encoding="utf-8"))
     [table] = [table for table in tables if table.header[0] == "change of a state variable"]
 
     for number, (name, processor, *expected) in enumerate(
