@@ -61,10 +61,16 @@ def _first_line(text: str) -> str:
 
 
 def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
-    """Return the first line with one of `calls`, if possible from line `default` on; without any, return `default`."""
+    """
+    Return the nearest line with one of `calls`, but not in a comment; without any, return `default`.
+
+    The search begins below line `default` if a function begins there, and above it if the job starts a query there.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return default
-    found = [number for number, line in enumerate(lines, 1) if calls.search(line)]
-    return next((number for number in found if number >= default), found[0] if found else default)
+    found = [n for n, line in enumerate(lines, 1) if calls.search(line) and not line.lstrip().startswith("#")]
+    above, below = [n for n in found if n < default], [n for n in found if n >= default]
+    is_function = re.match(r"\s*(@|def |async )", "".join(lines[default - 1 : default]))
+    return ([*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]] or [default])[0]
