@@ -4,13 +4,14 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.checks.login import login
 from spark_rtm.prove.query import Options, checked, refused
 from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.placeholders import PACKAGES
 from spark_rtm.prove.subjects.recorders import Caught, Recording
 from spark_rtm.prove.subjects.subject import subject_of_job
 from spark_rtm.prove.subjects.target import Job, TargetError
@@ -22,6 +23,9 @@ from spark_rtm.testing.records import as_sent
 from spark_rtm.testing.trial import new_checkpoints
 
 PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its transformation into a function"
+# Conditions of a sink whose connector is not on the class path.
+NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
+SINKS = "Kafka, or `foreach` for a store"
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
@@ -47,14 +51,34 @@ def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[
         raise job.JobLostError(_stop(error, recording)) from error
     for written, line in recording.skipped:
         say(f"line {line}: the batch write to {written} was skipped; --side-effects lets it run")
+    yield from _stand_ins(recording)
     yield from _sources(bench, recording)
     if not recording.caught:
-        yield _of_job(UNCHECKED, "the job starts no query", "name the file that calls start()", recording, 0)
+        fix = "name the file that calls start(), and start the servers that it needs first"
+        yield _of_job(UNCHECKED, "the job starts no query", fix, recording, 0)
+    yield from _queries(bench, recording, options, say)
+
+
+def _queries(bench: Bench, recording: Recording, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
+    shown = set[Verdict]()
     for number, caught in enumerate(recording.caught):
         for verdict in _of_query(bench, recording, number, options, say):
+            # The passwords of a file are those of all its queries.
+            if verdict.check == "secrets" and verdict in shown:
+                continue
+            shown.add(verdict)
             several = len(recording.caught) > 1
             prefix = f"query {number + 1} (line {caught.line}): " if several else ""
             yield replace(verdict, evidence=prefix + verdict.evidence)
+
+
+def _stand_ins(recording: Recording) -> Iterator[Verdict]:
+    for name, line in recording.missing.items():
+        evidence = f"the module {name!r} is not installed, so a placeholder accepted the calls of the job"
+        yield _of_job(UNCHECKED, evidence, _install(name), recording, line)
+    for table, line in recording.absent.items():
+        evidence = f"the table {table} is not here, so two made rows stand for it"
+        yield _of_job(UNCHECKED, evidence, "put some of its rows there", recording, line)
 
 
 def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
@@ -130,7 +154,13 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
         query = caught.writer.really_start(str(new_checkpoints(bench.folder)))
         assert_real_time(query, 30)
     except (PySparkException, Py4JJavaError, QueryFailedError) as error:
-        return refused(error, recording.path, caught.line)
+        if any(condition in str(error) for condition in NO_CONNECTOR):
+            evidence = f"real-time mode on OSS refuses the sink of the job, {caught.sink!r}: it is not in its list"
+            fix = f"use {SINKS}; the connector is not installed here, and the following verdicts use Kafka"
+            return replace(_of_job(WRONG, evidence, fix, recording, caught.line), page=SOURCES_PAGE)
+        verdict = refused(error, recording.path, caught.line)
+        is_file = "UNSUPPORTED_DATASOURCE" in verdict.evidence
+        return replace(verdict, fix=f"use {SINKS}, and write files in a separate query") if is_file else verdict
     except (NotRealTimeError, TimeoutError) as error:
         return _of_job(UNCHECKED, f"the sink {caught.sink!r} does not run: {error}", "", recording, caught.line)
     finally:
@@ -142,6 +172,10 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
     return Verdict("mode", GOOD, evidence, page=SOURCES_PAGE)
 
 
+def _install(name: str) -> str:
+    return f"pip install {PACKAGES.get(name, name)} into the virtual environment of this skill"
+
+
 def _stop(error: Exception, recording: Recording) -> str:
     """Return where and why a job has failed before it waited for its queries, and what helps."""
     failure = failure_of(error, recording.path, recording.line_of(error))
@@ -149,7 +183,14 @@ def _stop(error: Exception, recording: Recording) -> str:
     if "DECLARATIVE_PIPELINE" in str(error) or (isinstance(error, ModuleNotFoundError) and error.name in {"dlt", "dp"}):
         fix = PIPELINE
     elif isinstance(error, ModuleNotFoundError):
-        fix = f"install {error.name!r} into the virtual environment of this skill"
+        fix = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
+    elif recording.missing:
+        names = ", ".join(map(repr, recording.missing))
+        fix = f"the job has only placeholders for the modules {names}: {_install(next(iter(recording.missing)))}"
+    elif isinstance(error, PySparkTypeError | PySparkValueError):
+        fix = "PySpark refuses this call without prove, too: correct it"
+    elif "PATH_NOT_FOUND" in str(error):
+        fix = "put some of its rows there, or give the reader a schema, so prove makes rows"
     else:
         fix = "pass what the job expects (--conf KEY=VALUE, arguments after `--`, variables of the environment)"
     kind = failure.condition if isinstance(error, PySparkException | Py4JJavaError) else type(error).__name__

@@ -1,5 +1,6 @@
 """`prove` runs the jobs of other people: clusters' settings, arguments, notebooks, waiting loops, several queries."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects import job, target
 from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.build import topics_of
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.verdicts.verdict import GOOD
+from spark_rtm.prove.verdicts.verdict import GOOD, WRONG
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -34,6 +36,24 @@ LOOPS = {
     "progress": "while query.isActive:\n    progress = query.lastProgress\n",
 }
 
+WRITE = """
+writer = stream.select("value").writeStream.format("kafka").option("kafka.bootstrap.servers", "x:1")
+query = writer.option("topic", "usual-out").outputMode("update").trigger(realTime="5 minutes").start()
+"""
+READ = "stream = spark.readStream.format('kafka').option('kafka.bootstrap.servers', 'x:1')"
+CATALOG = "SparkSession.builder.config('spark.sql.catalog.spark_catalog', 'no.such.Catalog').getOrCreate()"
+TABLE = "alerts = spark.read.schema('code string, low double').option('header', True).csv('/no/such.csv')"
+USUAL = {
+    "clients": "from cassandra.cluster import Cluster\nimport dotenv\nCluster(['x']).connect()\n" + START,
+    "debug query": START + "query.awaitTermination(20)\nquery.stop()\n" + START + "query.awaitTermination()\n1 / 0",
+    "pattern": READ + ".option('subscribePattern', '(east|west)-usual.*').load()" + WRITE,
+    "assign": READ + ".option('assign', '{\"assigned\": [0]}').load()" + WRITE,
+    "schema": "spark.sql(\"create schema shop location 's3a://shop/x'\")\nspark.sql('use shop')" + START,
+    "catalog": f"from pyspark.sql import SparkSession\n{CATALOG}\nspark.sql('show tables').collect()\n" + START,
+    "table": f"{TABLE}\nassert alerts.count() == 2 and alerts.columns == ['code', 'low']\n" + START,
+}
+NOTED = {"pattern": "east-usual1", "assign": "assigned"}
+
 
 def _record(bench: Bench, path: Path, **settings: object) -> Recording:
     recording = Recording(bench.spark.newSession(), bench.kafka, path, 1)
@@ -49,6 +69,41 @@ def test_loop_that_waits_for_a_query_ends_the_run(loop: str, bench: Bench, tmp_p
     (tmp_path / "job.py").write_text(START + LOOPS[loop])
 
     assert 1 == len(_record(bench, tmp_path / "job.py").caught)
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_path: Path) -> None:
+    """Clients that are not installed, debug queries, patterns and tables of a cluster do not matter."""
+    (tmp_path / "job.py").write_text(USUAL[name])
+
+    recording = _record(bench, tmp_path / "job.py")
+
+    assert (2 if name == "debug query" else 1) == len(recording.caught)
+    assert [NOTED.get(name, "usual")] == recording.topics == topics_of(recording.caught[0].frame)
+    assert (["cassandra", "dotenv"] if name == "clients" else []) == list(recording.missing)
+    assert (["/no/such.csv"] if name == "table" else []) == list(recording.absent)
+
+
+def test_job_takes_the_static_rows_of_its_second_run_for_a_stream(bench: Bench, tmp_path: Path) -> None:
+    """A job that checks `isStreaming` does not fail when `prove` evaluates single records."""
+    (tmp_path / "job.py").write_text(START + "assert stream.isStreaming\n")
+    rows = bench.spark.createDataFrame([], "key binary, value binary, topic string")
+
+    assert 1 == len(_record(bench, tmp_path / "job.py", static=rows).caught)
+    assert not rows.isStreaming
+
+
+def test_sink_without_its_connector_is_not_blamed_on_the_job(bench: Bench, tmp_path: Path) -> None:
+    """The verdict names the sinks of real-time mode; the rows of the query are judged all the same."""
+    path = tmp_path / "job.py"
+    code = START.replace('writeStream.format("kafka")', 'writeStream.format("no.such.connector")')
+    path.write_text(code.replace('"usual"', '"usual-sink"'))
+
+    verdicts = prove(bench, target.load(str(path)), replace(OPTIONS, checks=frozenset({"mode"})), lambda _: None)
+
+    (refused,) = [verdict for verdict in verdicts if verdict.status == WRONG]
+    assert "real-time mode on OSS refuses the sink of the job, 'no.such.connector'" in refused.evidence
+    assert any("the plan contains RealTimeStreamScan" in verdict.evidence for verdict in verdicts)
 
 
 def test_job_gets_settings_and_imports_of_its_project(bench: Bench, tmp_path: Path) -> None:
@@ -99,13 +154,17 @@ def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], b
         ((JOBS / "cli_job.py.txt").read_text(), "status 2 before it waited for a query; a job gets its arguments"),
         ("import os\n\nservers = os.environ['NO_SUCH_VARIABLE']\n", "job.py:3: KeyError: 'NO_SUCH_VARIABLE'"),
         ("x = 1\nspark.conf.get('shop.topic')\n", "job.py:2: SQL_CONF_NOT_FOUND"),
+        (READ + ".option('subscribe', None).load()\n", "job.py:1: ValueError: the option 'subscribe' is None"),
+        ("import shop_names\n", "pip install shop_names into the virtual environment of this skill, or set PYTHONPATH"),
+        ("import boto3\nint(boto3.client('ssm'))\n", "only placeholders for the modules 'boto3': pip install boto3"),
+        ("from pyspark.sql.functions import col\ncol('a').cast(1)\n", "PySpark refuses this call without prove, too"),
         ("import dlt\n", "a pipeline (`dp`, `dlt`) runs only in its own engine"),
         (
             "from pyspark import pipelines as dp\n@dp.table\ndef rows():\n    pass\n",
             "a pipeline (`dp`, `dlt`) runs only",
         ),
     ],
-    ids=["arguments", "variable", "setting", "dlt", "dp"],
+    ids=["arguments", "variable", "setting", "topic", "module", "client", "call", "dlt", "dp"],
 )
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
     """A job that does not come to its wait gives no verdict on the mode, and the message names a remedy."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects import job
-from spark_rtm.prove.subjects.recorders import Recording
+from spark_rtm.prove.subjects.recorders import Recording, subscribed
 from spark_rtm.prove.subjects.target import Job, Target
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import FLUSH_SECONDS, read_stream, read_table
@@ -57,8 +57,9 @@ def topics_of(rows: DataFrame) -> list[str]:
     found = list[str]()
     for leaf in map(leaves.apply, range(leaves.size())):
         if leaf.getClass().getSimpleName() == "StreamingRelationV2":
-            found += (leaf.extraOptions().get("subscribe") or "").replace(" ", "").split(",")
-    return list(dict.fromkeys(name for name in found if name))
+            options = {key: leaf.extraOptions().get(key) for key in ("subscribe", "subscribePattern", "assign")}
+            found += subscribed({key: value for key, value in options.items() if value})[0]
+    return list(dict.fromkeys(found))
 
 
 class StaticQuery:

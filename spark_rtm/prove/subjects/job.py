@@ -17,23 +17,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
-from spark_rtm.prove.subjects.batch_writers import TableCreator, TableWriter
+from spark_rtm.prove.subjects.batch_writers import TableCreator, TableReader, TableWriter
 from spark_rtm.prove.subjects.bench import end_now
-from spark_rtm.prove.subjects.placeholders import Dbutils
+from spark_rtm.prove.subjects.placeholders import PACKAGES, Dbutils, JobEndedError, end_job, placeholders_for
 from spark_rtm.prove.subjects.recorders import (
     MAX_SLEEPS,
-    JobEndedError,
     Recording,
     StreamReader,
     StreamWriter,
-    TableReader,
-    end_job,
     recorder,
 )
 from spark_rtm.prove.subjects.target import code_of, package_of, roots_of
@@ -42,6 +40,8 @@ SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
 AGAIN_SECONDS = 5.0
 ATTEMPTS = 3
+# The catalog of a package such as Delta, without which no table of the session can be named.
+CATALOG = "spark.sql.catalog.spark_catalog"
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 CANNOT = "prove could not run this"
 # Statements that change a table; views, functions and databases of the session are left to the job.
@@ -50,6 +50,9 @@ SQL_WRITE = re.compile(
     r"\s+(?:external\s+)?table)\b|.*\b(?P<later>insert)\s+(?:into|overwrite)\b",
     re.IGNORECASE | re.DOTALL,
 )
+
+# A database or catalog of the user's cluster, which the session of `prove` cannot have.
+SQL_PLACE = re.compile(r"\s*(?P<verb>use|(?:create|alter|drop)\s+(?:schema|database|catalog))\b", re.IGNORECASE)
 
 
 class JobLostError(RuntimeError):
@@ -61,7 +64,26 @@ class _LostError(BaseException):
 
 
 def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
-    """Run the job in this process, for at most `seconds`, and note in `recording` what it reads and starts."""
+    """
+    Run the job in this process, for at most `seconds`, and note in `recording` what it reads and starts.
+
+    If a usual package is not installed, the job runs again with a placeholder for it.
+    """
+    while True:
+        try:
+            with placeholders_for(recording.missing):
+                _run(recording, seconds)
+        except ModuleNotFoundError as error:
+            name = (error.name or "").partition(".")[0]
+            if name not in PACKAGES or name in recording.missing:
+                raise
+            recording.forget()
+            recording.missing[name] = recording.line_of(error)
+        else:
+            return
+
+
+def _run(recording: Recording, seconds: float) -> None:
     path = recording.path
     code = compile(code_of(path), str(path), "exec")
     for name, value in {FLAG: "true", **recording.confs}.items():
@@ -166,6 +188,8 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (os, "_exit", _exit_of(os.getpid(), os._exit)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
+    if recording.static is not None:
+        replaced.append((frame, "isStreaming", property(lambda _frame: True)))
     if not recording.side_effects:
         replaced += [
             (frame, "writeTo", lambda _frame, table: TableCreator(recording, table)),
@@ -186,6 +210,8 @@ def _replaced(recording: Recording) -> Iterator[None]:
 def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
     """Return the session of `prove` with the settings of the job that a running session accepts."""
     for name, value in builder._options.items():  # noqa: SLF001 - the builder has no public getter
+        if name == CATALOG:
+            continue
         with contextlib.suppress(PySparkException):
             session.conf.set(name, value)
     return session
@@ -248,7 +274,13 @@ def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[...
         if found := SQL_WRITE.match(text):
             recording.note_write(f"SQL {(found['verb'] or found['later']).upper()}")
             return session.range(0)
-        return sql(session, text, *arguments, **named)
+        try:
+            return sql(session, text, *arguments, **named)
+        except (PySparkException, Py4JJavaError):
+            if not (found := SQL_PLACE.match(text)):
+                raise
+            recording.note_write(f"SQL {found['verb'].upper()}")
+            return session.range(0)
 
     return run
 

@@ -1,10 +1,84 @@
-"""Answer a notebook's calls of `dbutils` with placeholders."""
+"""Answer for what a job has in production: `dbutils`, its running queries, and modules that are not installed."""
 
-from types import SimpleNamespace
-from typing import Any
+import contextlib
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+from typing import Any, NoReturn
 
+from pyspark.sql import SparkSession
+
+# A job that asks its query more often waits in a loop.
+MAX_ASKED = 20
 SECRET = "prove-secret"
 """The checks look for this text in plans, logs and checkpoints."""
+
+
+# Clients and models that a query of Spark does without, by the names of their modules.
+SAME = (
+    "avro boto3 botocore elasticsearch findspark joblib loguru minio mlflow nltk pendulum psycopg pymongo redis "
+    "requests snowflake tensorflow textblob torch transformers vaderSentiment"
+)
+PACKAGES = dict(zip(SAME.split(), SAME.split(), strict=True)) | {
+    "azure": "azure-identity",
+    "cassandra": "cassandra-driver",
+    "clickhouse_connect": "clickhouse-connect",
+    "clickhouse_driver": "clickhouse-driver",
+    "confluent_kafka": "confluent-kafka",
+    "delta": "delta-spark",
+    "dotenv": "python-dotenv",
+    "google": "google-cloud-storage",
+    "influxdb_client": "influxdb-client",
+    "kafka": "kafka-python",
+    "mysql": "mysql-connector-python",
+    "prometheus_client": "prometheus-client",
+    "psycopg2": "psycopg2-binary",
+    "pymysql": "PyMySQL",
+    "schema_registry": "python-schema-registry-client",
+    "sklearn": "scikit-learn",
+    "sqlalchemy": "SQLAlchemy",
+    "yaml": "PyYAML",
+}
+
+
+class JobEndedError(BaseException):
+    """Raised inside the job when it would wait for its queries; `except Exception` of the job must not catch it."""
+
+
+def end_job(*_: object, **__: object) -> NoReturn:
+    """End the job where it would wait for its queries, or stop its session."""
+    raise JobEndedError
+
+
+class Started:
+    """What `start()` returns to the job."""
+
+    name = id = "prove"
+    asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer what a job asks about its query while the query is starting."""
+        if name in {"isActive", "status", "lastProgress"}:
+            self._ask()
+        status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
+        known = {"runId": self.id, "isActive": True, "status": status, "recentProgress": (), "exception": lambda: None}
+        # A job may stop one query and start another.
+        known |= {"awaitTermination": self._wait, "processAllAvailable": end_job, "stop": lambda: None}
+        return known.get(name)
+
+    def _wait(self, timeout: float | None = None) -> bool:
+        """End the job, unless it waits only for a time and then goes on."""
+        if timeout is None:
+            end_job()
+        self._ask()
+        return False
+
+    def _ask(self) -> None:
+        self.asked += 1
+        if self.asked > MAX_ASKED:
+            end_job()
 
 
 class Dbutils:
@@ -34,17 +108,69 @@ class Dbutils:
 class Anything:
     """An object that has every attribute and accepts every call; it is false, like an empty answer."""
 
-    def __getattr__(self, _name: str) -> "Anything":
-        """Return the object itself."""
+    def __getattr__(self, name: str) -> "Anything":
+        """Return the object itself, but no special method, which would promise more than it holds."""
+        if name.startswith("__"):
+            raise AttributeError(name)
         return self
 
-    def __call__(self, *_: object, **__: object) -> "Anything":
-        """Return the object itself."""
-        return self
+    def __call__(self, *arguments: Any, **__: object) -> Any:
+        """Return the object itself, or what a decorator or the helper of a builder would return: its argument."""
+        is_kept = len(arguments) == 1 and (callable(arguments[0]) or isinstance(arguments[0], SparkSession.Builder))
+        return arguments[0] if is_kept else self
 
     def __bool__(self) -> bool:
         """Return False."""
         return False
+
+    def __enter__(self) -> "Anything":
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close nothing."""
+
+
+class _Module(ModuleType):
+    """A module that is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a placeholder for each name that a job may import."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything()
+
+
+class _Modules(MetaPathFinder, Loader):
+    """Finds the modules of some packages that nothing else has found."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        """Answer for the packages `names`."""
+        self._names = names
+
+    def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return a specification if the module belongs to one of the packages."""
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in self._names else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the placeholder."""
+        return _Module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the module has no code."""
+
+
+@contextlib.contextmanager
+def placeholders_for(names: Collection[str]) -> Iterator[None]:
+    """Let imports of these packages succeed with placeholders."""
+    finder = _Modules(names)
+    sys.meta_path.append(finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _Module)]:
+            del sys.modules[name]
 
 
 def secret(scope: str = "", key: str = "", **names: str) -> str:

@@ -1,21 +1,22 @@
 """Readers and writers of PySpark that note what a job asks for, and that read Kafka from the broker of `prove`."""
 
+import json
+import re
 import sys
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
-from spark_rtm.prove.subjects.placeholders import Anything
+from spark_rtm.prove.subjects.placeholders import Anything, Started
 from spark_rtm.realtime import control
 
 BROKER_OPTION = "kafka.bootstrap.servers"
@@ -23,14 +24,8 @@ BROKER_OPTION = "kafka.bootstrap.servers"
 PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
 # A query with a new checkpoint must see every record that `prove` sends.
 FROM_START = {"startingOffsets": "earliest"}
-
-
-# A job that asks its query more often, or sleeps more often at one place, waits in a loop.
-MAX_ASKED, MAX_SLEEPS = 20, 3
-
-
-class JobEndedError(BaseException):
-    """Raised inside the job when it would wait for its queries; `except Exception` of the job must not catch it."""
+# A job that sleeps more often at one place waits in a loop.
+MAX_SLEEPS = 3
 
 
 @dataclass(frozen=True)
@@ -78,6 +73,16 @@ class Recording:
     """Whether the batch writes of the job run; those to Kafka use the broker of `prove` in any case."""
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
     """Targets of batch writes that did not run, with the lines of the job, in their order."""
+    missing: dict[str, int] = field(default_factory=dict)
+    """Packages that are not installed and are answered for by placeholders, with the lines of the job."""
+    absent: dict[str, int] = field(default_factory=dict)
+    """Tables that are not here and are replaced by made rows, with the lines of the job."""
+
+    def forget(self) -> None:
+        """Forget what the job has done; only its missing packages stay."""
+        lists = (self.topics, self.tables, self.other_sources, self.caught)
+        for noted in (*lists, self.source_options, self.skipped, self.absent):
+            noted.clear()
 
     def line(self) -> int:
         """Return the line of the job that is running now."""
@@ -96,14 +101,14 @@ class Recording:
 
     def redirect(self, options: dict[str, str], *, is_stream: bool) -> dict[str, str]:
         """Create the topics that a Kafka source names, and return the options that replace those of the job."""
-        names = [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name]
+        names, replaced = subscribed(options)
         ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
         if is_stream:
             self.source_options.update(options)
             self.source_line = self.line()
         found = self.topics if is_stream else self.tables
         found += [name for name in names if name not in found]
-        return {BROKER_OPTION: self.kafka, **PLAINTEXT, **(FROM_START if is_stream else {})}
+        return {BROKER_OPTION: self.kafka, **PLAINTEXT, **replaced, **(FROM_START if is_stream else {})}
 
     def redirect_write(self, options: dict[str, str]) -> dict[str, str]:
         """Create the topic that a batch write names, and return the options that replace those of the job."""
@@ -122,28 +127,24 @@ class Recording:
         self.skipped[target, self.line()] = None
 
 
-def end_job(*_: object, **__: object) -> NoReturn:
-    """End the job where it would wait for its queries, or stop its session."""
-    raise JobEndedError
+def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the topics that a Kafka source names, and options that replace its pattern."""
+    if "subscribePattern" in options:
+        name = matching(options["subscribePattern"])
+        return [name], {"subscribePattern": name}
+    if "assign" in options:
+        return list(json.loads(options["assign"])), {}
+    return [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name], {}
 
 
-class Started:
-    """What `start()` returns to the job."""
-
-    name = id = "prove"
-    asked = 0
-
-    def __getattr__(self, name: str) -> Any:
-        """Answer what a job asks about its query while the query is starting."""
-        if name in {"awaitTermination", "processAllAvailable", "stop"}:
-            return end_job
-        if name in {"isActive", "status", "lastProgress"}:
-            self.asked += 1
-            if self.asked > MAX_ASKED:
-                end_job()
-        status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
-        known = {"runId": self.id, "isActive": True, "status": status, "recentProgress": (), "exception": lambda: None}
-        return known.get(name)
+def matching(pattern: str) -> str:
+    """Return a topic that a usual pattern matches: the first of its alternatives, with a letter for each wildcard."""
+    text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)", r"\1", pattern.strip("^$")).partition("|")[0]
+    text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
+    name = text.replace("\\.", ".")
+    if not re.fullmatch(pattern, name):
+        raise ValueError(f"no topic was found that matches {pattern!r}; name the topics with the option subscribe")
+    return name
 
 
 class Options:
@@ -164,6 +165,8 @@ class Options:
 
     def option(self, key: str, value: Any) -> Any:
         """Note the option."""
+        if value is None and key in {"subscribe", "topic"}:
+            raise ValueError(f"the option {key!r} is None, so no topic is named; set what the job reads it from")
         self.noted[key] = str(value)
         return self if self.is_static else super().option(key, value)  # type: ignore[misc]
 
@@ -201,24 +204,13 @@ class StreamReader(Options, DataStreamReader):
         return super().table(tableName)
 
 
-class TableReader(Options, DataFrameReader):
-    """Replaces `spark.read`."""
-
-    def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
-        """Return the rows of a local topic, or what the job names."""
-        if (format or self.noted.get("format", "")).lower() != "kafka":
-            return super().load(path, format, schema, **options)
-        self.redirect(options, is_stream=False)
-        return super().load(format="kafka")
-
-
 class StreamWriter(Options, DataStreamWriter):
     """Replaces `DataFrame.writeStream`; a static DataFrame has one too, which only notes."""
 
     def __init__(self, frame: DataFrame) -> None:
         """Create a writer for a stream or for a static DataFrame."""
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
-        self.is_static = not frame.isStreaming
+        self.is_static = not frame._jdf.isStreaming()  # noqa: SLF001 - a job on static rows sees another answer
         if self.is_static:
             # Jobs for Spark 4.1 set the trigger on the writer of the JVM.
             self._spark, self._jwrite = frame.sparkSession, Anything()

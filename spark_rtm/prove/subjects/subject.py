@@ -179,8 +179,11 @@ def subject_of_job(
         with _call_sites(enabled=True):
             try:
                 return StaticQuery(recording, number)
-            except (PySparkException, Py4JJavaError) as error:
-                raise TargetError(f"the job fails when it runs again on static rows: {error}") from error
+            except Exception as error:
+                line = recording.line_of(error)
+                raise TargetError(
+                    f"the job fails at line {line} when it runs again on static rows: {type(error).__name__}: {error}"
+                ) from error
 
     try:
         trial.forget()
