@@ -86,7 +86,7 @@ def test_slot_table_equals_the_case_file() -> None:
         counts = (case.source_partitions, sum(case.repartitions) or "-", case.shuffle_partitions, case.stateful_stages)
         expected.append((case.query, *map(str, counts), str(case.queries), f"**{case.slots_needed}**"))
 
-    assert expected == [cells[:-1] for cells in rows("Worked examples")]
+    assert expected == [cells[:-1] for cells in rows("Slots with shuffle partitions")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
