@@ -209,7 +209,7 @@ def _trigger_duration(node: ast.AST, finding: Finding, places: _Places) -> Itera
 
 
 def _broadcast(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
-    call = _method(node, finding.line, "join", "crossJoin")
+    call = _method(node, finding.line, "join")
     if call is None or not call.args or finding.fix != BROADCAST_FIX or isinstance(call.args[0], ast.Starred):
         return
     text = places.text(call.args[0])

@@ -49,6 +49,9 @@ def static_join(module: Module) -> Iterator[Problem]:
 
     Why: Spark may plan a sort-merge join. On OSS, that join fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
 
+    Both engines: a static table without `broadcast`, and another hint.
+    OSS: each `crossJoin`, also with a broadcast table.
+
     Reported at: the join. A small table that OSS broadcasts by itself runs, until it grows.
 
     Example:
@@ -67,7 +70,11 @@ def static_join(module: Module) -> Iterator[Problem]:
             if right is None or left.is_streaming is False is right.is_streaming:
                 continue
             static = right if right.is_streaming is False else left if left.is_streaming is False else None
-            if static and not static.is_broadcast and not static.is_small:
+            if static and step.name == "crossJoin":
+                message = "OSS refuses a cross join in real-time mode, also a broadcast one"
+                fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"
+                yield Problem(step.line, message, fix, OSS_ONLY, lines=query.writer.lines)
+            elif static and not static.is_broadcast and not static.is_small:
                 message = (
                     "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
                 )
