@@ -43,7 +43,8 @@ def touches_to_credit(
 
     A conversion without a user is keyed by its order. Such a conversion is counted, although it cannot be attributed.
     With ticks, start the query in real-time mode, which reads the topics in any order. Credit does not depend on this
-    order, with one exception: an order that is read before an earlier erasure of its user counts as erased.
+    order, with one exception: an order that is read before an earlier erasure of its user gets the result id of orders
+    from before the erasure. After a restart that reads both in the other order, it can have both ids.
     """
     users = _records_by_user(records, settings)
     processor = CreditProcessor(rules.scaled(settings.time_scale))
