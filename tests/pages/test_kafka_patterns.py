@@ -331,13 +331,18 @@ DEFAULTS = {
         "max.request.size": "1048576",
         "buffer.memory": "33554432",
     },
-    "consumer.ConsumerConfig": {"fetch.min.bytes": "1", "fetch.max.wait.ms": "500"},
+    "consumer.ConsumerConfig": {
+        "fetch.min.bytes": "1",
+        "fetch.max.wait.ms": "500",
+        "ssl.truststore.type": "jks",
+        "ssl.endpoint.identification.algorithm": "https",
+    },
 }
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_kafka_client_defaults_equal_the_table(spark: SparkSession, name: str) -> None:
-    """The Kafka client of the connector has the defaults that the page states."""
+    """The Kafka client of the connector has the defaults that this page and the page on security state."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     definition = loader.loadClass(f"org.apache.kafka.clients.{name}").getMethod("configDef", None).invoke(None, None)
 
