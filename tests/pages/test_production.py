@@ -62,6 +62,8 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
 
 
 SETTINGS_CALL = re.compile(r"\b(?:Demo)?Settings\([^()]*\)")
+GROUPING_CALL = re.compile(r"\.groupBy\(((?:[^()]|\([^()]*\))*)\)")
+WINDOW_CALL = re.compile(r"F\.window\([^()]*\)")
 
 
 def settings_of(block: str) -> list[Settings]:
@@ -80,6 +82,36 @@ def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
     found = [settings for block in blocks for settings in settings_of(block)]
 
     assert {(Windows(), 300)} == {(settings.windows, settings.interval_seconds) for settings in found}
+
+
+def missing_in_key(block: str) -> set[str]:
+    """Return the grouping columns that no expression after the aggregation of a block with a Kafka sink names."""
+    missing: set[str] = set()
+    for call in GROUPING_CALL.finditer(block) if 'writeStream.format("kafka")' in block else ():
+        columns = set(re.findall(r'"(\w+)"', WINDOW_CALL.sub('"window"', call[1])))
+        missing |= {column for column in columns if not re.search(rf"\b{column}\b", block[call.end() :])}
+    return missing
+
+
+def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -> None:
+    """A key without one of them would let a compacted topic, or a reader of the newest row, drop other groups."""
+    blocks = [
+        fence.code
+        for page in sorted((files.ROOT / "references").glob("*.md"))
+        for fence in markdown.fences(page.read_text(encoding="utf-8"))
+        if fence.language == "python" and "raises" not in fence.options
+    ]
+
+    assert 3 <= sum(".groupBy(" in block and "kafka" in block for block in blocks)
+    assert [] == [missing for block in blocks if (missing := missing_in_key(block))]
+
+
+def test_incomplete_key_of_a_block_would_be_found() -> None:
+    """A count per user and window that is written with the user's key alone loses all windows but one."""
+    counts = 'once.groupBy("user_id", F.window("at", "5 minutes")).count()'
+    block = f'{counts}.selectExpr("user_id as key").writeStream.format("kafka")'
+
+    assert {"window"} == missing_in_key(block)
 
 
 def test_demonstration_windows_in_a_block_would_be_found() -> None:

@@ -49,19 +49,20 @@ def revision(file: str, module: str) -> str:
 @pytest.mark.services
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(("language", "expected"), [("scala", "CLICK"), ("java", "click")])
-def test_program_of_page_runs_in_real_time_mode(
+def test_program_of_page_and_its_twin_in_java_run_in_real_time_mode(
     spark: Any, kafka: str, tmp_path: Path, language: str, expected: str
 ) -> None:
-    """The program of the page starts a real-time query, and its own function changes each record."""
+    """The program starts a real-time query, and its own function changes each record."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     options = {"kafka.bootstrap.servers": kafka, "subscribe": source, "topic": target, "startingOffsets": "earliest"}
     produce(kafka, source, [(0, b"Click")])
     if language == "scala":
-        code = tmp_path / "page.scala"
-        code.write_text(code_of_page("scala"))
-        program = scala_object(spark, code, "runtimes.Upper")
+        scala = tmp_path / "page.scala"
+        scala.write_text(code_of_page("scala"))
+        program = scala_object(spark, scala, "runtimes.Upper")
     else:
-        spark.sql(f"ADD JAR '{compiled_java(code_of_page('java'), 'Lower')}'")
+        code = Path(__file__).with_name("Lower.java").read_text(encoding="utf-8")
+        spark.sql(f"ADD JAR '{compiled_java(code, 'Lower')}'")
         program = spark._jvm.Lower  # noqa: SLF001 - PySpark has no public API for classes of a jar
 
     query = program.start(spark._jsparkSession, options, str(tmp_path / language))  # noqa: SLF001 - for the JVM
