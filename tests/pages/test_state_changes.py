@@ -132,21 +132,29 @@ def test_change_continues_or_is_refused_as_listed(
 class Remembering(StatefulProcessor):
     """A processor that returns the last value of its key, whose schema a case changes."""
 
-    def __init__(self, schema: str, value: tuple[Any, ...], key_of_map: str = "i int", others: tuple[str, ...] = ()):
-        """`others` are further state variables."""
-        self.schema, self.value, self.key_of_map, self.others = schema, value, key_of_map, others
+    def __init__(self, schema: str, value: tuple[Any, ...], *, key: str = "k", key_of_map: str = "i int"):
+        """`key` is the grouping column; without `key_of_map`, the processor has no map."""
+        self.schema, self.value, self.key, self.key_of_map = schema, value, key, key_of_map
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Create the state."""
         self.last = handle.getValueState("last", self.schema)
-        self.map = handle.getMapState("map", self.key_of_map, "v int")
-        self.more = [handle.getValueState(name, "v int") for name in self.others]
+        self.map = handle.getMapState("map", self.key_of_map, "v int") if self.key_of_map else None
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """Return the last value, and keep the new one."""
         last = str(tuple(self.last.get() or ())) if self.last.exists() else "nothing"
         self.last.update(self.value)
         yield Row(last=last)
+
+
+class Renamed(Remembering):
+    """The same processor with another map instead of the old one."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Create the state."""
+        self.last = handle.getValueState("last", self.schema)
+        self.map = handle.getMapState("another", self.key_of_map, "v int")
 
 
 PROCESSORS: dict[str, list[tuple[Remembering, str, str]]] = {
@@ -158,8 +166,14 @@ PROCESSORS: dict[str, list[tuple[Remembering, str, str]]] = {
     ],
     "a field is renamed": [(Remembering("m int, t string", (1, "t")), "(7, 't')", "(None, 't')")],
     "a field gets another type": [(Remembering("n string, t string", ("1", "t")), VALUE, EVOLUTION)],
-    "the key of a map": [(Remembering("n int, t string", (1, "t"), "i string"), KEY, KEY)],
-    "a variable is added": [(Remembering("n int, t string", (1, "t"), others=("x",)), "(7, 't')", "(7, 't')")],
+    "the key of a map": [
+        (Remembering("n int, t string", (1, "t"), key_of_map="i string"), KEY, KEY),
+        (Remembering("n int, t string", (1, "t"), key="value"), KEY, KEY),
+    ],
+    "a variable is added or removed": [
+        (Remembering("n int, t string", (1, "t"), key_of_map=""), "(7, 't')", "(7, 't')"),
+        (Renamed("n int, t string", (1, "t")), "(7, 't')", "(7, 't')"),
+    ],
 }
 
 
@@ -172,6 +186,7 @@ def test_state_of_a_processor_changes_as_listed(
     session.conf.set(ENCODING, encoding)
     assert {"nothing"} == outcome_of(session, Remembering("n int, t string", (7, "t")), tmp_path / "first")
     session.conf.set(ENCODING, "avro")
+    assert "16" == session.conf.get("spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold")
     tables = markdown.tables(FORMATS.read_text(encoding="utf-8"))
     [table] = [table for table in tables if table.header[0] == "change of a state variable"]
 
@@ -187,7 +202,7 @@ def test_state_of_a_processor_changes_as_listed(
 def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) -> set[str]:
     """Run one batch; return what the processor found in its state, or the condition of the refusal."""
     found: list[str] = []
-    keyed = rows_of(session).groupBy("k").transformWithState(processor, "last string", "Update", "none")
+    keyed = rows_of(session).groupBy(processor.key).transformWithState(processor, "last string", "Update", "none")
     writer = keyed.writeStream.foreachBatch(lambda rows, _: found.extend(row.last for row in rows.collect()))
     try:
         writer.option("checkpointLocation", str(checkpoint)).outputMode("update").trigger(
