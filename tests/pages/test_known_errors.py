@@ -1,12 +1,16 @@
 """Texts of exceptions that operators paste lead to their cause; `known_errors.json` names the origin of each text."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from scripts.pack import files
+from scripts.pack.checks.claims import claims
 from spark_rtm.cli import main
 from spark_rtm.errors import KnownError, find, known
+from spark_rtm.text import markdown
 
 TEXTS = json.loads(Path(__file__).with_name("known_errors.json").read_text(encoding="utf-8"))
 IDS = [f"{number} {text['name']}" for number, text in enumerate(TEXTS)]
@@ -80,3 +84,36 @@ def test_unknown_text_has_status_one(capsys: pytest.CaptureFixture[str]) -> None
     """A text that no page explains names the page of symptoms."""
     assert 1 == main(["errors", "qwertz asdfgh"])
     assert "references/debugging.md" in capsys.readouterr().out
+
+
+def unquoted(page: str) -> list[str]:
+    """Return the messages in the tables of a page that occur neither in a test of their row nor in a recorded text."""
+    evidence = {claim.line: claim.targets for claim in claims(page)}
+    recorded = "\n".join(text["text"] for text in TEXTS)
+    own = "\n".join(path.read_text("utf-8") for path in (files.ROOT / "spark_rtm/realtime").rglob("*.scala"))
+    missing = []
+    for table in markdown.tables(page):
+        for line, cells in table.rows if table.header[0].startswith("message") else ():
+            tests = [files.ROOT / target.removeprefix("../") for target in evidence.get(line, ()) if "tests/" in target]
+            proof = "\n".join([recorded, own, *(path.read_text("utf-8") for path in tests)])
+            quoted = re.findall(r"`([^`]+)`", cells[0]) if tests else []
+            missing += [text for text in quoted if not any(part in proof for part in parts(text))]
+    return missing
+
+
+def parts(message: str) -> list[str]:
+    """Return the texts of a quoted message between its variable parts, or the message itself."""
+    return [part.strip() for part in re.split(r"[…:]", message) if len(part.strip()) > 8] or [message]
+
+
+@pytest.mark.parametrize("path", files.references(files.ROOT), ids=lambda path: path.stem)
+def test_quoted_message_occurs_in_its_test_or_in_a_recorded_exception(path: Path) -> None:
+    """A row whose test never sees the message would prove nothing about it."""
+    assert [] == unquoted(path.read_text(encoding="utf-8"))
+
+
+def test_invented_message_would_be_found() -> None:
+    """The check reads the first cell of each row that cites a test."""
+    row = "| `BrokerSaysNoException` | none | none | [test](../tests/pages/test_errors_kafka.py) |"
+
+    assert ["BrokerSaysNoException"] == unquoted(f"| message | cause | fix | evidence |\n|---|---|---|---|\n{row}\n")
