@@ -184,6 +184,10 @@ def _stop(error: Exception, recording: Recording) -> str:
         fix = PIPELINE
     elif isinstance(error, ModuleNotFoundError):
         fix = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
+    elif isinstance(error, FileNotFoundError):
+        fix = "start prove in the folder from which the job opens its files"
+    elif isinstance(error, OSError):
+        fix = "start the server that it calls"
     elif recording.missing:
         names = ", ".join(map(repr, recording.missing))
         fix = f"the job has only placeholders for the modules {names}: {_install(next(iter(recording.missing)))}"

@@ -1,12 +1,14 @@
-"""What `prove` answers in place of a cluster: topics for a pattern, modules that are missing."""
+"""What `prove` answers in place of a cluster: topics for a pattern, texts in a format, missing modules."""
 
 import importlib
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from spark_rtm.prove.subjects.placeholders import placeholders_for
 from spark_rtm.prove.subjects.recorders import matching
+from spark_rtm.prove.subjects.texts import parsed_texts, time_in
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,35 @@ def test_pattern_that_is_not_understood_is_named() -> None:
     """The message says what to write instead."""
     with pytest.raises(ValueError, match="name the topics with the option subscribe"):
         matching("(?!orders).*x{3}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "form"),
+    [
+        ("yyyy-MM-dd'T'HH:mm:ssXXX", "%Y-%m-%dT%H:%M:%S+00:00"),
+        ("dd/MM/yyyy HH:mm", "%d/%m/%Y %H:%M"),
+        ("yyyy-MM-dd HH:mm:ss.SSSSSS", "%Y-%m-%d %H:%M:%S.%f"),
+        ("MM-dd-yyyy hh:mm a", "%m-%d-%Y %I:%M %p"),
+    ],
+)
+def test_time_is_written_in_a_pattern_of_java(pattern: str, form: str) -> None:
+    """Each letter of the pattern becomes as many digits, and quotes vanish."""
+    written = datetime.strptime(time_in(pattern), form).replace(tzinfo=UTC)
+
+    assert timedelta(minutes=2) > datetime.now(UTC) - written
+
+
+PLAN = """
+Project [cast(p#9[0] as int) AS n#1, p#9[1] AS s#2, to_date(d#7.day, Some(dd.MM.yyyy), Some(UTC), true)]
++- Project [split(line#8, \\|, -1) AS p#9, CASE WHEN isnull(dish#3) THEN null ELSE split(dish#3, _, -1)[1]]
+"""
+
+
+def test_texts_follow_the_plan() -> None:
+    """A split text has a value for each item that is read, and a time has the pattern that is read."""
+    day = datetime.now(UTC).strftime("%d.%m.%Y")
+
+    assert {"line": "1|a1", "dish": "a1_a1", "day": day} == parsed_texts(PLAN, 1)
 
 
 def test_missing_module_accepts_every_call_and_keeps_decorated_functions() -> None:

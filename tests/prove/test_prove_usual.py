@@ -156,6 +156,8 @@ def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], b
         ("x = 1\nspark.conf.get('shop.topic')\n", "job.py:2: SQL_CONF_NOT_FOUND"),
         (READ + ".option('subscribe', None).load()\n", "job.py:1: ValueError: the option 'subscribe' is None"),
         ("import shop_names\n", "pip install shop_names into the virtual environment of this skill, or set PYTHONPATH"),
+        ("x = open('no/such.avsc')\n", "job.py:1: FileNotFoundError"),
+        ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that it calls"),
         ("import boto3\nint(boto3.client('ssm'))\n", "only placeholders for the modules 'boto3': pip install boto3"),
         ("from pyspark.sql.functions import col\ncol('a').cast(1)\n", "PySpark refuses this call without prove, too"),
         ("import dlt\n", "a pipeline (`dp`, `dlt`) runs only in its own engine"),
@@ -164,7 +166,7 @@ def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], b
             "a pipeline (`dp`, `dlt`) runs only",
         ),
     ],
-    ids=["arguments", "variable", "setting", "topic", "module", "client", "call", "dlt", "dp"],
+    ids=["arguments", "variable", "setting", "topic", "module", "file", "server", "client", "call", "dlt", "dp"],
 )
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
     """A job that does not come to its wait gives no verdict on the mode, and the message names a remedy."""

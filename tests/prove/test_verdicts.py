@@ -126,8 +126,9 @@ def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page:
         ("a = 1\n", 1, 1),
         ("a = b.groupBy('k')\na.start()\n# b.groupBy('k')\nb.groupBy('k')\n", 2, 1),
         ("a.groupBy('k')\ndef f(b):\n  # b.groupBy('k')\n  b.groupBy('k')\n", 2, 4),
+        ("a.groupBy('k')\nb.groupBy('k')\n", 2, 2),
     ],
-    ids=["below the function", "above the function", "nowhere", "above the start of a query", "not in a comment"],
+    ids=["below the function", "above the function", "nowhere", "above the start", "not in a comment", "there"],
 )
 def test_line_of_a_call_is_searched_below_the_function_first(
     code: str, default: int, expected: int, tmp_path: Path

@@ -71,7 +71,7 @@ def static_join(module: Module) -> Iterator[Problem]:
                 continue
             static = right if right.is_streaming is False else left if left.is_streaming is False else None
             if static and step.name == "crossJoin":
-                message = "OSS refuses a cross join in real-time mode, also a broadcast one"
+                message = "real-time mode refuses a cross join, also with a broadcast table"
                 fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"
                 yield Problem(step.line, message, fix, OSS_ONLY, lines=query.writer.lines)
             elif static and not static.is_broadcast and not static.is_small:

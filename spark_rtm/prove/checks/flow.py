@@ -23,6 +23,8 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
     ]
     if failing:
         text = (failing[0].value or b"null").decode(errors="replace")[:80]
+        if subject.is_made:
+            return [_verdict(subject, UNCHECKED, f"the made record {text} ends the query", _fix(subject))]
         return [_verdict(subject, WRONG, f"the sample {text} ends the query", "correct the sample with --samples")]
     counts = [len(result) for result in predicted if not isinstance(result, Exception)]
     if not sum(counts):

@@ -18,8 +18,9 @@ SECRET = "prove-secret"
 
 # Clients and models that a query of Spark does without, by the names of their modules.
 SAME = (
-    "avro boto3 botocore elasticsearch findspark joblib loguru minio mlflow nltk pendulum psycopg pymongo redis "
-    "requests snowflake tensorflow textblob torch transformers vaderSentiment"
+    "authlib avro boto3 botocore cachetools elasticsearch fastavro findspark httpx joblib jsonschema loguru minio "
+    "mlflow nltk pendulum psycopg pymongo redis requests snowflake tensorflow textblob torch transformers "
+    "vaderSentiment"
 )
 PACKAGES = dict(zip(SAME.split(), SAME.split(), strict=True)) | {
     "azure": "azure-identity",

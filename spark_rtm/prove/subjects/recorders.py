@@ -131,7 +131,8 @@ def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the topics that a Kafka source names, and options that replace its pattern."""
     if "subscribePattern" in options:
         name = matching(options["subscribePattern"])
-        return [name], {"subscribePattern": name}
+        # Without its ends, it would also match the topic of the static rows, whose name contains that of the topic.
+        return [name], {"subscribePattern": f"^{name.replace('.', '[.]')}$"}
     if "assign" in options:
         return list(json.loads(options["assign"])), {}
     return [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name], {}

@@ -31,6 +31,7 @@ from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, row
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples
 from spark_rtm.prove.subjects.target import Target, TargetError
+from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import Trial, new_checkpoints
@@ -72,6 +73,8 @@ class Subject:
     """Topics that a job reads."""
     topics: set[str] = field(default_factory=set)
     """The topic in the options of the sink, and those that the rows evaluated so far have named."""
+    is_made: bool = False
+    """Whether `prove` has made the samples."""
 
     @property
     def is_stateful(self) -> bool:
@@ -138,13 +141,14 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
         for table, topic in tables.items():
             trial.fill(topic, samples.get(table, []))
         static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in target.tables}
-        own = samples.get(target.stream) or made_samples(rows)
+        given = samples.get(target.stream, [])
+        own = given or adapted(rows, made_samples(rows))
         stream = next(iter(origin.partitions))
 
         def evaluate(records: list[Sent]) -> DataFrame:
             return target.transform(local_rows(bench.spark, records, stream), **static)
 
-        yield Subject(bench, target.path, target.line, target.stream, trial, own, evaluate, origin)
+        yield Subject(bench, target.path, target.line, target.stream, trial, own, evaluate, origin, is_made=not given)
     finally:
         trial.close(*topics)
         shutil.rmtree(folder, ignore_errors=True)
@@ -187,7 +191,8 @@ def subject_of_job(
 
     try:
         trial.forget()
-        own = samples.get(first) or made_samples(rows)
+        given = samples.get(first, [])
+        own = given or adapted(rows, made_samples(rows))
         yield Subject(
             bench,
             recording.path,
@@ -201,6 +206,7 @@ def subject_of_job(
             ),
             (*names, *recording.tables),
             {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
+            is_made=not given,
         )
     finally:
         trial.close()

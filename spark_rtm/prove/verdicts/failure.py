@@ -71,6 +71,6 @@ def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
     except (OSError, UnicodeDecodeError):
         return default
     found = [n for n, line in enumerate(lines, 1) if calls.search(line) and not line.lstrip().startswith("#")]
-    above, below = [n for n in found if n < default], [n for n in found if n >= default]
+    above, below = [n for n in found if n <= default], [n for n in found if n >= default]
     is_function = re.match(r"\s*(@|def |async )", "".join(lines[default - 1 : default]))
     return ([*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]] or [default])[0]
