@@ -33,7 +33,7 @@ def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
         start, end = spans[name]
         axes.barh(row, max(end - start, MIN_LABEL_MS), left=start, height=0.7, color=COLORS[PHASES[name]])
         is_left = end > wait_ms * 0.6
-        text = f" {name}: {end - start:.0f} ms "
+        text = f"  {name}: {end - start:.0f} ms  "
         axes.text(start if is_left else end, row, text, ha="right" if is_left else "left", va="center", fontsize=9)
     for row, (part, color) in enumerate(COLORS.items()):
         axes.text(1.0, 0.87 - 0.05 * row, part, transform=axes.transAxes, ha="right", color=color, weight="bold")
@@ -41,6 +41,7 @@ def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     axes.set_xlim(min(0.0, *(start for start, _ in spans.values())) - 2, wait_ms * 1.02)
     axes.set_yticks([])
     axes.set_xlabel("ms after the slowest record was due")
-    axes.set_title("One batch boundary: where the slowest record waits")
+    driver_ms = sum(spans[name][1] - spans[name][0] for name, part in PHASES.items() if part == DRIVER)
+    axes.set_title(f"One batch boundary: {driver_ms / wait_ms:.0%} of the wait is work of the driver", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     return [save(figure, folder / "boundary.svg", "boundary")]

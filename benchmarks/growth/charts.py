@@ -16,6 +16,8 @@ from spark_rtm.measure.capacity_model import model_of
 
 MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
 LINE_POINTS = 60
+EQUAL_SHARE = 0.2
+"""A smaller change is no finding, because equal runs differed by as much."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,15 @@ def rows_of_chart(rows: Sequence[Mapping[str, Any]], chart: Chart) -> list[Mappi
 
 
 def message(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the title of a chart, which is its message in numbers."""
+    """Return the title of a chart: what the largest input changes, against the smallest one."""
     first, last = rows[0], rows[-1]
+    before, after = (row[chart.quantity] for row in (first, last))
+    share = after / before - 1
+    change = "about equal" if abs(share) < EQUAL_SHARE else f"{abs(share):.0%} {'more' if share > 0 else 'less'}"
     # The inner format rounds to three digits without an exponent.
-    values = (f"{float(f'{row[chart.quantity]:.3g}'):,.10g}" for row in (first, last))
-    ends = (f"{value} at {row[chart.dimension]:,.10g}" for value, row in zip(values, (first, last), strict=True))
-    return f"{chart.y_label}: {', '.join(ends)} {chart.x_label}"
+    values = (f"{float(f'{value:.3g}'):,.10g}" for value in (before, after))
+    span = f"{first[chart.dimension]:,.10g} to {last[chart.dimension]:,.10g} {chart.x_label}"
+    return f"From {span}: {change} {chart.y_label.partition(',')[0]} ({' to '.join(values)})"
 
 
 def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -76,6 +81,9 @@ def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[M
     axes.set(xlabel=chart.x_label, ylabel=chart.y_label)
     if chart.is_logarithmic:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    elif chart.dimension in ("partitions", "queries"):
+        axes.set_xticks(sorted({row[chart.dimension] for row in rows}))
     xs, ys = [row[chart.dimension] for row in rows], [row[chart.quantity] for row in rows]
     axes.plot(xs, ys, "o", color=MEASURED_COLOR)
     ends = {"measured": (xs[-1], ys[-1], MEASURED_COLOR)}

@@ -4,7 +4,6 @@ Draw the charts of a latency benchmark from its JSON results: one message per ch
 Each workload has a chart of its percentiles. If its engines have timelines at one rate, it also has a chart of them.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,11 +20,17 @@ from spark_rtm.measure import palette
 COLORS = palette.SERIES[:4]
 OTHER_COLOR = palette.GREY
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
+WRITTEN = ("p50_ms", "p99_ms", "max_ms")
+"""The percentiles that stand at the end of each row in numbers."""
+MICRO_BATCH, REAL_TIME, DEFAULTS = "micro-batch", "real-time", "all of these = Spark's defaults"
+RATES = "throughput"
+"""The benchmark whose question is a rate, so its chart shows rates."""
+NAMES_OF_SETTINGS = ("the recommended settings", "Spark's defaults")
 WORKLOADS = ("stateless", "stateful", "two hops")
 OURS = ("real-time", "recommended")
 """How the names of the engines begin that the charts emphasize."""
-MIN_LABEL_GAP = 0.03
-"""Smallest distance of two labels of percentiles, as a share of the width of a chart."""
+PLAIN = "{x:g}"
+"""Ticks of a logarithmic scale as 1, 10, 100."""
 MIN_LINE_RATIO = 1.5
 """Smallest ratio of the levels of two lines that share a chart."""
 MAX_LABEL = 40
@@ -45,6 +50,8 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     cases = [case for case in cases if case["arrivals"] == cases[0]["arrivals"]]
     if not cases:
         return []
+    if stem == RATES:
+        return [save(_rates(content["limits"]), folder / f"{stem}.svg", stem)]
     paths = []
     for workload in [name for name in WORKLOADS if any(case["workload"] == name for case in cases)] or ["echo"]:
         shown = [case for case in cases if case["workload"] in {workload, "echo"}]
@@ -55,6 +62,37 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     return paths
 
 
+def _rates(limits: Sequence[CaseRow]) -> Figure:
+    """Return one bar per mode: the highest rate at which it kept up."""
+    limits = sorted(
+        (row for row in limits if row["workload"] != "echo"), key=lambda row: (row["workload"], -row["sustained_rate"])
+    )
+    figure = Figure(figsize=(8, 0.9 + 0.36 * len(limits)), layout="constrained")
+    axes = figure.subplots()
+    for position, row in enumerate(limits):
+        axes.barh(position, row["sustained_rate"], color=COLORS[0] if _is_ours(row) else OTHER_COLOR)
+        axes.annotate(
+            f"{row['sustained_rate']:,g}",
+            (row["sustained_rate"], position),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+        )
+    axes.set_yticks(range(len(limits)), [f"{row['workload']}, {row['engine']}" for row in limits], fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xticks([])
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    rates = {(row["workload"], row["engine"]): row["sustained_rate"] for row in limits}
+    ratios = [
+        f"{name} {rates[name, REAL_TIME] / rates[name, MICRO_BATCH]:.2g} times as many"
+        for name in WORKLOADS
+        if (name, REAL_TIME) in rates and (name, MICRO_BATCH) in rates
+    ]
+    figure.suptitle(f"Sustained records/s against micro-batch mode: {', '.join(ratios)}", fontsize=10)
+    return figure
+
+
 def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
     figure = Figure(figsize=(8, 1.4 + 0.33 * len(cases)), layout="constrained")
     axes = figure.subplots()
@@ -62,13 +100,22 @@ def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
         color = COLORS[0] if _is_ours(case) else OTHER_COLOR
         axes.hlines(position, case["p50_ms"], case["max_ms"], color=color, linewidth=0.8)
         for name, marker in MARKERS.items():
-            axes.scatter(case[name], position, marker=marker, color=color, s=28)
-    for latency_ms, label in _markers(cases):
-        axes.annotate(label, (latency_ms, 0), (0, 6), textcoords="offset points", rotation=40, fontsize=8)
+            label = None if position else name.removesuffix("_ms")
+            axes.scatter(case[name], position, marker=marker, color=color, s=28, label=label)
+        numbers = " / ".join(_milliseconds(case[name]).removesuffix(" ms") for name in WRITTEN)
+        axes.annotate(
+            numbers, (1, position), (6, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=9
+        )
+    written = " / ".join(name.removesuffix("_ms") for name in WRITTEN)
+    axes.annotate(
+        f"{written}, ms", (1, -0.9), (6, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=8
+    )
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1), ncols=len(MARKERS), frameon=False, fontsize=8, borderpad=0)
     labels = [label if len(label) <= MAX_LABEL else label.replace(" = ", " =\n") for label in _labels(cases)]
     axes.set_yticks(range(len(cases)), labels, fontsize=9)
-    axes.set_ylim(len(cases) - 0.5, -1.2)
+    axes.set_ylim(len(cases) - 0.5, -1.4)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(PLAIN)
     axes.set_xlabel("latency, ms (median of the runs)")
     axes.grid(alpha=0.3, axis="x")
     axes.spines[["top", "right"]].set_visible(False)
@@ -76,26 +123,26 @@ def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
     return figure
 
 
-def _markers(cases: Sequence[CaseRow]) -> list[tuple[float, str]]:
-    """Return the labels of the markers in the first row; markers that nearly touch share a label."""
-    width = math.log10(max(case["max_ms"] for case in cases) / min(case["p50_ms"] for case in cases))
-    labels: list[tuple[float, str]] = []
-    for name in MARKERS:
-        latency_ms, label = cases[0][name], name.removesuffix("_ms")
-        if labels and math.log10(latency_ms / labels[-1][0]) < MIN_LABEL_GAP * width:
-            labels[-1] = (labels[-1][0], f"{labels[-1][1]}, {label}")
-        else:
-            labels.append((latency_ms, label))
-    return labels
-
-
 def _message(cases: Sequence[CaseRow], workload: str) -> str:
-    """Return the title of a chart of percentiles, which is its message in numbers."""
+    """Return the title of a chart of percentiles: its finding, also where real-time mode loses."""
     engines = [case for case in cases if case["workload"] == workload] or cases
+    by_name = {case["engine"]: case for case in engines}
     case = next(filter(_is_ours, engines), engines[0])
+    half, slow = (_milliseconds(case[name]) for name in ("p50_ms", "p99.9_ms"))
+    if other := by_name.get(MICRO_BATCH if case["engine"] == REAL_TIME else DEFAULTS):
+        names = ("real-time mode", "micro-batch mode") if case["engine"] == REAL_TIME else NAMES_OF_SETTINGS
+        found = f"{half} in {names[0]}, {_milliseconds(other['p50_ms'])} in {names[1]}"
+        return f"{workload.capitalize()}: half of the records are answered within {found}"
+    others = [other for other in engines if not _is_ours(other)]
+    if others and REAL_TIME in by_name:
+        best = min(others, key=lambda other: float(other["p99.9_ms"]))
+        ratio = case["p99.9_ms"] / best["p99.9_ms"]
+        compared = (
+            f"{ratio:.1f} times that of {short_name(best['engine'])}" if ratio > 1 else "less than that of all others"
+        )
+        return f"{workload.capitalize()}: real-time mode has a p50 of {half}; its p99.9, {slow}, is {compared}"
     label = _labels(cases)[cases.index(case)]
-    half, nearly_all = (_milliseconds(case[name]) for name in ("p50_ms", "p99.9_ms"))
-    return f"{workload.capitalize()}: {label} answers half of the records within {half}, and 99.9% within {nearly_all}"
+    return f"{workload.capitalize()}: {label} answers half of the records within {half}, and 99.9% within {slow}"
 
 
 def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: str) -> Figure | None:
@@ -117,6 +164,7 @@ def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: st
         transform = axes.get_xaxis_transform()
         axes.plot(ticks, [level] * len(ticks), "|", color=color, markersize=9, transform=transform)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(PLAIN)
     # The ticks of the boundaries are below the lines.
     axes.set_ylim(bottom=min(filter(None, (value for _, line in lines for value in line["worst_ms"]))) / 2)
     axes.set(xlabel="time, s", ylabel="slowest record of each 0.1 s, ms")

@@ -168,7 +168,8 @@ def _limits(
 
 
 def _draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    return [*charts.draw(content, folder, STEM), *chart.draw(content, folder, STEM)]
+    by_effect = sorted(content["cases"], key=lambda case: (case["workload"], case["p99_ms"] or 0))
+    return [*charts.draw({**content, "cases": by_effect}, folder, STEM), *chart.draw(content, folder, STEM)]
 
 
 BENCHMARK = Benchmark(

@@ -51,6 +51,7 @@ def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], *, is_logarithmic: bool
     axes.grid(alpha=0.3)
     if is_logarithmic:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
     for row, color in zip(rows, COLORS, strict=False):
         axes.plot(range(len(row["minutes"])), row["minutes"], color=color, linewidth=1.3)
     axes.autoscale_view()
