@@ -15,7 +15,21 @@ from spark_rtm.text import markdown
 pytestmark = pytest.mark.services
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
-STOP_WORDS = {"does", "from", "into", "that", "these", "what", "when", "where", "which", "while", "with", "your"}
+STOP_WORDS = {
+    "after",
+    "does",
+    "from",
+    "into",
+    "that",
+    "these",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "with",
+    "your",
+}
 """Words that the search ignores."""
 # Sends queries to the worker of the site with the index of the site, as a page does.
 ASK_SCRIPT = """
