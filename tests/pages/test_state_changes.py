@@ -177,6 +177,7 @@ PROCESSORS: dict[str, list[tuple[Remembering, str, str]]] = {
 }
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(("column", "encoding"), [(1, "unsaferow"), (2, "avro")], ids=["unsaferow", "avro"])
 def test_state_of_a_processor_changes_as_listed(
     session: SparkSession, tmp_path: Path, column: int, encoding: str

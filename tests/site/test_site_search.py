@@ -22,6 +22,7 @@ STOP_WORDS = {
     "into",
     "that",
     "these",
+    "this",
     "what",
     "when",
     "where",
