@@ -9,12 +9,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.lint.engine import lint_paths
+from spark_rtm.prove.checks.access import secrets, topics
 from spark_rtm.prove.checks.flow import expected_output, flow
 from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
-from spark_rtm.prove.checks.secrets import secrets
 from spark_rtm.prove.checks.state import state
-from spark_rtm.prove.checks.topics import topics
 from spark_rtm.prove.subjects.other_process import other_process
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.failure import failure_of

@@ -7,7 +7,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.prove.checks.login import login
+from spark_rtm.prove.checks.access import login
 from spark_rtm.prove.query import Options, checked, refused
 from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench

@@ -1,0 +1,155 @@
+"""Check what a job names of its cluster: topics that do not exist, an unreadable login, and written passwords."""
+
+import ast
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from spark_rtm.errors import page_of
+from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.verdicts.failure import line_of_call
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.realtime.proof import plan_of_frame
+
+NO_TOPIC = "UnknownTopicOrPartitionException"
+# The local broker gives this answer to every client that sends a login.
+ANSWER = "IllegalSaslStateException"
+# Other modules, such as those for OAuth and Kerberos, connect to an identity provider.
+OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")
+TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "6000", "kafka.retries": "0"}
+PAGE = "references/production.md"
+NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)
+QUOTED = re.compile(r"password\s*=\s*[\"']([^\"']+)[\"']")
+# Not the name of an environment variable, and not a text with spaces.
+SECRET = re.compile(r"(?![A-Z_]+$)\S{6,}")
+
+
+def topics(subject: Subject, existing: Collection[str]) -> Verdict:
+    """Return the verdict on the topics of a query; `existing` is empty if the user has not listed any."""
+    read, written = sorted(subject.reads), sorted(subject.topics)
+    parts = [f"reads {', '.join(read)}"] if read else []
+    parts += [f"writes {', '.join(written)}"] if written else []
+    missing = [topic for topic in (*read, *written) if topic not in existing] if existing else []
+    if not missing:
+        listed = "--topics lists them" if existing else "prove creates them; --topics compares them with production"
+        return Verdict("topics", GOOD, f"the query {' and '.join(parts)}; {listed}")
+    evidence = f"{NO_TOPIC}: {', '.join(missing)} is used, but --topics does not list it, so the query fails"
+    fix = "create the topic before the query starts, or correct its name"
+    line = line_of_call(subject.path, re.compile(rf"[\"']{re.escape(missing[0])}[\"']"), subject.line)
+    return Verdict("topics", WRONG, evidence, fix, page_of(NO_TOPIC), str(subject.path), line)
+
+
+def login(
+    bench: Bench, options: Mapping[str, str], topic: str, path: str, line: int, *, calls_others: bool = False
+) -> Verdict | None:
+    """
+    Connect to the local broker with the login of a source, and return the verdict; None without a login.
+
+    A login that would call an identity provider or a class of the job runs only if `calls_others`.
+    """
+    # Databricks ships the classes of Kafka under another name; the form of the login is the same.
+    sasl = {n: v.replace("kafkashaded.org.", "org.") for n, v in options.items() if n.startswith("kafka.sasl.")}
+    if not sasl:
+        return None
+    if not calls_others and (why := _calls(sasl)):
+        evidence = f"not checked, because {why} would receive the login of the job"
+        return Verdict("login", UNCHECKED, evidence, "check it on your cluster, or allow it with --side-effects")
+    reader = bench.spark.read.format("kafka").option("subscribe", topic).options(**sasl, **TIMEOUTS)
+    reader = reader.option("kafka.bootstrap.servers", bench.kafka).option("kafka.security.protocol", "SASL_PLAINTEXT")
+    try:
+        reader.load().count()
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+        if ANSWER in text:
+            evidence = "the login has a valid form; prove cannot check the password, because its broker has no login"
+            return Verdict("login", GOOD, evidence, page=page_of(ANSWER))
+        reason = next((part.strip() for part in text.splitlines() if "Caused by" in part), text.splitlines()[0])
+        fix = "correct kafka.sasl.mechanism and kafka.sasl.jaas.config"
+        return Verdict("login", WRONG, f"Kafka cannot read the login: {reason[:200]}", fix, page_of(ANSWER), path, line)
+    raise AssertionError("internal error: a broker without login accepted one")
+
+
+def _calls(sasl: Mapping[str, str]) -> str:
+    """Return what a client with this login would call beside the broker."""
+    for name, value in sasl.items():
+        if name.endswith((".class", ".url")):
+            return f"{name}={value}"
+    if not OWN_MODULE.match(sasl.get("kafka.sasl.jaas.config", "")):
+        return "a login module that is neither PlainLoginModule nor ScramLoginModule"
+    return ""
+
+
+def secrets(subject: Subject) -> list[Verdict]:
+    """Return a verdict for each password that is written in the user's file."""
+    try:
+        found = secrets_in(subject.path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, SyntaxError):
+        found = {}
+    if not found:
+        return [Verdict("secrets", GOOD, "the file contains no password or token")]
+    places = {text: _places(subject, text) for text in found}
+    return [
+        Verdict(
+            "secrets",
+            WRONG,
+            f"the code contains a password or token{_printed(places[text])}",
+            "read it from a secret store or from the environment of the executors, and never put it into an expression",
+            PAGE,
+            str(subject.path),
+            line,
+        )
+        for text, line in found.items()
+    ]
+
+
+def secrets_in(code: str) -> dict[str, int]:
+    """Return the texts that the code assigns to names such as `password`, with their lines."""
+    found = dict[str, int]()
+    for node in ast.walk(ast.parse(code)):
+        for name, value in _named(node):
+            if NAME.search(name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                quoted = QUOTED.search(value.value)
+                text = quoted[1] if quoted else value.value
+                if SECRET.fullmatch(text):
+                    found.setdefault(text, value.lineno)
+    return found
+
+
+def _named(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
+    """Return pairs of a name and its value: assignments, keywords, dictionary entries and `option(name, value)`."""
+    match node:
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)
+        ):
+            return [(name, value)]
+        case ast.keyword(arg=str(name), value=value):
+            return [(name, value)]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return [(str(key.value), value) for key, value in pairs if isinstance(key, ast.Constant)]
+        case ast.Call(args=[ast.Constant(value=str(name)), value]):
+            return [(name, value)]
+    return []
+
+
+def _places(subject: Subject, text: str) -> list[str]:
+    data = text.encode()
+    log = subject.bench.log
+    places = {
+        "the plan": text in plan_of_frame(subject.trial.rows),
+        "the log of Spark": log is not None and log.is_file() and data in log.read_bytes(),
+        "the checkpoint": any(data in path.read_bytes() for path in _files(subject.trial.folder)),
+    }
+    return [place for place, is_there in places.items() if is_there]
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _printed(places: list[str]) -> str:
+    return f", and Spark prints it in {' and '.join(places)}" if places else ""
