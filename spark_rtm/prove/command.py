@@ -25,7 +25,7 @@ from spark_rtm.prove.subjects import target
 from spark_rtm.prove.subjects.bench import adopt_orphans, bench, end_now, jvm, kill_processes, kill_spark
 from spark_rtm.prove.subjects.job import CANNOT
 from spark_rtm.prove.subjects.samples import read_samples
-from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render
+from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render, summary
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,6 +57,8 @@ def _run(arguments: argparse.Namespace) -> int:
         "seconds": round(progress.seconds()),
         **({"stop": stop} if stop else {}),
     }
+    if arguments.format == "text" and not stop:
+        print(summary(verdicts), flush=True)
     if arguments.format != "text" and (verdicts or not stop):
         verdicts.sort(key=lambda verdict: CHECKS.index(verdict.check))
         print(render(verdicts, arguments.format, conditions), flush=True)

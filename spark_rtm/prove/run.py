@@ -23,7 +23,7 @@ def prove(
     say: Callable[[str], None],
     show: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """Return the verdicts on a target in the order of `CHECKS`; call `say` with each step, `show` with each verdict."""
+    """Return the verdicts in the order of `CHECKS`; call `say` with each step, `show` with each verdict once known."""
     verdicts = list[Verdict]()
     for verdict in _verdicts(bench, target, options, say):
         # The query has to start for any check, so what prevents the start is always reported.

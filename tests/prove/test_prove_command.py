@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from scripts.pack import files
+from spark_rtm.prove.verdicts.verdict import CHECKS
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
@@ -94,6 +95,11 @@ def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, tempor
     assert {"good"} == {verdict["status"] for verdict in verdicts}, printed
     (restart,) = [verdict["evidence"] for verdict in verdicts if verdict["check"] == "restart"]
     assert "killed inside a batch and started again on the same checkpoint: 0 lost" in restart
+    (broken,) = [verdict["evidence"] for verdict in verdicts if verdict["check"] == "input"]
+    assert "the query does not decode its records, so none of them is broken for it" in broken
+    assert [check for check in CHECKS if check in {verdict["check"] for verdict in verdicts}] == [
+        verdict["check"] for verdict in verdicts
+    ]
     assert "the code of job.py will run twice, and once more for each query" in progress.splitlines()[0]
     assert "starting a Kafka broker and Spark" in progress
     assert 0 == process.returncode
@@ -151,5 +157,5 @@ def test_wrong_usage_is_reported_without_a_start(project: Path, temporary: Path)
         _, errors = process.communicate(timeout=60)
 
     assert 2 == process.returncode
-    assert "--only everything: use some of lint,mode,slots" in errors
+    assert "--only everything: use some of lint,login,slots" in errors
     assert [] == _left_behind(project, temporary, [])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results.format import measured
+from spark_rtm.prove.verdicts.verdict import Verdict, summary
 
 PROVE = "references/measured/prove.json"
 EXAMPLES = "references/measured/prove_examples.json"
@@ -18,6 +19,7 @@ def output(root: Path, _: str) -> str:
     content = measured(root, PROVE, f"{COMMAND} --format json > {PROVE}")
     known = content["conditions"]
     lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
+    lines.append(summary([Verdict(**verdict) for verdict in content["verdicts"]]))
     return (
         f"Output of `{known['command']}` on {known['date']}, after {known['seconds']} s on {known['cores']} cores with "
         f"PySpark {known['pyspark']}; long lines are wrapped here:\n\n```text\n" + "\n".join(lines) + "\n```\n"

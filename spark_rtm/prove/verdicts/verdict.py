@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from spark_rtm import page
 from spark_rtm.text import finding
 
 GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
-CHECKS = ("lint", "mode", "slots", "flow", "expect", "input", "topics", "restart", "state", "login", "secrets")
-"""The checks in the order of the output."""
+CHECKS = ("lint", "login", "slots", "mode", "expect", "flow", "state", "input", "restart", "topics", "secrets")
+"""The checks in the order in which they run, which is also that of the output."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Verdict:
     path: str = ""
     line: int = 0
     """Line of the user's code, or 0 if the verdict belongs to no line."""
+
+    def at(self, path: Path, line: int) -> "Verdict":
+        """Return this verdict with a line of the user's code."""
+        return replace(self, path=str(path), line=line)
 
     @property
     def text(self) -> str:
@@ -47,6 +52,12 @@ def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, obj
     if style == "json":
         return json.dumps({"conditions": dict(conditions), "verdicts": [asdict(v) for v in verdicts]}, indent=1)
     return finding.render(map(_finding, (verdict for verdict in verdicts if verdict.status != GOOD)), style)
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Return how many verdicts of each status there are, in one line."""
+    counts = {status: sum(verdict.status == status for verdict in verdicts) for status in (GOOD, WRONG, UNCHECKED)}
+    return f"{len(verdicts)} verdicts: {', '.join(f'{number} {status}' for status, number in counts.items() if number)}"
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
