@@ -69,10 +69,11 @@ def workplace(rtm_folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
     """Add the Avro functions, which pages use, to the jars of the session, and limit its parallelism."""
+    from spark_rtm.prove.subjects.bench import SURVIVE_ERRORS
     from spark_rtm.services.packages import avro_jars
     from tests.helpers import FEW_TASKS, RARE_POLLS
 
-    return {"spark.jars": ",".join(map(str, avro_jars())), **RARE_POLLS, **FEW_TASKS}
+    return {"spark.jars": ",".join(map(str, avro_jars())), **RARE_POLLS, **FEW_TASKS, **SURVIVE_ERRORS}
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench, in_time
+from spark_rtm.prove.subjects.decoding import decoding
 from spark_rtm.prove.subjects.samples import made_samples, read_samples
 from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
 
@@ -36,6 +37,17 @@ from pyspark.sql import functions as F
 def listed(clicks):
     lists = clicks.groupBy("key").agg(F.collect_list("value").alias("all"))
     return lists.select("key", F.to_json(F.struct("all")).alias("value"))
+"""
+CLEANED = """\
+from pyspark.sql import functions as F
+
+
+def cleaned(texts):
+    text = F.from_json(F.col("value").cast("string"), "id string, text string, note string, n long").alias("t")
+    ends = F.regexp_replace("t.text", r"\\s+$", "").alias("text")
+    note = F.regexp_extract("t.note", "(.*?)*x", 1).alias("note")
+    value = F.to_json(F.struct("t.id", "t.n", ends, note))
+    return texts.select(text).select(F.col("t.id").alias("key"), value.alias("value"))
 """
 STATE = replace(OPTIONS, checks=frozenset({"state"}))
 UPPER = """\
@@ -116,3 +128,53 @@ def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> No
     assert first["ts"] > 10**12
     assert 1 == first["length_ms"]
     assert first["at"].startswith("20")
+
+
+def test_slow_expressions_and_broken_records_that_pass_are_named(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long texts find the fields of a quadratic and of a recursive pattern, and a job without checks is wrong."""
+    monkeypatch.setattr("spark_rtm.prove.checks.slow.TOTAL_SECONDS", 180.0)  # on a busy machine
+    options = replace(OPTIONS, checks=frozenset({"input"}))
+
+    found = _prove(bench, tmp_path, CLEANED, "cleaned", options)["input"]
+
+    assert [WRONG] * 3 == [verdict.status for verdict in found], found
+    by_line = {verdict.line: verdict for verdict in found}
+    assert "80,000 characters (   ...) in text needs " in by_line[6].evidence
+    assert r" in regexp_replace(text, '\\s+$'), a control record 0." in by_line[6].evidence
+    assert "limit the length" in by_line[6].fix
+    assert "StackOverflowError: one record with " in by_line[7].evidence
+    assert "in note needs too much stack in regexp_extract(note, '(.*?)*x'), which ends the exec" in by_line[7].evidence
+    assert " 0 rejected with their bytes, 0 dropped silently, " in found[-1].evidence
+    assert "are broken: a null value (null), no id ({" in found[-1].evidence
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("from_csv(value, 'a string, n int', map('sep', '|')).n", ("csv", "struct<a:string,n:int>", "|")),
+        ("try_cast(split(value, '\\\\|')[1] as int)", ("csv", "struct<column 1:string,column 2:bigint>", "|")),
+        ("get_json_object(value, '$.place.city')", ("json", "struct<place:struct<city:string>>", ",")),
+        ("from_json(value, 'map<string, string>')", ("other", "struct<>", ",")),
+        ("try_cast(value as int)", ("other", "struct<>", ",")),
+        ("upper(value)", ("", "struct<>", ",")),
+    ],
+)
+def test_fields_are_read_from_the_plan(expression: str, expected: tuple[str, str, str], spark: SparkSession) -> None:
+    """The format, the fields and the separator come from the expressions that take records apart."""
+    values = spark.createDataFrame([("{}",)], "value string")
+
+    found = decoding(values.select(F.expr(expression)))
+
+    assert expected == (found.format, found.schema.simpleString(), found.separator)
+
+
+def test_evaluation_that_takes_too_long_is_left_behind(spark: SparkSession) -> None:
+    """Spark cannot interrupt a regular expression, but `prove` goes on, so it ends in bounded time."""
+    spaces = F.concat(F.repeat(F.lit(" "), 60_000), F.lit("!"))
+    rows = spark.range(1).select(F.regexp_replace(spaces, r"\s+$", ""))
+
+    with pytest.raises(TimeoutError, match="one of them is slow"):
+        in_time(rows, rows.collect, 0.2)
+    assert [] == in_time(rows, rows.limit(0).collect, 60)

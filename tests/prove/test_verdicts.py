@@ -2,25 +2,32 @@
 
 import contextlib
 import json
+import math
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
+from pyspark.sql.types import StructType
 
 from scripts.pack import files
 from spark_rtm.errors import page_of
-from spark_rtm.prove.checks.hostile import hostile_records
-from spark_rtm.prove.checks.login import login
+from spark_rtm.prove.checks.access import login, secrets_in
+from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
+from spark_rtm.prove.checks.input import judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
-from spark_rtm.prove.checks.secrets import secrets_in
+from spark_rtm.prove.checks.slow import REPORTED_LENGTH, cases_of, search
+from spark_rtm.prove.query import Options
+from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
 from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.target import Target, TargetError, load
 from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, line_of_call
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
 from spark_rtm.testing.records import Received, Sent
 
 VERDICTS = [
@@ -47,6 +54,28 @@ def test_text_has_one_line_per_verdict() -> None:
     ) == render(VERDICTS, "text", {})
 
 
+def test_summary_counts_the_verdicts_of_each_status() -> None:
+    """The last line of the output has no status that does not occur."""
+    assert "2 verdicts: 1 good, 1 wrong" == summary(VERDICTS)
+
+
+def test_verdict_is_shown_although_a_later_check_stops(tmp_path: Path) -> None:
+    """A session that breaks after the first check leaves its verdict shown."""
+    (tmp_path / "job.py").write_text("x = 1\n")
+    shown = list[str]()
+
+    with pytest.raises(AttributeError):
+        prove(
+            Bench(None, "", tmp_path),  # type: ignore[arg-type]
+            load(str(tmp_path / "job.py")),
+            Options(),
+            lambda _step: None,
+            lambda verdict: shown.append(verdict.check),
+        )
+
+    assert ["lint"] == shown
+
+
 def test_json_contains_every_verdict_and_the_conditions() -> None:
     """Programs get good verdicts too, and the version and date of the run."""
     content = json.loads(render(VERDICTS, "json", {"pyspark": "4.3.0"}))
@@ -66,16 +95,116 @@ def test_annotations_contain_only_what_is_not_good() -> None:
     assert "prove-input" == json.loads(render(VERDICTS, "sarif", {}))["runs"][0]["results"][0]["ruleId"]
 
 
+GOOD_RECORD = Sent(b'{"id": "a", "amount": 5, "note": "n"}', b"k")
+PAIR = StructType().add("id", "string").add("amount", "long")
+READ = Decoding(JSON, StructType(PAIR.fields).add("note", "string"))
+
+
 def test_hostile_records_cover_the_form_and_each_field() -> None:
     """The kinds differ, none is the sample itself, and each field gets wrong types."""
-    sample = Sent(b'{"id": "a", "amount": 5}', b"k")
-    records = hostile_records(sample)
+    kinds = hostile_records(GOOD_RECORD, READ)
+    records = {name: hostile.record for name, hostile in kinds.items()}
 
-    assert sample not in records.values()
+    assert GOOD_RECORD not in records.values()
     assert len(set(records.values())) == len(records)
     assert {"a null value", "broken JSON", "bad UTF-8", "deep nesting", "a value of 1 MB", "a null key"} <= set(records)
     assert {"amount: text", "amount: NaN", "amount: a huge number", "id: an object", "no id"} <= set(records)
     assert b'"id": "again"}' in (records["a repeated field"].value or b"")
+
+
+@pytest.mark.parametrize(
+    ("value", "decoding", "kind", "breaks"),
+    [
+        (GOOD_RECORD.value, READ, "broken JSON", FORM),
+        (GOOD_RECORD.value, READ, "trailing text", NOTHING),
+        (GOOD_RECORD.value, READ, "amount: text", TYPE),
+        (GOOD_RECORD.value, READ, "amount: a negative number", NOTHING),
+        (GOOD_RECORD.value, READ, "id: an object", NOTHING),
+        (GOOD_RECORD.value, READ, "no note", MISSING),
+        (b'{"id": "a", "unread": 5}', READ, "unread: text", NOTHING),
+        (b'{"id": "a", "unread": 5}', READ, "no unread", NOTHING),
+        (b'{"amount": 5}', Decoding("other"), "amount: text", TYPE),
+        (b"a;5", Decoding(CSV, PAIR, ";"), "amount: text", TYPE),
+        (b"a;5", Decoding(CSV, PAIR, ";"), "id: text", NOTHING),
+        (b"a;5", Decoding(CSV, PAIR, ";"), "one column", FORM),
+    ],
+)
+def test_kind_breaks_what_its_reader_loses(value: bytes, decoding: Decoding, kind: str, breaks: str) -> None:
+    """A kind is broken if the reader finds no field, a value of a wrong type, or a field of its schema not at all."""
+    assert breaks == hostile_records(Sent(value), decoding)[kind].breaks
+
+
+FIELDS = ("id", "amount", "note")
+
+
+def _parsed(record: Sent) -> dict[str, object]:
+    """Return the fields as `from_json` reads them: null for what it cannot read."""
+    try:
+        found = json.loads(record.value or b"")
+    except (ValueError, RecursionError):
+        found = None
+    found = found if isinstance(found, dict) else {}
+    values = {name: found.get(name) for name in FIELDS}
+    is_number = isinstance(values["amount"], int) and values["amount"] is not True and values["amount"] < 2**63
+    return {**values, "amount": values["amount"] if is_number else None}
+
+
+def _passing(*names: str) -> Callable[[Sent], Received]:
+    """Return a job that rejects records without all of the fields `names`."""
+
+    def job(record: Sent) -> Received:
+        fields = _parsed(record)
+        if any(fields[name] is None for name in names):
+            text = None if record.value is None else record.value.decode(errors="replace").encode()
+            return Received("rejected", None, text, (), 0)
+        return Received("good", None, json.dumps(fields).encode(), (), 0)
+
+    return job
+
+
+def _marking(record: Sent) -> Received:
+    fields = _parsed(record)
+    corrupt = None if all(fields.values()) else (record.value or b"").decode(errors="replace")
+    return Received("all", None, json.dumps({**fields, "corrupt": corrupt}, ensure_ascii=False).encode(), (), 0)
+
+
+JOBS: dict[str, tuple[Callable[[Sent], Received], str, str]] = {
+    "checks nothing": (_passing(), WRONG, 'of which 27 are broken: a null value (null), no id ({"amount": 5, '),
+    "checks each field": (_passing("id", "amount", "note"), GOOD, "none of them broken"),
+    "has an optional field": (_passing("id", "amount"), GOOD, "none of them broken"),
+    "checks no type": (_passing("id"), WRONG, "of which 9 are broken: amount: NaN ("),
+    "marks bad records": (_marking, GOOD, "none of them broken"),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_broken_records_must_not_come_out_as_good_results(name: str) -> None:
+    """The verdict counts what became of the kinds, and names up to three broken ones that pass."""
+    job, status, evidence = JOBS[name]
+    kinds = hostile_records(GOOD_RECORD, READ)
+    records = {kind: hostile.record for kind, hostile in kinds.items()}
+    outcome = outcome_of(records, {kind: [job(r)] for kind, r in records.items()}, [(GOOD_RECORD, job(GOOD_RECORD))])
+
+    (verdict,) = judged(outcome, kinds)
+
+    assert status == verdict.status, verdict.text
+    assert f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected" in verdict.evidence
+    assert evidence in verdict.evidence
+    assert status == GOOD or "reject topic" in verdict.fix
+
+
+def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
+    """A query that does not decode its records has no broken ones, and the verdict says so."""
+    kinds = hostile_records(GOOD_RECORD, Decoding(NONE))
+    records = {kind: hostile.record for kind, hostile in kinds.items()}
+    echoed = {kind: [Received("good", r.key, r.value, (), 0)] for kind, r in records.items()}
+    outcome = outcome_of(records, echoed, [(GOOD_RECORD, echoed["trailing text"][0])])
+
+    (verdict,) = judged(outcome, kinds, "the query does not decode its records, so none of them is broken for it")
+
+    assert GOOD == verdict.status
+    assert f"0 rejected with their bytes, 0 dropped silently, {len(kinds)} come out" in verdict.evidence
+    assert "does not decode" in verdict.evidence
 
 
 @pytest.mark.parametrize(
@@ -205,6 +334,62 @@ def test_results_before_and_after_a_kill_are_compared(
 
     assert status == verdict.status
     assert evidence in verdict.evidence
+
+
+def _seconds(power: float, field: str = "note", machine: float = 1.0) -> Callable[[Sequence[Sent], float], float]:
+    """Return a clock of a query that needs `length ** power` nanoseconds for a text in `field`."""
+
+    def clock(records: Sequence[Sent], limit: float) -> float:
+        total = 0.1
+        for record in records:
+            total += 1e-8 * len(record.value or b"")
+            with contextlib.suppress(ValueError, AttributeError, RecursionError):
+                total += len(json.loads(record.value or b"").get(field, "")) ** power * 1e-9
+        return total * machine if total * machine < limit else math.inf
+
+    return clock
+
+
+@pytest.mark.parametrize(
+    ("clock", "fields", "length"),
+    [
+        (_seconds(2), ["note"], REPORTED_LENGTH),
+        (_seconds(3), ["note"], REPORTED_LENGTH),
+        (_seconds(6), ["note"], 1_000),
+        (_seconds(1), [], 0),
+        (_seconds(1, machine=30), [], 0),
+        (_seconds(2, field="unread"), [], 0),
+    ],
+    ids=["quadratic", "cubic", "endless", "linear", "slow machine", "field that is not read"],
+)
+def test_long_text_that_needs_seconds_is_found(
+    clock: Callable[[Sequence[Sent], float], float], fields: list[str], length: int
+) -> None:
+    """A field is slow if a long text needs much longer than a control record of the same size."""
+    found = search(list(cases_of(GOOD_RECORD, READ)), clock)
+
+    assert fields == [slow.case.field for slow in found.slow]
+    assert [length] * len(fields) == [slow.length for slow in found.slow]
+    assert all(slow.seconds > 10 * slow.control_seconds for slow in found.slow)
+    assert ({}, 1_000_000) == (found.ends, found.tried)
+    assert 5 == found.fields  # three fields, the key and the whole value
+
+
+def test_search_for_slow_fields_ends_in_time() -> None:
+    """If each record needs its whole limit, the search stops, and says up to which length it has come."""
+    calls = list[int]()
+
+    def clock(records: Sequence[Sent], limit: float) -> float:
+        calls.append(len(records))
+        if len(calls) > 6:
+            raise TimeoutError
+        is_slow = len(records[0].value or b"") > 5_000 and b"unread" not in (records[0].value or b"")
+        return math.inf if is_slow else 0.1
+
+    found = search(list(cases_of(GOOD_RECORD, READ)), clock)
+
+    assert 4_000 == found.tried
+    assert "texts of up to 4,000 characters tried in 5 places" == found.text
 
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'

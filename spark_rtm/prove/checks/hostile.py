@@ -1,9 +1,25 @@
-"""Make hostile records from a good one."""
+"""Make hostile records from a good one, and say what each kind breaks."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    FractionalType,
+    MapType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from spark_rtm.prove.subjects.decoding import CSV, Decoding
 from spark_rtm.prove.subjects.samples import fields_of
 from spark_rtm.testing.records import Sent
 
@@ -14,6 +30,8 @@ FIELD_CHANGES: dict[str, Any] = {
     "null": None,
     "an object": {"a": 1},
     "a list": [1, 2],
+    # Readers of JSON accept up to 1,000 levels.
+    "nested lists": json.loads("[" * 500 + "]" * 500),
     "text": "not a number",
     "empty text": "",
     "a huge number": HUGE,
@@ -21,11 +39,52 @@ FIELD_CHANGES: dict[str, Any] = {
     "a fraction": 0.5,
     "true": True,
 }
+FORM, TYPE, MISSING, NOTHING = "the form", "the type of a field", "a field", ""
+TEXT, INTEGER, FRACTION, TIME, FLAG, NESTED = "text", "integer", "fraction", "time", "flag", "nested"
+NO_NUMBER = {"an object", "a list", "nested lists", "text", "empty text", "true", "NaN"}
+LOST: dict[str, set[str]] = {
+    # A reader of texts keeps other values as their texts.
+    TEXT: set(),
+    INTEGER: NO_NUMBER | {"a huge number", "a fraction"},
+    FRACTION: NO_NUMBER,
+    TIME: NO_NUMBER | {"a huge number"},
+    FLAG: {
+        "an object",
+        "a list",
+        "nested lists",
+        "text",
+        "empty text",
+        "a huge number",
+        "a negative number",
+        "a fraction",
+        "NaN",
+    },
+    NESTED: {"text", "empty text", "a huge number", "a negative number", "a fraction", "true", "NaN"},
+}
+"""The changes that lose the value of a field of each type."""
+TYPES: dict[tuple[type[DataType], ...], str] = {
+    (BooleanType,): FLAG,
+    (TimestampType, DateType): TIME,
+    (FractionalType,): FRACTION,
+    (NumericType,): INTEGER,
+    (StructType, ArrayType, MapType): NESTED,
+}
 
 
-def hostile_records(sample: Sent) -> dict[str, Sent]:
+@dataclass(frozen=True)
+class Hostile:
+    """A hostile record."""
+
+    record: Sent
+    breaks: str = NOTHING
+    """`FORM`: no field can be read; `TYPE`: the value of a field is lost; `MISSING`: a field is missing; `NOTHING`."""
+
+
+def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
     """Return hostile records by the name of their kind."""
     value = sample.value or b"{}"
+    fields, columns = fields_of(sample), columns_of(sample, decoding)
+    whole = value.decode(errors="replace").partition(decoding.separator)[0].encode() if columns else b""
     texts: dict[str, bytes | None] = {
         "a null value": None,
         "an empty value": b"",
@@ -35,33 +94,88 @@ def hostile_records(sample: Sent) -> dict[str, Sent]:
         "a JSON number": b"7",
         "a JSON null": b"null",
         "an empty object": b"{}",
-        "trailing text": value + b"}{",
         "deep nesting": b'{"a":' * NESTING + b"1" + b"}" * NESTING,
         "a value of 1 MB": b'{"a":"' + b"x" * MEGABYTE + b'"}',
         "bad UTF-8": b'{"a":"\xff\xfe"}',
-        "a byte order mark": b"\xef\xbb\xbf" + value,
         "null bytes": b"\x00" * 16,
     }
-    records = {name: Sent(text, sample.key) for name, text in texts.items()}
-    records |= {name: Sent(text.encode(), sample.key) for name, text in _of_fields(sample)}
+    if len(columns) > 1:
+        texts |= {"one column": whole}
+    unusual = {"trailing text": value + b"}{", "a byte order mark": b"\xef\xbb\xbf" + value}
+    records = {
+        name: Hostile(Sent(text, sample.key), NOTHING if columns and not _is_short(text, decoding) else FORM)
+        for name, text in texts.items()
+    }
+    records |= {name: Hostile(Sent(text, sample.key)) for name, text in unusual.items()}
+    records |= dict(_of_columns(sample, columns, decoding) if columns else _of_fields(sample, fields, decoding))
     return records | {
-        "a null key": Sent(sample.value, None),
-        "an empty key": Sent(sample.value, b""),
-        "a key of bad UTF-8": Sent(sample.value, b"\xff"),
+        "a null key": Hostile(Sent(sample.value, None)),
+        "an empty key": Hostile(Sent(sample.value, b"")),
+        "a key of bad UTF-8": Hostile(Sent(sample.value, b"\xff")),
     }
 
 
-def _of_fields(sample: Sent) -> Iterator[tuple[str, str]]:
-    fields = fields_of(sample)
+def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
+    """Return the columns of a line of CSV by their names, or nothing if the query does not read CSV."""
+    if decoding.format != CSV or not sample.value:
+        return {}
+    parts = sample.value.decode(errors="replace").split(decoding.separator)
+    names = [*decoding.schema.names, *(f"column {n + 1}" for n in range(len(decoding.schema), len(parts)))]
+    return dict(zip(names, parts, strict=False))
+
+
+def _is_short(text: bytes | None, decoding: Decoding) -> bool:
+    """Return whether a line has one column where the query reads several."""
+    return len(decoding.schema) > 1 and decoding.separator.encode() not in (text or b"")
+
+
+def _of_columns(sample: Sent, columns: dict[str, str], decoding: Decoding) -> Iterator[tuple[str, Hostile]]:
+    def hostile(changed: Mapping[str, str], breaks: str) -> Hostile:
+        return Hostile(Sent(decoding.line(changed).encode(), sample.key), breaks)
+
+    yield "a further column", hostile({**columns, "": "a"}, NOTHING)
+    yield "an open quotation mark", Hostile(Sent(b'"' + (sample.value or b""), sample.key))
+    for name, value in columns.items():
+        kind = _kind_of(decoding, name, value)
+        yield f"{name}: empty text", hostile({**columns, name: ""}, MISSING)
+        yield f"{name}: text", hostile({**columns, name: "not a number"}, NOTHING if kind == TEXT else TYPE)
+        yield f"{name}: a huge number", hostile({**columns, name: str(HUGE)}, TYPE if kind == INTEGER else NOTHING)
+
+
+def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) -> Iterator[tuple[str, Hostile]]:
     if not fields:
         return
-    name = next(iter(fields))
-    text = json.dumps(fields)
-    yield "an unknown field", json.dumps({**fields, "unknown": {"deep": [1]}})
-    yield "a repeated field", f"{text[:-1]},{json.dumps({name: 'again'})[1:]}"
-    for field in fields:
-        yield f"no {field}", json.dumps({k: v for k, v in fields.items() if k != field})
-        yield f"{field}: NaN", json.dumps({**fields, field: float("nan")})
+
+    def hostile(text: str, breaks: str = NOTHING) -> Hostile:
+        return Hostile(Sent(text.encode(), sample.key), breaks)
+
+    first, text = next(iter(fields)), json.dumps(fields)
+    yield "an unknown field", hostile(json.dumps({**fields, "unknown": {"deep": [1]}}))
+    yield "a repeated field", hostile(f"{text[:-1]},{json.dumps({first: 'again'})[1:]}")
+    for name, before in fields.items():
+        # A field that the query does not read can be missing.
+        missing = MISSING if name in decoding.schema.names or not decoding.schema.fields else NOTHING
+        lost = LOST[_kind_of(decoding, name, before)]
+        yield f"no {name}", hostile(json.dumps({k: v for k, v in fields.items() if k != name}), missing)
+        yield f"{name}: NaN", hostile(json.dumps({**fields, name: float("nan")}), TYPE if "NaN" in lost else NOTHING)
         for change, value in FIELD_CHANGES.items():
-            if value != fields[field]:
-                yield f"{field}: {change}", json.dumps({**fields, field: value})
+            if value != before:
+                breaks = missing if value is None else TYPE if change in lost else NOTHING
+                yield f"{name}: {change}", hostile(json.dumps({**fields, name: value}), breaks)
+
+
+def _kind_of(decoding: Decoding, name: str, value: Any) -> str:
+    """Return what a field holds, after the schema of the query or, without a schema, after a good value."""
+    if decoding.schema.fields:
+        kind = decoding.schema[name].dataType if name in decoding.schema.names else StringType()
+        return next((holds for types, holds in TYPES.items() if isinstance(kind, types)), TEXT)
+    if isinstance(value, bool) or not isinstance(value, int | float | dict | list):
+        return FLAG if isinstance(value, bool) else TIME if _is_time(value) else TEXT
+    return NESTED if isinstance(value, dict | list) else INTEGER if isinstance(value, int) else FRACTION
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return bool(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False

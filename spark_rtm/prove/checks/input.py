@@ -1,23 +1,32 @@
-"""Send hostile records, and find the kinds that end the query, that vanish, or that are rejected with their bytes."""
+"""Send hostile records, and find the kinds that end the query, that vanish, or that come out as good results."""
 
+import base64
+import json
+import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.prove.checks.hostile import hostile_records
-from spark_rtm.prove.subjects.subject import Subject, has_null_topic, holds
+from spark_rtm.prove.checks.hostile import MISSING, Hostile, hostile_records
+from spark_rtm.prove.checks.slow import long_values, verdict_on
+from spark_rtm.prove.subjects.decoding import NONE, decoding
+from spark_rtm.prove.subjects.samples import DEFAULT
+from spark_rtm.prove.subjects.subject import KEPT_BYTES, Subject, has_null_topic, holds
 from spark_rtm.prove.verdicts.failure import Failure, failure_of
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.testing.records import Received, Sent
 
 PAGE = "references/errors_in_rows.md"
+REJECTS_PAGE = "references/kafka_patterns.md#routing-and-the-reject-topic"
 NULL_TOPIC = "the row has a null topic"
-MAX_NAMES = 6
-MAX_MESSAGE = 120
+MAX_NAMES, MAX_EXAMPLES = 6, 3
+MAX_MESSAGE, MAX_VALUE = 120, 50
+# Shorter values occur in other outputs by accident.
+MIN_HELD = 5
 
 
 @dataclass(frozen=True)
@@ -30,54 +39,157 @@ class Outcome:
     accepted: list[str]
 
 
-def hostile_input(subject: Subject, query: StreamingQuery) -> list[Verdict]:
-    """Return a verdict for each reason that ends the query, one for records that vanish, and one for the others."""
-    records = hostile_records(_best_sample(subject))
+def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
+    """Yield a verdict for each slow field, each reason that ends the query, records that vanish, and the others."""
+    sample, found = _best_sample(subject), decoding(subject.trial.rows)
+    long = long_values(subject, sample, found)
+    for slow in long.slow:
+        yield verdict_on(subject, slow, found)
+    longest = min((slow.length for slow in long.slow), default=sys.maxsize)
+    kinds = {**hostile_records(sample, found), **{name: Hostile(record) for name, record in long.ends.items()}}
+    kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
+    records = {name: hostile.record for name, hostile in kinds.items()}
     results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
-    good = {
-        output.topic
-        for result in subject.evaluate_all(subject.samples)
-        if isinstance(result, list)
-        for output in result
-    }
-    outcome = _outcome(records, results, good)
-    survivors = [record for name, record in records.items() if name not in outcome.ends]
-    verdicts = _ends(subject, outcome)
+    good = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
+    outcome = outcome_of(
+        records, results, [(one, output) for one, result in good if isinstance(result, list) for output in result]
+    )
+    yield from _ends(subject, outcome)
     try:
-        subject.trial.send(survivors)
-        subject.trial.wait_for_commit(query)
-        written = len(subject.trial.received())
-        is_stateless = not (query.lastProgress and query.lastProgress.stateOperators)
-        expected = sum(len(r) for n, r in results.items() if isinstance(r, list) and n not in outcome.ends)
-        if is_stateless and written != expected:
-            raise AssertionError(f"internal error: {written} results in the stream, but {expected} in a batch query")
-        if outcome.ends:
-            name = next(iter(outcome.ends))
-            subject.trial.send([records[name]])
-            subject.trial.wait_for_commit(query)
-            raise AssertionError(f"internal error: the stream accepted {name!r}, which failed in a batch query")
+        _send(subject, query, records, results, outcome)
     except QueryFailedError as error:
         if not outcome.ends:
-            return [_ended(subject, failure_of(error, subject.path, subject.line), list(records))]
-    return [*verdicts, *_others(subject, outcome, len(records))]
+            yield _ended(subject, failure_of(error, subject.path, subject.line), list(records))
+            return
+    except TimeoutError as error:
+        evidence = f"the query did not finish {len(records)} hostile records: {error}"
+        yield Verdict("input", UNCHECKED, evidence, "run it again with --only input", PAGE)
+        return
+    is_known = found.format != NONE and subject.samples != list(DEFAULT)
+    unjudged = "" if is_known else _unjudged(found.format, subject.stream)
+    for verdict in judged(outcome, kinds, unjudged, f"; {long.text}"):
+        yield verdict if verdict.status == GOOD else verdict.at(subject.path, subject.line)
 
 
-def _outcome(
-    records: Mapping[str, Sent], results: Mapping[str, list[Received] | Exception], good_topics: set[str]
+def _send(
+    subject: Subject,
+    query: StreamingQuery,
+    records: Mapping[str, Sent],
+    results: Mapping[str, list[Received] | Exception],
+    outcome: Outcome,
+) -> None:
+    """Send the records to the running query, which must do with them what the batch query does."""
+    subject.trial.send([record for name, record in records.items() if name not in outcome.ends])
+    subject.trial.wait_for_commit(query)
+    written = len(subject.trial.received())
+    is_stateless = not (query.lastProgress and query.lastProgress.stateOperators)
+    expected = sum(len(r) for n, r in results.items() if isinstance(r, list) and n not in outcome.ends)
+    if is_stateless and written != expected:
+        raise AssertionError(f"internal error: {written} results in the stream, but {expected} in a batch query")
+    if outcome.ends:
+        name = next(iter(outcome.ends))
+        subject.trial.send([records[name]])
+        subject.trial.wait_for_commit(query)
+        raise AssertionError(f"internal error: the stream accepted {name!r}, which failed in a batch query")
+
+
+def outcome_of(
+    records: Mapping[str, Sent],
+    results: Mapping[str, list[Received] | Exception],
+    good: Sequence[tuple[Sent, Received]],
 ) -> Outcome:
+    """Sort the kinds of record by their results; `good` lists good records with their results."""
     outcome = Outcome({}, [], [], [])
+    topics = {output.topic for _, output in good}
+    # A query that writes the bytes of good records, too, cannot mark a bad record with its bytes.
+    is_echo = any(_keeps(output, record) for record, output in good)
     for name, result in results.items():
+        record = records[name]
         if isinstance(result, Exception):
             outcome.ends[name] = result
         elif has_null_topic(result):
             outcome.ends[name] = StreamingQueryException(NULL_TOPIC)
         elif not result:
             outcome.vanished.append(name)
-        elif any(holds(output, records[name]) and output.topic not in good_topics for output in result):
+        elif any(
+            (output.topic not in topics and (holds(output, record) or _keeps(output, record)))
+            or (not is_echo and _keeps(output, record))
+            for output in result
+        ):
             outcome.rejected.append(name)
         else:
             outcome.accepted.append(name)
     return outcome
+
+
+def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", tried: str = "") -> list[Verdict]:
+    """
+    Return the verdicts on the records that do not end the query.
+
+    `unjudged` says why none of them can be broken, and `tried` what else was tried. A missing field is no fault if the
+    query rejects records without another one, because then it may be missing.
+    """
+    gone = {*outcome.vanished, *outcome.rejected, *outcome.ends}
+    is_checked = any(kinds[name].breaks == MISSING for name in gone)
+    # A query that marks bad records in its results has also marked these, whose few bytes occur everywhere.
+    short = {n for n in kinds if len(kinds[n].record.value or b"") < MIN_HELD} if outcome.rejected else set()
+    broken = [
+        name
+        for name in outcome.accepted
+        if kinds[name].breaks and not (is_checked and kinds[name].breaks == MISSING) and name not in short
+    ]
+    dropped = [name for name in outcome.vanished if kinds[name].breaks]
+    verdicts = list[Verdict]()
+    if dropped:
+        evidence = f"{len(dropped)} kinds of broken record vanish without a trace: {_list(dropped)}"
+        fix = "send them to a reject topic with their bytes and a reason"
+        verdicts.append(Verdict("input", WRONG, evidence, fix, PAGE))
+    counts = (
+        f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected with their bytes, "
+        f"{len(outcome.vanished)} dropped silently, {len(outcome.accepted)} come out as good results"
+    )
+    ends = f"{len(outcome.ends)} of them end the query" if outcome.ends else "none of them ends the query"
+    if unjudged:
+        verdicts.append(Verdict("input", GOOD, f"{counts}, {ends}; {unjudged}{tried}", page=PAGE))
+    elif broken:
+        examples = ", ".join(f"{name} ({_short(kinds[name].record)})" for name in _examples(broken, kinds))
+        evidence = f"{counts}, of which {len(broken)} are broken: {examples}"
+        fix = "send a record to a reject topic if it cannot be parsed, or if a field that the job needs is null"
+        verdicts.append(Verdict("input", WRONG, evidence, fix, REJECTS_PAGE))
+    elif not outcome.ends:
+        accepted = f": {_list(outcome.accepted)}" if outcome.accepted else ""
+        verdicts.append(Verdict("input", GOOD, f"{counts}, none of them broken{accepted}; {ends}{tried}", page=PAGE))
+    return verdicts
+
+
+def _unjudged(format_: str, stream: str) -> str:
+    if format_ == NONE:
+        return "the query does not decode its records, so none of them is broken for it"
+    return (
+        f"prove does not know the fields of good records, so it cannot judge this: pass --samples {stream}=FILE.jsonl"
+    )
+
+
+def _examples(broken: Sequence[str], kinds: Mapping[str, Hostile]) -> list[str]:
+    """Return up to three kinds that break different things, and further ones of the first."""
+    firsts = {kinds[name].breaks: name for name in reversed(broken)}
+    chosen = [name for name in broken if name in firsts.values()]
+    return [*chosen, *(name for name in broken if name not in chosen)][:MAX_EXAMPLES]
+
+
+def _short(record: Sent) -> str:
+    text = "null" if record.value is None else record.value[: MAX_VALUE + 1].decode(errors="replace")
+    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}..."
+
+
+def _keeps(output: Received, record: Sent) -> bool:
+    """Return whether an output contains the bytes of a record, as they are, as a text, in JSON or as Base64."""
+    value, found = (record.value or b"")[:KEPT_BYTES], output.value or b""
+    if len(value) < MIN_HELD:
+        return False
+    text = value.decode(errors="replace")
+    forms = (value, text.encode(), json.dumps(text, ensure_ascii=False)[1:-1].encode())
+    return any(form in found for form in (*forms, base64.b64encode(value[: len(value) // 3 * 3])))
 
 
 def _ends(subject: Subject, outcome: Outcome) -> list[Verdict]:
@@ -97,24 +209,6 @@ def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:
         f"({failure.message[:MAX_MESSAGE]})"
     )
     return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or subject.line)
-
-
-def _others(subject: Subject, outcome: Outcome, count: int) -> list[Verdict]:
-    verdicts = list[Verdict]()
-    if outcome.vanished:
-        evidence = f"{len(outcome.vanished)} kinds of record vanish without a trace: {_list(outcome.vanished)}"
-        fix = "send them to a reject topic with their bytes and a reason"
-        verdicts.append(Verdict("input", WRONG, evidence, fix, PAGE, str(subject.path), subject.line))
-    if not outcome.ends:
-        accepted = (
-            f", {len(outcome.accepted)} written like good records: {_list(outcome.accepted)}"
-            if outcome.accepted
-            else ""
-        )
-        rejected = f"{len(outcome.rejected)} rejected with their bytes"
-        evidence = f"none of {count} kinds of hostile record ends the query: {rejected}{accepted}"
-        verdicts.append(Verdict("input", GOOD, evidence, page=PAGE))
-    return verdicts
 
 
 def _list(names: Sequence[str]) -> str:

@@ -7,15 +7,17 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import psutil
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF
 from spark_rtm.services.files.run_folder import new_folder
@@ -26,9 +28,13 @@ from spark_rtm.services.spark import build_session
 DEFAULT_SLOTS = 16
 # Spark requires 5 s by default. The checks of state and restarts wait for the end of several batches.
 MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
+# By default, an error such as StackOverflowError ends the JVM of its task, and in local mode that of the driver.
+SURVIVE_ERRORS = {"spark.executor.killOnFatalError.depth": "0"}
 # The option of Linux that makes this process the parent of each orphan below it.
 SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10.0
+CANCEL_SECONDS = 5.0
+T = TypeVar("T")
 QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -63,10 +69,38 @@ def bench(slots: int) -> Iterator[Bench]:
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(stack.enter_context, running(broker))
             with _stderr_in(log):
-                spark = build_session("prove", slots=slots or DEFAULT_SLOTS, confs=MIN_INTERVAL)
+                spark = build_session("prove", slots=slots or DEFAULT_SLOTS, confs={**MIN_INTERVAL, **SURVIVE_ERRORS})
             stack.callback(_stop, spark)
             starting.result()
         yield Bench(spark, broker.bootstrap_servers, folder, log)
+
+
+def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
+    """
+    Return what an action on some rows returns, or cancel it and raise TimeoutError.
+
+    Spark cannot interrupt an expression inside a record, so the thread of such an action is left behind.
+    """
+    context, group = rows.sparkSession.sparkContext, f"prove-{uuid.uuid4().hex[:8]}"
+    done, failed = list[T](), list[Exception]()
+
+    def run() -> None:
+        try:
+            context.setJobGroup(group, "prove", interruptOnCancel=True)
+            done.append(action())
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        context.cancelJobGroup(group)
+        thread.join(CANCEL_SECONDS)
+        raise TimeoutError(f"the query did not finish some records within {seconds:g} s, so one of them is slow")
+    if failed:
+        raise failed[0]
+    return done[0]
 
 
 def adopt_orphans() -> set[psutil.Process]:

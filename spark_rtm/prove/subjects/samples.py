@@ -51,7 +51,7 @@ def read_samples(path: Path) -> list[Sent]:
 def made_samples(rows: DataFrame) -> list[Sent]:
     """Return two records for each JSON schema that `rows` applies to its stream, or `DEFAULT` if there is none."""
     plan = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
-    schemas = {json.dumps(schema): schema for schema in _schemas(_above_stream(plan))}
+    schemas = {json.dumps(schema): schema for schema in _schemas(above_stream(plan))}
     made = [_of(StructType.fromJson(schema), number) for schema in schemas.values() for number in (1, 2)]
     compared = compared_texts(rows)
     for fields in made:
@@ -95,7 +95,7 @@ def _record(line: str) -> Sent:
     return Sent(line.encode())
 
 
-def _above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     Return the operators that process the stream: those that have a streaming source below them.
 

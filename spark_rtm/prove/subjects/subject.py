@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
-from spark_rtm.prove.subjects.bench import Bench
+from spark_rtm.prove.subjects.bench import Bench, in_time
 from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples
@@ -37,6 +37,7 @@ from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import Trial, new_checkpoints
 
 KEPT_BYTES = 1_000
+EVALUATION_SECONDS = 120.0
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SOURCE_ROW = StructType(
     [
@@ -96,7 +97,7 @@ class Subject:
             return []
         try:
             rows = self.rows_of(records)
-            found = [_output(row.asDict()) for row in rows.collect()]
+            found = [_output(row.asDict()) for row in in_time(rows, rows.collect, EVALUATION_SECONDS)]
         except (PySparkException, Py4JJavaError) as error:
             if len(records) == 1:
                 return [self._error_of(records[0]) or error]

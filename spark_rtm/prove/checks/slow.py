@@ -1,0 +1,291 @@
+"""
+Find expressions that need seconds for one long text: put long texts into each field of an otherwise good record.
+
+The lengths grow step by step, and the time is compared with that of a control record, so a slow machine is not blamed.
+Spark cannot interrupt an expression inside a record. Such a record is left behind, and no longer one is tried.
+"""
+
+import copy
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StringType
+
+from spark_rtm.prove.checks.hostile import columns_of
+from spark_rtm.prove.subjects.bench import in_time
+from spark_rtm.prove.subjects.decoding import Decoding
+from spark_rtm.prove.subjects.samples import fields_of
+from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.verdicts.failure import line_of_call
+from spark_rtm.prove.verdicts.verdict import WRONG, Verdict
+from spark_rtm.testing.records import Sent
+
+PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
+LENGTHS = (1_000, 4_000, 16_000, 80_000, 1_000_000)
+REPORTED_LENGTH = 80_000
+TEXTS = ("a", " ", "1", "a.", "<", "a,", '{"a":')
+# What is quadratic needs seconds for a text of the length before the last one, so the last one is for other causes.
+LAST_TEXTS = TEXTS[:3]
+# A pattern that matches the repeated text up to its end must fail there.
+END = "!"
+PLACE = "prove-long-value"
+OVERFLOW = "StackOverflowError"
+SLOW_SECONDS, SUSPICIOUS_SECONDS = 1.0, 0.3
+RATIO, SUSPICIOUS_RATIO = 10.0, 3.0
+TOGETHER_SECONDS, RECORD_SECONDS, TOTAL_SECONDS = 10.0, 20.0, 60.0
+MAX_BYTES, MAX_SLOW = 8_000_000, 3
+# One task evaluates all records one after the other, and none is evaluated while Spark plans the query.
+SEQUENTIAL = {
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A text that is repeated in a field of a good record."""
+
+    field: str
+    text: str
+    record: Callable[[str], Sent]
+    control: Callable[[str], Sent]
+    """Makes a record of the same size that the query does not look into."""
+    end: str = END
+
+    def long(self, length: int) -> str:
+        """Return the text in this length."""
+        return self.text * (length // len(self.text)) + self.end
+
+    def name(self, length: int) -> str:
+        """Return the kind of the record."""
+        return f"{self.field}: {length:,} characters ({self.text * 3}...)"
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A record that needs seconds."""
+
+    case: Case
+    length: int
+    seconds: float
+    """Infinite if the record was not finished in `RECORD_SECONDS`."""
+    control_seconds: float = 0.0
+    overflows: bool = False
+    """Whether the record needs more stack than its thread has."""
+
+
+@dataclass
+class Found:
+    """What the check has found."""
+
+    fields: int
+    slow: list[Slow] = field(default_factory=list)
+    ends: dict[str, Sent] = field(default_factory=dict)
+    """Records that end the query, by their kind."""
+    tried: int = 0
+    """The greatest length that was tried in every field that is not slow."""
+
+    @property
+    def text(self) -> str:
+        """What was tried."""
+        return f"texts of up to {self.tried:,} characters tried in {self.fields} places"
+
+
+Clock = Callable[[Sequence[Sent], float], float]
+"""Returns the seconds that the query needs for some records; infinite after a limit."""
+
+
+def long_values(subject: Subject, sample: Sent, decoding: Decoding) -> Found:
+    """Return the fields in which a long text needs seconds or ends the query."""
+    cases = list(cases_of(sample, decoding))
+    with _clock(subject, sample) as clock:
+        return search(cases, clock)
+
+
+def search(cases: Sequence[Case], clock: Clock) -> Found:
+    """Try each case in growing lengths until it is slow, or until `clock` raises TimeoutError."""
+    found = Found(len({case.field for case in cases}))
+    try:
+        for length in LENGTHS:
+            cases = [case for case in cases if length < LENGTHS[-1] or case.text in LAST_TEXTS]
+            for chunk in _chunks(cases, length):
+                if len(found.slow) >= MAX_SLOW:
+                    return found
+                _together(clock, chunk, length, found)
+            slow = {one.case.field for one in found.slow}
+            cases = [case for case in cases if case.field not in slow and case.name(length) not in found.ends]
+            found.tried = length
+    except TimeoutError:
+        pass
+    return found
+
+
+def verdict_on(subject: Subject, slow: Slow, decoding: Decoding) -> Verdict:
+    """Return the verdict on a slow record, with the expression if the plan shows it."""
+    column = slow.case.field.removeprefix("the ").rpartition(".")[2]
+    known = [one for one in decoding.patterns if column in one[2]]
+    if not known and column not in {"key", "value"}:  # The query has renamed the field.
+        known = list(decoding.patterns)
+    name, pattern, _ = known[0] if len({one[:2] for one in known}) == 1 else ("", "", None)
+    long = f"one record with {slow.length:,} characters ({slow.case.text * 3}...) in {slow.case.field}"
+    where = f" in {name}({column}, {pattern!r})" if name else ""
+    took = f"{slow.seconds:.1f} s" if slow.seconds < math.inf else f"more than {RECORD_SECONDS:g} s, not finished"
+    evidence = (
+        f"{OVERFLOW}: {long} needs too much stack{where}, which ends the executor, again after each restart"
+        if slow.overflows
+        else f"{long} needs {took}{where}, a control record {slow.control_seconds:.2f} s; its partition waits, also "
+        "after each restart"
+    )
+    fix = "limit the length before the expression, for example left(text, 1000), or replace the pattern"
+    line = line_of_call(subject.path, re.compile(rf"\b{name}\s*\("), subject.line) if name else subject.line
+    return Verdict("input", WRONG, evidence, fix, PAGE, str(subject.path), line)
+
+
+def cases_of(sample: Sent, decoding: Decoding) -> Iterator[Case]:
+    """Yield the cases of each field, of the key and of the whole value."""
+
+    def control(_: str) -> Sent:
+        return sample
+
+    columns, fields = columns_of(sample, decoding), fields_of(sample) or {}
+    for name in columns:
+        for text in (text for text in TEXTS if decoding.separator not in text):
+            yield Case(name, text, _in_column(sample, decoding, columns, name), control)
+    if fields:
+        others = (f.name for f in decoding.schema if isinstance(f.dataType, StringType) and "corrupt" not in f.name)
+        fields = {**dict.fromkeys(others, "a1"), **fields}
+        unread = _at_path(sample, fields, ("unread by the query",), is_text=True)
+        for path, leaf in _leaves(fields):
+            is_text = isinstance(leaf, str)
+            put = _at_path(sample, fields, path, is_text=is_text)
+            for text in TEXTS if is_text else ("1",):
+                yield Case(".".join(map(str, path)), text, put, unread, END if is_text else "")
+    for text in TEXTS:
+        yield Case("the key", text, lambda long: Sent(sample.value, long.encode()), control)
+        yield Case("the value", text, lambda long: Sent(long.encode(), sample.key), control)
+
+
+def _in_column(sample: Sent, decoding: Decoding, columns: dict[str, str], name: str) -> Callable[[str], Sent]:
+    return lambda long: Sent(decoding.line({**columns, name: long}).encode(), sample.key)
+
+
+def _at_path(
+    sample: Sent, fields: dict[str, Any], path: Sequence[str | int], *, is_text: bool
+) -> Callable[[str], Sent]:
+    """Return a function that puts a text or a number at a path of a JSON object."""
+    changed = copy.deepcopy(fields)
+    inner: Any = changed
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = PLACE
+    before, after = json.dumps(changed).split(json.dumps(PLACE), 1)
+    return lambda long: Sent(f"{before}{json.dumps(long) if is_text else long}{after}".encode(), sample.key)
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and the value of each text and number."""
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*path, step))
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def _chunks(cases: Sequence[Case], length: int) -> Iterator[Sequence[Case]]:
+    size = max(1, MAX_BYTES // length)
+    for start in range(0, len(cases), size):
+        yield cases[start : start + size]
+
+
+def _together(clock: Clock, cases: Sequence[Case], length: int, found: Found) -> None:
+    """Try cases together, and if they are slow or fail, the cases of each field, and then each one."""
+    by_field = {case.field: [other for other in cases if other.field == case.field] for case in cases}
+    if _is_fast(clock, cases, length):
+        return
+    for those in by_field.values():
+        if len(found.slow) < MAX_SLOW and (len(by_field) == 1 or not _is_fast(clock, those, length)):
+            _one_by_one(clock, those, length, found)
+
+
+def _is_fast(clock: Clock, cases: Sequence[Case], length: int) -> bool:
+    try:
+        seconds = min(TOGETHER_SECONDS, clock([case.record(case.long(length)) for case in cases], TOGETHER_SECONDS))
+        if seconds < SLOW_SECONDS:
+            return True
+        return not _is_suspicious(seconds, clock([case.control(case.long(length)) for case in cases], TOGETHER_SECONDS))
+    except (PySparkException, Py4JError):
+        return False
+
+
+def _is_suspicious(seconds: float, control: float) -> bool:
+    return seconds > SUSPICIOUS_RATIO * control and seconds - control > SUSPICIOUS_SECONDS
+
+
+def _one_by_one(clock: Clock, cases: Sequence[Case], length: int, found: Found) -> None:
+    control = clock([cases[0].control(cases[0].long(length))], RECORD_SECONDS)
+    for case in cases:
+        try:
+            seconds = clock([case.record(case.long(length))], RECORD_SECONDS)
+            slow = _measured(clock, case, length, seconds) if _is_suspicious(seconds, control) else None
+        except (PySparkException, Py4JError) as error:
+            if OVERFLOW not in str(error):
+                found.ends[case.name(length)] = case.record(case.long(length))
+                continue
+            slow = Slow(case, length, 0.0, overflows=True)
+        if slow:
+            found.slow.append(slow)
+            return
+
+
+def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | None:
+    """Return a slow record. One that is suspicious is measured in the length that is reported."""
+
+    def seconds_of(make: Callable[[str], Sent], at: int) -> float:
+        return clock([make(case.long(at))], RECORD_SECONDS)
+
+    if length < REPORTED_LENGTH and seconds < math.inf:
+        length, seconds = REPORTED_LENGTH, seconds_of(case.record, REPORTED_LENGTH)
+    control = min(seconds_of(case.control, length), seconds_of(case.control, length))
+    if SLOW_SECONDS <= seconds < RECORD_SECONDS / 4:
+        seconds = min(seconds, seconds_of(case.record, length))
+    return Slow(case, length, seconds, control) if seconds >= max(SLOW_SECONDS, RATIO * control) else None
+
+
+@contextmanager
+def _clock(subject: Subject, sample: Sent) -> Iterator[Clock]:
+    """Yield a function that returns the seconds of a batch query; all of its calls end after `TOTAL_SECONDS`."""
+    session, end = subject.rows_of([sample]).sparkSession, time.monotonic() + TOTAL_SECONDS
+
+    def clock(records: Sequence[Sent], limit: float) -> float:
+        if time.monotonic() > end:
+            raise TimeoutError
+        return _seconds(subject, records, limit)
+
+    before = {name: session.conf.get(name, None) for name in SEQUENTIAL}
+    try:
+        for name, value in SEQUENTIAL.items():
+            session.conf.set(name, value)
+        yield clock
+    finally:
+        for name, kept in before.items():
+            if kept is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, kept)
+
+
+def _seconds(subject: Subject, records: Sequence[Sent], limit: float) -> float:
+    rows, started = subject.rows_of(list(records)), time.monotonic()
+    try:
+        in_time(rows, rows.write.format("noop").mode("overwrite").save, limit)
+    except TimeoutError:
+        return math.inf
+    return time.monotonic() - started
