@@ -58,7 +58,8 @@ export NO_PYTHON
 
 # Installs the named files of requirements/, which contain the hash of every package. Installed packages need no network.
 # Only Spark is published without a wheel; its build uses the packages of build.txt, which the second call does not fetch.
-PIP_INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check --retries 2 --require-hashes --only-binary :all:
+PROGRESS = $(PY) -m scripts.progress
+PIP_INSTALL = $(PROGRESS) "  Python packages" $(PY) -m pip install --disable-pip-version-check --retries 2 --require-hashes --only-binary :all:
 install = { $(PIP_INSTALL) -r requirements/build.txt && \
 	$(PIP_INSTALL) --no-binary pyspark --no-build-isolation $(1:%=-r requirements/%.txt); } \
 	|| { echo "$$NO_PACKAGES" >&2; exit 1; }
@@ -86,7 +87,8 @@ $(VENV)/installed-build: requirements/build.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/installed: $(wildcard requirements/*.txt) | $(VENV)/bin/python
-	@echo "Installing the Python packages of the examples into $(VENV)"
+	@echo "The first run downloads about 600 MB, mostly Spark, and needs 1.3 GB of disk; later runs need no network."
+	@echo "Installing Spark and the other Python packages into $(VENV) (550 MB)"
 	@$(call install,base)
 	@$(PY) -m spark_rtm.services java --system-only > /dev/null || { \
 		echo "No Java 17 or newer was found: installing a runtime into $(VENV)"; $(call install,java); }
@@ -108,14 +110,14 @@ $(VENV)/installed-docs: $(VENV)/installed
 	@touch $@
 
 packages: $(VENV)/installed
-	@$(PY) -m spark_rtm.services packages
+	@$(PROGRESS) "Kafka broker and Spark's Kafka and Avro jars (55 MB)" $(PY) -m spark_rtm.services packages
 
 $(VENV)/archives: $(VENV)/installed | packages
-	@echo "Recording the classes of Kafka and Spark, so that both start in half the time"
-	@$(PY) -m spark_rtm.services archives
+	@$(PROGRESS) "Recording the classes of Kafka and Spark, once, so that both start in half the time" \
+		$(PY) -m spark_rtm.services archives
 	@touch $@
 
-quickstart: setup ## send ten records through one real-time query and show their latency (30 s)
+quickstart: setup ## send ten records through one query in both modes and show their latencies (1 min; first time 3 min)
 	@$(PY) -m examples.quickstart
 
 demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch PYTHON_TRIGGER=real-time COMPARE=1 CLUSTER=1 MASTER PUBLISH=1

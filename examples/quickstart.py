@@ -1,7 +1,9 @@
-"""Send ten records through one real-time query from Kafka to Kafka, and print their latencies (`make quickstart`)."""
+"""Send ten records through one query in real-time and in micro-batch mode, and print their latencies."""
 
+import statistics
 import sys
 import uuid
+from typing import Any
 
 from confluent_kafka import Message, Producer
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +16,7 @@ from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.services import kafka_broker, new_folder
+from spark_rtm.services.java import filter_stderr
 from spark_rtm.services.spark import build_session
 
 
@@ -22,36 +25,51 @@ def shouts_of(clicks: DataFrame) -> DataFrame:
     return clicks.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 
 
-def start(spark: SparkSession, servers: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
-    """Check the number of task slots, start the query, and verify in its plan that it runs in real-time mode."""
+def start(spark: SparkSession, servers: str, source: str, target: str, trigger: dict[str, Any]) -> StreamingQuery:
+    """Start the query; in real-time mode, check the number of task slots before, and the plan afterwards."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     stream = shouts_of(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
-    preflight(spark, {"quickstart": (stream, ensure_topics(servers, [source, target], 1)[source])})
-    writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target, checkpointLocation=checkpoint)
-    writer = writer.option("kafka.bootstrap.servers", servers).queryName("quickstart").outputMode("update")
-    query: StreamingQuery = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
-    assert_real_time(query)
+    writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target).outputMode("update")
+    writer = writer.option("checkpointLocation", str(new_folder("checkpoint"))).queryName(target)
+    partitions = ensure_topics(servers, [source, target], 1)
+    if "realTime" in trigger:
+        preflight(spark, {target: (stream, partitions[source])})
+    query: StreamingQuery = writer.option("kafka.bootstrap.servers", servers).trigger(**trigger).start()
+    if "realTime" in trigger:
+        assert_real_time(query)
     return query
 
 
 def main() -> None:
-    """Start Kafka and Spark, send ten records one after the other, and print each result and its latency."""
-    print("starting a Kafka broker and Spark ...", flush=True)
-    with kafka_broker() as servers:
-        source, target = f"clicks-{uuid.uuid4()}", f"shouts-{uuid.uuid4()}"
-        query = start(build_session("quickstart", slots=2), servers, source, target, str(new_folder("checkpoint")))
-        print("the query runs in real-time mode; latency is the time from input append to output append in Kafka")
-        client, sent = {"bootstrap.servers": servers, "linger.ms": 0}, list[Message]()
-        with Producer(client) as producer, consumer_from_start(servers, {target: 1}) as consumer:
+    """Start Kafka and Spark, send ten records one after the other, and print the latency of each in both modes."""
+    print("Ten records go through one query in real-time mode, and through the same query in micro-batch mode.")
+    print("Starting a Kafka broker and Spark: about 15 s ...", flush=True)
+    with filter_stderr(), kafka_broker() as servers:
+        source, fast, slow = (f"{name}-{uuid.uuid4()}" for name in ("clicks", "real-time", "micro-batch"))
+        spark = build_session("quickstart", slots=3)
+        print("Starting both queries: about 10 s ...", flush=True)
+        queries = [start(spark, servers, source, fast, {"realTime": "5 minutes"})]
+        queries += [start(spark, servers, source, slow, {"processingTime": "0 seconds"})]
+        print(f"\n{'record':<8} -> {'result':<8} {'real-time':>12} {'micro-batch':>14}")
+        client, sent, latencies = {"bootstrap.servers": servers, "linger.ms": 0}, list[Message](), []
+        with Producer(client) as producer, consumer_from_start(servers, {fast: 1, slow: 1}) as consumer:
             for number in range(1, 11):
+                latencies_ms = dict[str, int]()
                 producer.produce(source, f"click {number}", on_delivery=lambda _, message: sent.append(message))
                 producer.flush()
-                while (result := consumer.poll(0.1)) is None:
-                    raise_if_failed([query])
-                value, latency_ms = (result.value() or b"").decode(), result.timestamp()[1] - sent[-1].timestamp()[1]
-                print(f"click {number:<2} -> {value:<9} {latency_ms:>6,} ms", flush=True)
-        print("the first record is slow because the JVM is cold; run `make demo` to measure a warm pipeline")
-        query.stop()
+                while len(latencies_ms) < len(queries):
+                    raise_if_failed(queries)
+                    if result := consumer.poll(0.1):
+                        latencies_ms[result.topic() or ""] = result.timestamp()[1] - sent[-1].timestamp()[1]
+                        value = (result.value() or b"").decode()
+                latencies.append(latencies_ms)
+                shown = f"{latencies_ms[fast]:>9,} ms {latencies_ms[slow]:>11,} ms"
+                print(f"click {number:<2} -> {value:<8} {shown}{'   (cold JVM)' if number == 1 else ''}", flush=True)
+        medians = [statistics.median(each[name] for each in latencies[1:]) for name in (fast, slow)]
+        print(f"{'median of the last nine':<20} {medians[0]:>6,.0f} ms {medians[1]:>11,.0f} ms")
+        spark.stop()
+        print("\nLatency is the time from the append of the record in Kafka to the append of its result.")
+        print("Next: `make demo COMPARE=1` measures a warm pipeline, `rtm prove job.py:function` tests your own query.")
 
 
 if __name__ == "__main__":

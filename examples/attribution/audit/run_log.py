@@ -12,7 +12,7 @@ from typing import Any
 from examples.attribution.credit.history import TouchId
 from examples.attribution.credit.rule import Touch
 from examples.attribution.events import BILLABLE, FAMILIES
-from examples.attribution.topics import ATTRIBUTED_TOPIC, CREDITS_TOPIC, EVENTS_TOPIC, REJECTED_TOPIC
+from examples.attribution.topics import ATTRIBUTED_TOPIC, CREDITS_TOPIC, EVENTS_TOPIC, PACING_TOPIC, REJECTED_TOPIC
 
 Row = dict[str, Any]
 
@@ -85,8 +85,8 @@ class RunLog:
         self.duplicates: Counter[str] = Counter()
         """Number of duplicate records written by the at-least-once sink, by topic."""
         self.timed = TimedResults()
-        # Number of records in `ad-attributed`, counting every version of every result.
-        self.result_rows = 0
+        # Number of records in `ad-attributed`, `ad-credits` and `ad-pacing`, counting every version.
+        self.written: Counter[str] = Counter()
         # Positions of records in topics of the pipeline that the pipeline cannot have written.
         self.unreadable: list[str] = []
         self.conflicts: set[str] = set()
@@ -121,7 +121,7 @@ class RunLog:
 
     def record_result(self, result: Row, appended_at: int) -> None:
         """Add a record of `ad-attributed`."""
-        self.result_rows += 1
+        self.written[ATTRIBUTED_TOPIC] += 1
         src, result_id = result["src"], result["result_id"]
         if src not in self.first_result_at and result["kind"] != "slot":
             self.first_result_at[src] = appended_at
@@ -144,6 +144,7 @@ class RunLog:
         """Add a record of `ad-credits`."""
         if credit["final"]:
             self.timed.final_at.setdefault(credit["result_id"], appended_at)
+        self.written[CREDITS_TOPIC] += 1
         self._keep_newest(CREDITS_TOPIC, self.credits, credit)
 
     def record_erasure(self, user: str, appended_at: int) -> None:
@@ -156,6 +157,7 @@ class RunLog:
 
         Repeated counts are not reported as duplicates because the query itself emits unchanged counts again.
         """
+        self.written[PACING_TOPIC] += 1
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:
             self.counts[count["result_id"]] = count

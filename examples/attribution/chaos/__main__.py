@@ -18,11 +18,12 @@ from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.plan import plan
 from examples.attribution.chaos.publish import publish
-from examples.attribution.chaos.report import print_outcome
+from examples.attribution.chaos.report import print_outcome, write_page
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.demo.stderr_filter import filter_worker_logs
+from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
+from spark_rtm.services.java import filter_stderr
 
 # The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
 OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")
@@ -34,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
         outcome = _run(options)
+        page = write_page(outcome, options.seed, describe_machine())
         print_outcome(outcome, options.seed)
+        print(f"page: {page}")
         if options.publish:
             publish(options, outcome)
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
@@ -53,7 +56,7 @@ def _run(options: ChaosOptions) -> Outcome:
     is_mounted = disk.own_mounts()
     stop = threading.Event()
     stop_on_interrupt(stop)
-    with LiveView() as view, filter_worker_logs(*OUTAGE_LOGS):
+    with LiveView() as view, filter_stderr(*OUTAGE_LOGS):
         kinds = _kinds(options, is_mounted=is_mounted)
         faults = plan(options.seed, options.planned, {name: KINDS[name] for name in kinds})
         view.print_line(f"seed {options.seed}: {len(faults)} faults of {len(kinds)} kinds")

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import KafkaException
 from rich.markup import escape
@@ -50,7 +50,6 @@ class ChaosRun:
         self.reader.poll(POLL_SECONDS)
         self.system.poll()
         self.throttle.raise_if_failed()
-        self.view.print_caps(self.throttle.notices)
         self.view.update(self.reader.log, is_draining=is_draining)
 
     def wait_for_queries(self) -> None:
@@ -159,7 +158,8 @@ def run(
         report("starting the queries")
         chaos.wait_for_queries()
         sent.started_at = traffic.started_at = time.time()
-        view.start_run(sent, 0)
+        title = f"{len(faults)} faults hit the pipeline at {options.rate:g} records/s, then each result is checked"
+        view.start_run(sent, replace(system.settings, warm_up_seconds=0, duration=0), chaos.throttle, title)
         end_of_traffic = threading.Event()
         with sending(system.broker.bootstrap_servers, system.settings, traffic.records(), sent, end_of_traffic):
             chaos.carry_out(faults)

@@ -9,6 +9,7 @@ import signal
 if __name__ == "__main__":  # Ctrl-C during the following imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
+import logging
 import os
 import sys
 import threading
@@ -20,15 +21,16 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from examples.attribution.demo.cli import HIGH_RATE, DemoOptions, parse
+from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import publish
-from examples.attribution.demo.report import Report, print_comparison, print_report
+from examples.attribution.demo.report import Report, print_comparison, print_report, print_verdict
 from examples.attribution.demo.run import run
-from examples.attribution.demo.stderr_filter import filter_worker_logs
+from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.java import filter_stderr
 from spark_rtm.services.kafka import kafka_broker
-from spark_rtm.services.packages import connector
 from spark_rtm.services.postgres import postgres_server
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
@@ -40,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration; return 0 if all results equal the replay, otherwise 1."""
     options = parse(arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger().addFilter(is_no_interrupt)
     try:
         reports = _run_all(options)
         for report in reports:
@@ -49,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_comparison(real_time, micro_batch)
             if options.publish:
                 publish(options, real_time, micro_batch)
+        page = write_demo(reports, describe_machine())
+        print_verdict(reports, [f"page: {page}", *next_steps(options)])
     except KeyboardInterrupt:
         print("interrupted; the results are not checked", file=sys.stderr)
         return 130
@@ -56,6 +61,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return exit_status(reports)
+
+
+def is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Return whether a log record is to be shown: Py4J logs the second Ctrl-C with a traceback, which is no fault."""
+    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+
+
+def next_steps(options: DemoOptions) -> list[str]:
+    """Return what to do after a run."""
+    compare = [] if options.compare else ["next: make demo COMPARE=1    the same traffic in micro-batch mode as well"]
+    return [*compare, "next: make chaos             the same checks while servers and jobs are killed"]
+
+
+def introduction(options: DemoOptions) -> str:
+    """Return what the demonstration will do, and how long it takes."""
+    modes = f"{options.trigger} mode" + (", then in micro-batch mode" if options.compare else "")
+    seconds = (options.warm_up_seconds + options.duration + 45) * (2 if options.compare else 1) + 20
+    takes = f"takes about {-(-seconds // 60):.0f} minutes" if options.duration else "ends after Ctrl-C"
+    return (
+        f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL in {modes}.\n"
+        f"Every result is then compared with a replay in plain Python. This {takes}."
+    )
 
 
 def exit_status(reports: Iterable[Report]) -> int:
@@ -68,6 +95,7 @@ def _run_all(settings: DemoOptions) -> list[Report]:
     with ExitStack() as stack:
         stack.enter_context(view)
         confs = {} if settings.master or settings.rate >= HIGH_RATE else FAST_COMPILER_CONFS
+        view.print_line(introduction(settings))
         view.print_line("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())
@@ -77,8 +105,8 @@ def _run_all(settings: DemoOptions) -> list[Report]:
             settings = replace(settings, master=master)
         if settings.master.startswith("spark://") and SUBMITTED not in os.environ:
             confs = {**confs, **job_confs("examples")}
-        view.print_line(f"starting Spark with Kafka connector {connector().version}")
-        with filter_worker_logs():
+        view.print_line("starting Spark")
+        with filter_stderr():
             spark = build_session(
                 "ad-attribution",
                 master=settings.master,

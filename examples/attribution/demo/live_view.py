@@ -1,131 +1,207 @@
 """
-Show the progress of a run as a live table on a terminal, or as plain lines elsewhere.
+Show the progress of a run as a live screen on a terminal, or as plain lines elsewhere.
 
-The view also prints a line when a campaign reaches its cap. All numbers are read from Kafka because Spark does not
-report a real-time query's progress until the batch ends.
+All numbers are read from Kafka because Spark does not report a real-time query's progress until the batch ends. The
+screen fits a terminal of 80 x 24.
 """
 
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from examples.attribution.audit.latency import Latency, hop_latencies
+from examples.attribution.audit.latency import Latency, hop_latencies, latencies_by_second
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.pacing.throttle import Notice
+from examples.attribution.demo import screen
+from examples.attribution.pacing.throttle import DeliveryThrottle
+from examples.attribution.settings import Settings
 from examples.attribution.traffic.producer import SendLog
 from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.sinks.metrics import Metrics
 
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
+RATE_SECONDS = 5.0
+"""The rates are those of the last seconds, so they follow the warm-up and fall to zero while the run drains."""
 NEWEST = 10_000
-"""
-The view computes latencies and the producer lag from this number of newest records, so its work does not grow with the
-run.
-"""
+"""The view computes latencies from this number of newest records, so its work does not grow with the run."""
 NO_CAP = "no cap reached"
 
 
 class LiveView:
-    """A live view of a run's progress on a console; use the view as a context manager."""
+    """A live view of the progress of one or several runs on a console; use the view as a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
         """Write to `console`, or to standard output if `console` is None."""
         self.console = console or Console()
+        self.curves: dict[str, dict[int, int]] = {}
+        """The median latency in ms of the records of each second since the first record, by execution mode."""
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._updated_at = 0.0
-        self._sent = SendLog(started_at=time.time())
-        self._measured_from = 0.0
-        self._campaigns_at_cap: set[str] = set()
-        self._caps = NO_CAP
+        self._sent, self._settings = SendLog(started_at=time.time()), Settings()
+        self._throttle, self._title = DeliveryThrottle([]), ""
+        self._counted: deque[tuple[float, Counter[str]]] = deque()
+        self._at_cap: set[str] = set()
+        self._drains_from = 0.0
 
     def __enter__(self) -> "LiveView":
-        """Start the live table if the console is a terminal."""
+        """Start the live screen if the console is a terminal."""
         if self.console.is_terminal:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the live table."""
+        """Remove the live screen."""
         if self.console.is_terminal:
             self._live.stop()
 
     def print_line(self, text: str) -> None:
-        """Print one line above the table."""
+        """Print one line above the screen."""
         self.console.print(text, highlight=False, soft_wrap=True)
 
-    def start_run(self, sent: SendLog, measured_from: float) -> None:
-        """Show the counts of a new run, whose measured part starts at `measured_from` (UTC milliseconds)."""
-        self._sent, self._measured_from = sent, measured_from
-        self._campaigns_at_cap.clear()
-        self._caps = NO_CAP
+    def start_run(self, sent: SendLog, settings: Settings, throttle: DeliveryThrottle, title: str = "") -> None:
+        """Show a new run below a title, and keep the curves of earlier runs in other modes."""
+        self._sent, self._settings, self._throttle = sent, settings, throttle
+        measured = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
+        self._title = title or (
+            f"{settings.trigger.capitalize()} mode: {settings.warm_up_seconds:g} s of warm-up, {measured} at "
+            f"{settings.rate:g} records/s, then a check"
+        )
+        self.curves[settings.trigger] = {}
+        self._counted.clear()
+        self._at_cap.clear()
+        self._drains_from = 0.0
 
-    def print_caps(self, notices: Sequence[Notice]) -> None:
-        """Print a line for each campaign that has reached its cap for the first time, and count all notices."""
-        codes = Counter(notice.code for notice in notices)
-        if codes:
-            self._caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}"
-        for notice in notices:
-            if notice.campaign_id not in self._campaigns_at_cap:
-                self._campaigns_at_cap.add(notice.campaign_id)
-                self.print_line(
-                    f"{notice.at_ms / 1000 - self._sent.started_at:5.0f} s cap reached: "
-                    f"{campaign_name(notice.campaign_id)} has {notice.delivered} delivered and {notice.reserved} "
-                    f"reserved of {notice.delivered + notice.reserved + notice.available} impressions; "
-                    f"its next requests are resold"
-                )
-
-    def update(self, log: RunLog, *, is_draining: bool = False) -> None:
+    def update(self, log: RunLog, sink: Metrics | None = None, *, is_draining: bool = False) -> None:
         """Refresh the view with the state of the run, at most once per update period."""
         period = TABLE_PERIOD_SECONDS if self.console.is_terminal else LINE_PERIOD_SECONDS
-        if time.monotonic() - self._updated_at < period:
+        now = time.monotonic()
+        if now - self._updated_at < period:
             return
-        self._updated_at = time.monotonic()
-        is_warm_up = time.time() * 1000 < self._measured_from
-        phase = "draining" if is_draining else "warming up" if is_warm_up else "measuring"
-        rows = hop_latencies(log, 0 if is_warm_up else self._measured_from, NEWEST)
+        self._updated_at = now
+        if is_draining and not self._drains_from:
+            self._drains_from = time.time()
         if self.console.is_terminal:
-            self._live.update(_live_table(phase, log, self._sent, rows, self._caps), refresh=True)
+            self._live.update(self._screen(log, sink, now), refresh=True)
         else:
-            self.print_line(_plain_line(phase, log, self._sent, rows, self._caps))
+            self._print_plain(log)
+
+    def phase(self, log: RunLog) -> str:
+        """Return what the run does now, until when, and why."""
+        settings, elapsed = self._settings, time.time() - self._sent.started_at
+        measured_for = elapsed - settings.warm_up_seconds
+        if self._drains_from:
+            sent_for = self._drains_from - self._sent.started_at
+            is_early = not settings.duration or sent_for < settings.warm_up_seconds + settings.duration - 1
+            cause = "Ctrl-C ended the traffic" if is_early else "the traffic has ended"
+            return f"draining: {cause}; {log.outstanding():,} results are not final yet"
+        if measured_for < 0:
+            return f"warming up, {-measured_for:.0f} s left"
+        return f"measuring, {settings.duration - measured_for:.0f} s left" if settings.duration else "running"
+
+    def _print_plain(self, log: RunLog) -> None:
+        notices = list(self._throttle.notices)
+        for notice in notices:
+            if notice.campaign_id not in self._at_cap:
+                self._at_cap.add(notice.campaign_id)
+                self.print_line(
+                    f"{notice.at_ms / 1000 - self._sent.started_at:5.0f} s cap reached: "
+                    f"{campaign_name(notice.campaign_id)}, {notice.delivered} delivered and {notice.reserved} "
+                    f"reserved of {notice.delivered + notice.reserved + notice.available}"
+                )
+        codes = Counter(notice.code for notice in notices)
+        caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}" if codes else NO_CAP
+        rows = {row.hop: row for row in hop_latencies(log, self._shown_from(), NEWEST)}
+        end_to_end = rows.get("end to end")
+        latency = f"p50 {end_to_end.p50} p99 {end_to_end.p99} ms" if end_to_end else "no result yet"
+        self.print_line(
+            f"{time.time() - self._sent.started_at:5.0f} s {self.phase(log)}: sent {self._sent.records}, "
+            f"results {len(log.results)}, rejected {len(log.rejects)}, "
+            f"waiting {sum(log.waiting.values())}, pending {len(log.pending)}, "
+            f"open orders {log.open_orders()}, {caps}, {latency}"
+        )
+
+    def _shown_from(self) -> float:
+        """Return the send time (UTC ms) from which records count: that of the measured part as soon as it has begun."""
+        measured_from = self._sent.measured_from_ms(self._settings)
+        return measured_from if time.time() * 1000 >= measured_from else 0
+
+    def _screen(self, log: RunLog, sink: Metrics | None, now: float) -> Group:
+        settings, mode = self._settings, self._settings.trigger
+        elapsed = time.time() - self._sent.started_at
+        for second, (median_ms, _) in latencies_by_second(log, self._sent.started_at, NEWEST).items():
+            self.curves[mode][second] = median_ms
+        rates = self.rates(log, sink, now)
+        state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
+        hint = "their timers still fire" if self._drains_from else "Ctrl-C ends the traffic"
+        waiting, rows = _waiting(log), hop_latencies(log, self._shown_from(), NEWEST)
+        total = settings.warm_up_seconds + settings.duration if settings.duration else elapsed
+        columns = screen.curve_columns(self.console.width)
+        return Group(
+            Text(self._title, style="bold cyan"),
+            state,
+            Text(
+                f"sent {self._sent.records:,}, results {len(log.results):,}, rejected {len(log.rejects):,}; {hint}",
+                style="dim",
+            ),
+            _stages(rows, rates, waiting, sink),
+            Text(
+                "p50 of each second, 1 ms to 10 s, logarithmic"
+                + ("; * of the run before" if len(self.curves) > 1 else ""),
+                style="dim",
+            ),
+            *screen.curves(self.curves, total, columns, mode),
+            screen.campaigns(self._throttle, log, self._sent.started_at),
+        )
+
+    def rates(self, log: RunLog, sink: Metrics | None, now: float) -> Mapping[str, float]:
+        """Return the records per second of each stage in the last seconds."""
+        counts = Counter(
+            {
+                "sent": self._sent.records,
+                "kafka_to_events": len(log.events) + len(log.rejects),
+                "events_to_attributed": len(log.first_result_at),
+                **log.written,
+                "postgres": sink.flushed if sink else 0,
+            }
+        )
+        self._counted.append((now, counts))
+        while len(self._counted) > 2 and now - self._counted[1][0] >= RATE_SECONDS:
+            self._counted.popleft()
+        since, before = self._counted[0]
+        return {name: (counts[name] - before[name]) / max(now - since, TABLE_PERIOD_SECONDS) for name in counts}
 
 
-def _plain_line(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency], caps: str) -> str:
-    end_to_end = [row for row in rows if row.hop == "end to end"]
-    latency = f"p50 {end_to_end[0].p50} p99 {end_to_end[0].p99} ms" if end_to_end else "no result yet"
-    return (
-        f"{time.time() - sent.started_at:5.0f} s {phase}: sent {sent.records}, "
-        f"results {len(log.results)}, rejected {len(log.rejects)}, "
-        f"waiting {sum(log.waiting.values())}, pending {len(log.pending)}, "
-        f"open orders {log.open_orders()}, {caps}, {latency}"
-    )
+def _waiting(log: RunLog) -> Counter[str]:
+    waiting: Counter[str] = Counter()
+    for partition, records in log.waiting.items():
+        waiting[partition.partition(" ")[0]] += records
+    return waiting
 
 
-def _live_table(phase: str, log: RunLog, sent: SendLog, rows: Sequence[Latency], caps: str) -> Group:
-    [lag_p99_ms] = percentiles(sent.lags_ms[-NEWEST:] or [0], [0.99])
-    head = Text(
-        f"{time.time() - sent.started_at:4.0f} s  {phase}   sent {sent.records}, now {sent.rate:.0f}/s, "
-        f"producer lag p99 {lag_p99_ms:.1f} ms   press Ctrl-C to end the traffic and reconcile\n"
-        f"pending results {len(log.pending)}, orders without final credit {log.open_orders()} of "
-        f"{len(log.orders)}, {caps}",
-        style="bold",
-    )
-    waiting = Table("waiting, by query and partition", "records", box=None)
-    for partition, records in sorted(log.waiting.items()):
-        waiting.add_row(partition, str(records))
-    codes = Table("kind", "code", "results", box=None)
-    for (kind, code), count in sorted(Counter((r["kind"], r["code"]) for r in log.results.values()).items()):
-        codes.add_row(kind, code, str(count))
-    reasons = Table("reject reason", "records", box=None)
-    for reason, count in sorted(Counter(reason for reason, _ in log.rejects.values()).items()):
-        reasons.add_row(reason, str(count))
-    columns = Table.grid(padding=(0, 3))
-    columns.add_row(Group(latency_table(rows), Text(), waiting, Text(), reasons), codes)
-    return Group(head, Text(), columns)
+def _stages(
+    rows: Sequence[Latency], rates: Mapping[str, float], waiting: Mapping[str, int], sink: Metrics | None
+) -> Table:
+    """Return one row per stage: its records per second, its latencies in ms, and the records that wait for it."""
+    known: dict[str, Latency] = {row.hop: row for row in rows}
+    table = screen.grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
+    for hop, text in (("kafka_to_events", "decode"), ("events_to_attributed", "correlate")):
+        table.add_row(f"{text}: {hop}", *_cells(rates.get(hop, 0), known.get(hop)), f"{waiting.get(hop, 0):,}")
+    table.add_row("both, Kafka to Kafka", *_cells(rates.get("events_to_attributed", 0), known.get("end to end")), "")
+    for topic, text in (("ad-pacing", "caps: attributed_to_pacing"), ("ad-credits", "credit: touches_to_credit")):
+        table.add_row(text, f"{rates.get(topic, 0):.0f}", "", "", "")
+    if sink:
+        p50_ms, p99_ms = percentiles(list(sink.oldest_ms) or [0], (0.5, 0.99))
+        table.add_row("rows: PostgreSQL", f"{rates['postgres']:.0f}", f"{p50_ms:.0f}", f"{p99_ms:.0f}", "")
+    return table
+
+
+def _cells(rate: float, row: Latency | None) -> tuple[str, str, str]:
+    return (f"{rate:.0f}", f"{row.p50:,}" if row else "-", f"{row.p99:,}" if row else "-")
 
 
 def latency_table(rows: Sequence[Latency]) -> Table:

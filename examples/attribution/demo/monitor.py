@@ -40,8 +40,7 @@ class RunMonitor:
         self.keeper.poll()
         self.results.raise_if_failed()
         self.throttle.raise_if_failed()
-        self.view.print_caps(self.throttle.notices)
-        self.view.update(self.reader.log, is_draining=is_draining)
+        self.view.update(self.reader.log, self.results.metrics, is_draining=is_draining)
 
     def is_settled(self) -> bool:
         """Return whether every result is final and the micro-batch queries have read all their input."""

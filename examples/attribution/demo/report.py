@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.reconciliation import Reconciliation
@@ -12,6 +14,7 @@ from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.live_view import campaign_name, latency_table
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC
 from examples.attribution.traffic.producer import SendLog
 from spark_rtm.measure.cpu import MAX_BUSY_SHARE, Cpu
 from spark_rtm.measure.percentiles import percentiles
@@ -46,10 +49,12 @@ class Report:
     """CPU use during the measured part, or None if the run ended before the measured part."""
     timers: Sequence[Latency] = ()
     """Time from a deadline to its result."""
+    boundaries: Sequence[tuple[str, float, int]] = ()
+    """The query, the second since the first record, and the length in ms of each pause between two batches."""
 
 
 def print_report(report: Report) -> None:
-    """Print the counts, the reconciliation, the campaigns, the latencies and the CPU use of one run."""
+    """Print the counts, the differences, the campaigns, the latencies and the CPU use of one run."""
     console, settings, sent = report_console(), report.settings, report.sent
     duration = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
@@ -81,7 +86,9 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
         table.add_row(family, str(codes["in"]), results)
     console.print(table)
     duplicates = ", ".join(f"{topic} {count}" for topic, count in sorted(log.duplicates.items()))
-    _print(console, f"ad-attributed: {log.result_rows} records; duplicates by topic: {duplicates or 'none'}")
+    _print(
+        console, f"ad-attributed: {log.written[ATTRIBUTED_TOPIC]} records; duplicates by topic: {duplicates or 'none'}"
+    )
     if sink:
         _print_sink(console, sink)
     credit, orders = outcome.credits, outcome.credits.conversions
@@ -94,14 +101,27 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
         console.print(difference, style="red", highlight=False, soft_wrap=True)
-    summary = (
-        f"{len(outcome.differences)} differences from the replay of {outcome.results} results, {credit.compared} "
-        f"orders and {len(log.counts)} counts"
-    )
-    style = "bold red" if outcome.differences else "bold green"
+
+
+def verdict(outcome: Reconciliation, log: RunLog) -> Text:
+    """Return one line: whether all results, orders and counts equal the replay."""
+    checked = f"{outcome.results:,} results, {outcome.credits.compared:,} orders and {len(log.counts):,} counts"
     if not outcome.results:
-        summary, style = "nothing was checked: the run ended before its first result", "bold yellow"
-    console.print(summary, style=style, highlight=False)
+        return Text("nothing was checked: the run ended before its first result", "bold yellow")
+    if outcome.differences:
+        return Text(f"{len(outcome.differences)} differences from the replay of {checked}", "bold red")
+    return Text(f"0 differences from the replay of {checked}", "bold green")
+
+
+def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
+    """Print what a reader must know as the last thing on the screen: one line per run, and what to do next."""
+    lines: list[Text | str] = []
+    for report in reports:
+        end_to_end = next((row for row in report.latencies if row.hop == "end to end"), None)
+        latency = f"p50 {end_to_end.p50:,} ms, p99 {end_to_end.p99:,} ms" if end_to_end else "no latency measured"
+        over = f"{report.reconciliation.over_delivered} impressions over-delivered"
+        lines += [f"{report.settings.trigger} mode: {latency}, {over}", verdict(report.reconciliation, report.log)]
+    report_console().print(Panel(Group(*lines, *last), title="verdict", title_align="left", expand=False))
 
 
 def _print_sink(console: Console, sink: Metrics) -> None:

@@ -2,7 +2,9 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -68,6 +70,7 @@ def run(
         cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
         monitor.drain(settings.drain_seconds)
         results.finish()
+        boundaries = [each for name in real_time for each in _boundaries(keeper.queries[name], settings, sent)]
         pauses_ms = {name: _pauses_ms(keeper.queries[name], settings) for name in real_time}
     goals = list(throttle.goals.values())
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
@@ -76,6 +79,7 @@ def run(
     return Report(
         *(settings, reconciliation, latency, pauses_ms, sent, reader.log, results.metrics, throttle.notices, cpu),
         timers=timers,
+        boundaries=boundaries,
     )
 
 
@@ -84,13 +88,21 @@ def _send_and_monitor(
 ) -> Cpu | None:
     settings, meter = traffic.settings, CpuMeter()
     measured_from = sent.measured_from_ms(settings)
-    monitor.view.start_run(sent, measured_from)
+    monitor.view.start_run(sent, settings, monitor.throttle)
     with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop) as sender:
         while sender.is_alive():
             monitor.poll()
             if time.time() * 1000 >= measured_from:
                 meter.sample()
     return meter.result()
+
+
+def _boundaries(query: StreamingQuery, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
+    """Yield the name of the query, the second in which each pause between two batches began, and its length in ms."""
+    for progress in query.recentProgress:
+        began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
+        [pause_ms] = boundary_pauses_ms([progress.durationMs["triggerExecution"]], settings.interval_seconds)
+        yield query.name, began_at - sent.started_at, pause_ms
 
 
 def _pauses_ms(query: StreamingQuery, settings: Settings) -> list[int]:

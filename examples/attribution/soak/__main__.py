@@ -18,7 +18,6 @@ from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report
 from examples.attribution.demo.run import run
-from examples.attribution.demo.stderr_filter import filter_worker_logs
 from examples.attribution.settings import DemoSettings
 from examples.attribution.soak.growth import MIN_MINUTES
 from examples.attribution.soak.result import FOLDER, exit_status, folder_of, print_growth, result_of, unexpected, write
@@ -26,6 +25,7 @@ from examples.attribution.soak.samples import Sample, sample, sampling
 from spark_rtm.command_line import arguments_of
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services import new_folder
+from spark_rtm.services.java import filter_stderr
 from spark_rtm.services.kafka import kafka_broker
 from spark_rtm.services.postgres import postgres_server
 from spark_rtm.services.spark import build_session
@@ -91,7 +91,7 @@ def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
         view.print_line("starting Kafka, PostgreSQL and Spark")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())
-        with filter_worker_logs():
+        with filter_stderr():
             spark = build_session("soak", slots=options.slots, shuffle_partitions=options.shuffle_partitions)
         stack.callback(spark.stop)
         stop_on_interrupt(stop)

@@ -1,50 +1,74 @@
-"""The live view: plain lines without a terminal, a table with one."""
+"""The live view: plain lines without a terminal, and a screen that fits with one."""
 
 import io
 import time
+from collections import deque
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from examples.attribution.audit.run_log import RunLog, SourceRecord
+from examples.attribution.demo import screen
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.pacing.throttle import Notice
+from examples.attribution.pacing.rule import CampaignCount, Goal
+from examples.attribution.pacing.throttle import DeliveryThrottle
+from examples.attribution.settings import DemoSettings
 from examples.attribution.traffic.producer import SendLog
+from scripts.recording import Terminal
+from spark_rtm.sinks.metrics import Metrics
+
+SETTINGS = DemoSettings()
 
 
-def printed(log: RunLog, *, terminal: bool) -> str:
-    """Return what the view prints for one state of a run."""
+def throttle(started_at: float) -> DeliveryThrottle:
+    """Return the throttle of eight campaigns with a goal of 10, of which one has reached its cap after 5 s."""
+    goals = [Goal(f"1f-campaign-{n}", 10, 0, 60_000) for n in range(8)]
+    campaigns = DeliveryThrottle(goals)
+    at_ms = int(started_at * 1000) + 5_000
+    campaigns.update(CampaignCount("1f-campaign-3", 0, 0, 1, 10, 8, 2), at_ms)
+    campaigns.update(CampaignCount("1f-campaign-3", 0, 0, 2, 10, 8, 1), at_ms + 1_000)
+    campaigns.update(CampaignCount("1f-campaign-3", 0, 0, 3, 10, 9, 1), at_ms + 2_000)
+    return campaigns
+
+
+def printed(
+    log: RunLog, *, terminal: bool, seconds: float = 30, draining: bool = False, size: tuple[int, int] = (140, 50)
+) -> str:
+    """Return what the view prints for one state of a run that began some seconds ago."""
     text = io.StringIO()
-    sent = SendLog(started_at=time.time(), records=2, measured_seconds=1, lags_ms=[0.5, 0.7])
-    with LiveView(Console(file=text, force_terminal=terminal, width=140, height=50)) as view:
+    sent = SendLog(started_at=time.time() - seconds, records=2, measured_seconds=1, lags_ms=[0.5, 0.7])
+    with LiveView(Console(file=text, force_terminal=terminal, width=size[0], height=size[1])) as view:
         view.print_line("starting")
-        view.start_run(sent, measured_from=0)
-        view.update(log)
+        view.start_run(sent, replace(SETTINGS, trigger="micro-batch"), DeliveryThrottle([]))
+        view.curves["micro-batch"] = {0: 900, 29: 1_000}
+        view.start_run(sent, SETTINGS, throttle(sent.started_at))
+        view.update(log, Metrics(flushed=4, oldest_ms=deque([2.0, 5.0])), is_draining=draining)
         view.update(log, is_draining=True)  # too soon to be printed
     return text.getvalue()
 
 
 def two_records() -> RunLog:
     """Return the log of a correlated record, a waiting one and a rejected one."""
-    log = RunLog()
+    log, now = RunLog(), int(time.time() * 1000)
     for n in range(2):
-        log.record_source(f"ad-requests:0:{n}", SourceRecord(b"", "normal", 100, 100))
-    log.record_event({"src": "ad-requests:0:0", "kind": "request"}, 1, 105)
+        log.record_source(f"ad-requests:0:{n}", SourceRecord(b"", "normal", now, now))
+    log.record_event({"src": "ad-requests:0:0", "kind": "request"}, 1, now + 5)
     result = {"src": "ad-requests:0:0", "result_id": "a", "kind": "request", "code": "accepted", "version": 2}
-    log.record_result(result, 112)
+    log.record_result(result, now + 12)
     log.record_reject("ad-requests:0:2", "not_json", b"")
     return log
 
 
 def test_without_terminal_one_plain_line_per_period() -> None:
-    """A pipe or a CI log receives whole lines without control characters."""
+    """A pipe or a CI log receives whole lines without control characters; a cap has one line however often it opens."""
     lines = printed(two_records(), terminal=False).splitlines()
 
-    assert "starting" == lines[0]
-    assert 2 == len(lines)
-    counts = "measuring: sent 2, results 1, rejected 1, waiting 1, pending 0, open orders 0, no cap reached, "
-    assert f"{counts}p50 12 p99 12 ms" in lines[1]
-    assert "\x1b" not in lines[1]
+    assert ["starting", "    5 s cap reached: campaign-3, 8 delivered and 2 reserved of 10"] == lines[:2]
+    assert 3 == len(lines)
+    counts = "measuring, 55 s left: sent 2, results 1, rejected 1, waiting 1, pending 0, open orders 0, "
+    assert f"{counts}caps reached 2, reopened 1, p50 12 p99 12 ms" in lines[2]
+    assert "\x1b" not in lines[2]
 
 
 def test_line_before_first_result_shows_no_latency() -> None:
@@ -52,29 +76,54 @@ def test_line_before_first_result_shows_no_latency() -> None:
     assert "no result yet" in printed(RunLog(), terminal=False)
 
 
-def test_terminal_table_shows_lag_codes_reasons_and_latencies() -> None:
-    """One screen shows the phase, the waiting records, result codes, reject reasons and latencies."""
-    text = printed(two_records(), terminal=True)
+@pytest.mark.parametrize("size", [(100, 30), (80, 24)])
+@pytest.mark.parametrize("draining", [False, True])
+def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], draining: bool) -> None:
+    """Nothing is cut off or wrapped: the title, each stage, both curves and each campaign have one line."""
+    text = printed(two_records(), terminal=True, size=size, draining=draining)
+    terminal = Terminal(*size)
+    # The screen disappears when the view ends.
+    terminal.feed(text[: text.rindex("\x1b[?25h")].replace("\n", "\r\n"))
+    lines = terminal.lines()
 
-    facts = ("kafka_to_events ad-requests:0", "accepted", "not_json", "events_to_attributed", "measuring", "Ctrl-C")
-    assert [] == [fact for fact in facts if fact not in text]
+    assert not set("…") & set(text)
+    assert lines.index("starting") >= 0
+    lines = lines[lines.index("starting") + 1 :]
+    starts = ["Real-time mode: ", " 30 s  ", "sent 2, ", "stage ", "decode: ", "correlate: ", "both, ", "caps: "]
+    starts += ["credit: ", "rows: ", "p50 of each", "real-time ", "micro-batch ", "campaign ", *["campaign-"] * 8]
+    assert [] == [(start, line) for start, line in zip(starts, lines, strict=False) if not line.startswith(start)]
+    assert "campaign-3 10 0 0 5 s, stopped" == " ".join(lines[starts.index("campaign ") + 4].split())
 
 
-def test_cap_is_printed_once_and_its_reopening_counted() -> None:
-    """Each campaign has one line for its first cap; later notices are only counted."""
-    text = io.StringIO()
-    view = LiveView(Console(file=text, width=200))
-    view.start_run(SendLog(started_at=100), measured_from=0)
-    reached = Notice(105_000, "cap_reached", "1f-campaign-3", delivered=8, reserved=2, available=0)
-    notices = [reached, replace(reached, code="cap_reopened", available=1), replace(reached, at_ms=109_000)]
+@pytest.mark.parametrize(
+    ("seconds", "draining", "phase"),
+    [
+        (5, False, "warming up, 20 s left"),
+        (30, False, "measuring, 55 s left"),
+        (85, True, "draining: the traffic has ended; 1 results are not final yet"),
+        (30, True, "draining: Ctrl-C ended the traffic; 1 results are not final yet"),
+    ],
+)
+def test_phase_says_how_long_it_lasts_and_why(seconds: float, draining: bool, phase: str) -> None:
+    """Each phase of a run has its own words, and a run that Ctrl-C ended says so while it drains."""
+    assert phase in printed(two_records(), terminal=False, seconds=seconds, draining=draining)
 
-    view.print_caps(notices[:1])
-    view.print_caps(notices)
-    view.update(RunLog())
 
-    lines = text.getvalue().splitlines()
-    line = "    5 s cap reached: campaign-3 has 8 delivered and 2 reserved of 10 impressions; "
-    line += "its next requests are resold"
-    assert line == lines[0]
-    assert "caps reached 2, reopened 1" in lines[1]
-    assert 2 == len(lines)
+def test_rate_is_that_of_the_last_seconds() -> None:
+    """While no record is sent, as at the end of a run, the rates of all stages fall to zero."""
+    view = LiveView(Console(file=io.StringIO()))
+    sent, log = SendLog(started_at=time.time(), records=100), two_records()
+    view.start_run(sent, SETTINGS, DeliveryThrottle([]))
+
+    view.rates(log, None, 10)
+    sent.records = 250
+    assert 150 == view.rates(log, None, 11)["sent"]
+    for second in range(12, 18):
+        rates = view.rates(log, None, second)
+
+    assert {0} == set(rates.values())
+
+
+def test_sparkline_has_the_highest_median_of_its_seconds() -> None:
+    """A pause of one second stays visible in a curve whose columns are several seconds, and a gap stays a gap."""
+    assert "▁ █▆" == screen.sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)

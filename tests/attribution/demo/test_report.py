@@ -1,11 +1,13 @@
 """The report: counts, credit, campaigns, latencies and CPU of a run, and the comparison of two runs."""
 
+import logging
 from dataclasses import replace
 
 import pytest
 
-from examples.attribution.demo.__main__ import exit_status
-from examples.attribution.demo.report import print_comparison, print_report
+from examples.attribution.demo.__main__ import exit_status, introduction, is_no_interrupt
+from examples.attribution.demo.cli import DemoOptions
+from examples.attribution.demo.report import print_comparison, print_report, print_verdict
 from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
 
@@ -22,7 +24,6 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
         "2 orders compared with the rule, 1 excluded",
         "4 touches arrived too late for credit",
         "result x is missing",
-        "1 differences",
         "12",
         "pauses of kafka_to_events at batch boundaries: 250, 90 ms",
         "4 rows upserted in 3 commits",
@@ -33,6 +34,20 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
     ):
         assert fact in text
     assert ["campaign-0", "10", "11", "1", "1.10", "40", "s", "1"] in [line.split() for line in text.splitlines()]
+
+
+def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last box on the screen has a line of numbers and one of differences per run, and then what to do next."""
+    print_verdict([report("real-time", 12, []), report("micro-batch", 1_450, ["result x is missing"])], ["next: x"])
+
+    lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
+    assert [
+        "real-time mode: p50 12 ms, p99 12 ms, 1 impressions over-delivered",
+        "0 differences from the replay of 2 results, 2 orders and 0 counts",
+        "micro-batch mode: p50 1,450 ms, p99 1,450 ms, 1 impressions over-delivered",
+        "1 differences from the replay of 2 results, 2 orders and 0 counts",
+        "next: x",
+    ] == lines[1:-1]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +75,7 @@ def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFi
     """After Ctrl-C during the warm-up, nothing was compared, and the status is 1."""
     empty = report("real-time", 12, [])
     empty = replace(empty, reconciliation=replace(empty.reconciliation, results=0))
-    print_report(empty)
+    print_verdict([empty], [])
 
     text = capsys.readouterr().out
     assert "nothing was checked: the run ended before its first result" in text
@@ -87,3 +102,21 @@ def test_comparison_reports_over_delivery_of_each_mode(capsys: pytest.CaptureFix
         f"{at_rate} 2 impressions in real-time mode, 60 in micro-batch mode (30.0x)",
         f"{at_rate} 0 impressions in real-time mode, 60 in micro-batch mode {no_ratio}",
     ] == lines
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_second_interrupt_is_logged_without_a_traceback(error: type[BaseException]) -> None:
+    """Py4J logs Ctrl-C in a call of the JVM as if it were a fault; other faults are still logged."""
+    record = logging.LogRecord("root", logging.ERROR, "", 0, "while sending command", (), (error, error(), None))
+
+    assert (error is ValueError) == is_no_interrupt(record)
+
+
+def test_introduction_says_how_long_the_run_takes() -> None:
+    """The first lines on the screen name the modes and the minutes, or that Ctrl-C ends the run."""
+    options = DemoOptions(duration=60)
+
+    assert "in real-time mode.\n" in introduction(options)
+    assert introduction(options).endswith("This takes about 3 minutes.")
+    assert "in real-time mode, then in micro-batch mode.\n" in introduction(replace(options, compare=True))
+    assert introduction(replace(options, duration=0)).endswith("This ends after Ctrl-C.")

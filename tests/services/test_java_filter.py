@@ -1,4 +1,4 @@
-"""The filter drops the log lines of Python workers, and nothing else."""
+"""The filter drops the log lines that report no fault, and nothing else."""
 
 import os
 import subprocess
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from examples.attribution.demo.stderr_filter import filter_worker_logs
+from spark_rtm.services.java import filter_stderr
 
 CHILD_LINES = (
     "first",
+    "WARNING: Using incubator modules: jdk.incubator.vector",
     "Starting Streaming TransformWithStateInPandas Python worker.",
     "",
     "",
@@ -21,13 +22,13 @@ CHILD_LINES = (
 )
 
 
-def test_filter_drops_only_worker_logs_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_filter_drops_only_known_lines_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Errors of the JVM and lines of this process still reach the terminal."""
     script = tmp_path / "child.py"
     script.write_text(f"import sys\nprint(*{CHILD_LINES!r}, sep='\\n', file=sys.stderr)\n")
     before = set(threading.enumerate())
 
-    with filter_worker_logs():
+    with filter_stderr():
         (copying,) = set(threading.enumerate()) - before
         subprocess.run([sys.executable, str(script)], check=True)
     os.write(2, b"parent\n")  # `print` writes the line break separately, and the filter may write in between

@@ -1,0 +1,200 @@
+"""Write what a run has shown to one HTML page that loads nothing: a timeline of latencies, and tables."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from examples.attribution.audit.latency import latencies_by_second
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.demo.live_view import campaign_name
+from examples.attribution.demo.report import Report, verdict
+from spark_rtm.measure import palette
+
+PAGE = Path("build/demo.html")
+COLORS = {"real-time": palette.BLUE, "micro-batch": palette.ORANGE}
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1000, 320, 76, 20, 36, 40
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:24px auto;padding:0 16px;color:#202124;background:#fff}
+table{border-collapse:collapse;margin:8px 0 24px}
+th,td{text-align:left;padding:3px 16px 3px 0;border-bottom:1px solid #dadce0}
+td+td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#5f6368}
+.good{color:#188038;font-weight:600}.bad{color:#d93025;font-weight:600}figure{margin:16px 0;overflow-x:auto}
+"""
+
+
+@dataclass(frozen=True)
+class Series:
+    """The median and the highest latency in ms of the records of each second since the first record."""
+
+    name: str
+    seconds: Mapping[int, tuple[int, int]]
+    boundaries: Sequence[tuple[str, float, int]] = ()
+    """The query, the second, and the length in ms of each pause between two batches."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: its kind, the second in which it began, and the seconds until results flowed again."""
+
+    kind: str
+    at: float
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table below a heading."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+def write(path: Path, title: str, verdicts: Sequence[tuple[str, bool]], figure: str, tables: Sequence[Table]) -> Path:
+    """Write a page: the verdicts, each with whether it is good, then the timeline, then the tables."""
+    body = "".join(f'<p class="{"good" if good else "bad"}">{escape(text)}</p>' for text, good in verdicts)
+    content = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><h1>{escape(title)}</h1>\n{body}\n"
+        f"<figure>{figure}</figure>\n{''.join(map(_table, tables))}</body></html>\n"
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def timeline(series: Sequence[Series], faults: Sequence[Fault] = ()) -> str:
+    """Return an SVG: latencies by second on a logarithmic scale, boundaries as ticks, and faults with their gaps."""
+    last = max([1, *(second for each in series for second in each.seconds)])
+    highest = max([10, *(value for each in series for pair in each.seconds.values() for value in pair)])
+    decades = math.ceil(math.log10(highest))
+
+    def x(second: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(max(second, 0), last) / last
+
+    def y(latency_ms: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log10(max(latency_ms, 1)) / decades
+
+    parts = []
+    for decade in range(decades + 1):
+        at, text = y(10**decade), f"{10**decade:,} ms"
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#dadce0"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
+    parts += [
+        f'<text x="{x(second):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{second} s</text>'
+        for second in range(0, last + 1, max(10, last // 100 * 10))
+    ]
+    for number, fault in enumerate(faults):
+        until = last if fault.seconds is None else fault.at + fault.seconds
+        gap = "not healed" if fault.seconds is None else f"{fault.seconds:.1f} s"
+        width = max(x(until) - x(fault.at), 1)
+        parts.append(
+            f'<rect x="{x(fault.at):.1f}" y="{TOP}" width="{width:.1f}" height="{HEIGHT - TOP - BOTTOM}" '
+            f'fill="{palette.RED}" opacity=".15"/><text x="{x(fault.at) + 2:.1f}" y="{TOP + 12 + 14 * (number % 4)}">'
+            f"{escape(fault.kind)}: {gap}</text>"
+        )
+    for number, each in enumerate(series):
+        parts += _lines(each, number, x, y)
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Latency by second">{"".join(parts)}</svg>'
+
+
+def _lines(series: Series, number: int, x: Any, y: Any) -> Iterator[str]:
+    color = COLORS.get(series.name, palette.BLUE)
+    known = sorted(series.seconds.items())
+    for index, opacity in ((1, 0.35), (0, 1)):
+        points = " ".join(f"{x(second):.1f},{y(pair[index]):.1f}" for second, pair in known)
+        yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.6" opacity="{opacity}"/>'
+    for query, second, pause_ms in series.boundaries:
+        yield (
+            f'<line x1="{x(second):.1f}" x2="{x(second):.1f}" y1="{HEIGHT - BOTTOM + 2}" y2="{HEIGHT - BOTTOM + 12}" '
+            f'stroke="{color}" stroke-width="2"><title>{escape(query)}: {pause_ms} ms</title></line>'
+        )
+    place = f'x="{LEFT + number * 380}" y="14"'
+    yield f'<text {place} style="fill:{color}">{escape(series.name)}: p50, and the slowest record (light)</text>'
+
+
+def _table(table: Table) -> str:
+    if not table.rows:
+        return ""
+    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in table.rows)
+    return f"<h2>{escape(table.title)}</h2><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>\n"
+
+
+def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: Path = PAGE) -> Path:
+    """Write the page of the demonstration's runs."""
+    verdicts = []
+    for report in reports:
+        text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
+        text += verdict(outcome, report.log).plain
+        verdicts.append((text, bool(outcome.results) and not outcome.differences))
+    series = [
+        Series(report.settings.trigger, latencies_by_second(report.log, report.sent.started_at), report.boundaries)
+        for report in reports
+    ]
+    modes = [report.settings.trigger for report in reports]
+    return write(
+        path,
+        "Ad attribution: what the demonstration has shown",
+        verdicts,
+        timeline(series),
+        [
+            Table(
+                "Latency in ms, of the measured part",
+                ("mode", "part", "records", "p50", "p90", "p99", "max"),
+                [
+                    (report.settings.trigger, row.hop, row.records, row.p50, row.p90, row.p99, row.max)
+                    for report in reports
+                    for row in report.latencies
+                ],
+            ),
+            Table(
+                "Caps", ("campaign", "goal", *(f"{mode}: delivered, over-delivered" for mode in modes)), _caps(reports)
+            ),
+            *(_counts(report) for report in reports),
+            differences_of({report.settings.trigger: report.reconciliation.differences for report in reports}),
+            machine_of(machine),
+        ],
+    )
+
+
+def _caps(reports: Sequence[Report]) -> list[Sequence[object]]:
+    campaigns = [report.reconciliation.campaigns for report in reports]
+    rows: list[Sequence[object]] = []
+    for outcomes in zip(*campaigns, strict=False):
+        delivered = [f"{outcome.pacing.delivered}, {outcome.over_delivered}" for outcome in outcomes]
+        goal = outcomes[0].goal
+        rows.append((campaign_name(goal.campaign_id), goal.impressions, *delivered))
+    over = [f"{report.reconciliation.over_delivered} over-delivered" for report in reports]
+    return [*rows, ("all", sum(outcome.goal.impressions for outcome in campaigns[0]), *over)]
+
+
+def _counts(report: Report) -> Table:
+    rows = [
+        (family, codes["in"], ", ".join(f"{code} {n}" for code, n in sorted(codes.items()) if code != "in" and n))
+        for family, codes in report.reconciliation.counts.items()
+    ]
+    return Table(f"Reconciliation, {report.settings.trigger} mode", ("records", "in", "results by code"), rows)
+
+
+def differences_of(differences: Mapping[str, Sequence[str]]) -> Table:
+    """Return the differences from the replay, which has no row after a correct run."""
+    return Table(
+        "Differences", ("run", "difference"), [(run, text) for run, texts in differences.items() for text in texts]
+    )
+
+
+def machine_of(machine: Mapping[str, object]) -> Table:
+    """Return a table of the machine and its versions."""
+    rows = [(name.replace("_", " "), value) for name, value in machine.items() if value]
+    return Table("Machine", ("what", "value"), rows)
+
+
+def started_at(log: RunLog) -> float:
+    """Return the send time of the first record, in epoch seconds."""
+    return min((source.t0 for source in log.sources.values()), default=0) / 1000

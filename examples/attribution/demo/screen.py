@@ -1,0 +1,87 @@
+"""Draw the parts of the live screen: small curves of latencies, and one row per campaign."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from rich.table import Table
+from rich.text import Text
+
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.pacing.throttle import DeliveryThrottle
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+DECADES = 4
+"""A full block is ten seconds, an empty one a millisecond."""
+LABEL_COLUMNS = 13
+VALUE_COLUMNS = 12
+BAR_COLUMNS = 24
+COLORS = {"real-time": "bright_blue", "micro-batch": "yellow"}
+
+
+def grid(*columns: tuple[str, int]) -> Table:
+    """Return a table without lines, whose columns have a fixed width; the first is text, all others are numbers."""
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    for number, (name, width) in enumerate(columns):
+        table.add_column(name, width=width, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def curve_columns(width: int) -> int:
+    """Return the number of columns of a curve in a terminal."""
+    return max(width - LABEL_COLUMNS - VALUE_COLUMNS - 1, 10)
+
+
+def sparkline(medians_ms: Mapping[int, int], seconds: float, columns: int) -> str:
+    """Return one character per column: the highest median of its seconds, or a space if it has none."""
+    per_column = max(seconds / columns, 1)
+    highest: dict[int, int] = {}
+    for second, median_ms in medians_ms.items():
+        column = min(int(max(second, 0) / per_column), columns - 1)
+        highest[column] = max(highest.get(column, 0), median_ms)
+    return "".join(_block(highest[column]) if column in highest else " " for column in range(columns))
+
+
+def _block(latency_ms: float) -> str:
+    level = math.log10(max(latency_ms, 1)) / DECADES * (len(BLOCKS) - 1)
+    return BLOCKS[min(round(level), len(BLOCKS) - 1)]
+
+
+def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, mode: str) -> Iterator[Text]:
+    """Yield a line per execution mode with its curve and its newest value, or the word that it has not run."""
+    for name, color in COLORS.items():
+        medians_ms = curves_ms.get(name, {})
+        text = Text(f"{name:<{LABEL_COLUMNS}}")
+        text.append(sparkline(medians_ms, seconds, columns), style=color)
+        if medians_ms:
+            last = medians_ms[max(medians_ms)] if name == mode else sorted(medians_ms.values())[len(medians_ms) // 2]
+            text.append(f" {last:>6,} ms{'' if name == mode else ' *'}", style="bold" if name == mode else "")
+        elif name != mode:
+            text = Text(
+                f"{name:<{LABEL_COLUMNS}}(run with COMPARE=1 to see the same traffic in this mode)", style="dim"
+            )
+        yield text
+
+
+def campaigns(throttle: DeliveryThrottle, log: RunLog, started_at: float) -> Table:
+    """Return one row per campaign: its goal, a bar of what is delivered and reserved, and when it reached its cap."""
+    counts: dict[str, list[int]] = {}
+    for row in log.counts.values():
+        known = counts.setdefault(row["campaign_id"], [0, 0])
+        known[0] += row["delivered"]
+        known[1] += row["reserved"]
+    table = grid(("campaign", 12), ("goal", 6), ("delivered", 9), ("reserved", 8))
+    table.add_column("", width=BAR_COLUMNS, no_wrap=True)
+    table.add_column("cap", no_wrap=True)
+    reached = {n.campaign_id: n.at_ms for n in reversed(list(throttle.notices)) if n.code == "cap_reached"}
+    for campaign_id, goal in throttle.goals.items():
+        delivered, reserved = counts.get(campaign_id, (0, 0))
+        share = min(delivered / goal.impressions, 1)
+        full, held = int(share * BAR_COLUMNS), math.ceil(min(reserved / goal.impressions, 1 - share) * BAR_COLUMNS)
+        bar = Text("█" * full, style="green").append("░" * min(held, BAR_COLUMNS - full))
+        at_ms = reached.get(campaign_id)
+        state = "" if not at_ms else f"{at_ms / 1000 - started_at:.0f} s"
+        state += "" if throttle.is_open(campaign_id) else ", stopped" if state else "stopped"
+        table.add_row(
+            campaign_id.partition("-")[2], f"{goal.impressions:,}", f"{delivered:,}", f"{reserved:,}", bar, state
+        )
+    return table

@@ -1,0 +1,33 @@
+"""The installation shows what it waits for, and says nothing if it need not wait."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import progress
+
+WAITS = "import time; print('Collecting pyarrow==1', flush=True); time.sleep(3)"
+
+
+def test_long_command_shows_its_newest_package_and_its_time(tmp_path: Path) -> None:
+    """A command that takes seconds has a line with the number of packages, and a line at its end."""
+    pinned = tmp_path / "base.txt"
+    pinned.write_text("# a\nnumpy==2 \\\n    --hash=sha256:0\npyarrow==1 \\\n    --hash=sha256:0\n")
+    out = io.StringIO()
+
+    status = progress.main(["Packages", sys.executable, "-c", WAITS, "-r", str(pinned)], out)
+
+    running, done = out.getvalue().splitlines()
+    assert (0, True) == (status, running.startswith("Packages: 1 of 2, pyarrow ... "))
+    assert done.startswith("Packages: done in ")
+
+
+def test_short_command_is_silent_and_failed_one_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    """What ends at once prints nothing; what fails prints its output, and its status is kept."""
+    script = "import sys; print('no index'); sys.exit(int(sys.argv[1]))"
+    statuses = [progress.main(["Packages", sys.executable, "-c", script, status]) for status in ("0", "3")]
+
+    shown = capsys.readouterr()
+    assert ([0, 3], "", "\nno index\n") == (statuses, shown.out, shown.err)
