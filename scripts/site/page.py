@@ -15,6 +15,7 @@ from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
 _TOOL = re.compile(r"^<!-- site: (?P<name>[\w-]+) -->$", re.MULTILINE)
+_PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<name>[^)]+\.svg)\)$", re.MULTILINE)
 _FENCE_TITLES = {
     "raises": "fails with {}",
     "excerpt": "{}",
@@ -56,7 +57,7 @@ def for_site(root: Path, name: str, text: str) -> str:
     if name.startswith("references/"):
         text = layout.adapted(text)
     text = _TOOL.sub(lambda match: tool(root, match["name"], text), text)
-    return _with_home_cards(text) if name == "README.md" else text
+    return _with_home_cards(_with_sizes(root, text)) if name == "README.md" else text
 
 
 def tool(root: Path, name: str, text: str) -> str:
@@ -91,6 +92,19 @@ def _title_fences(lines: list[str]) -> None:
             opening = re.match(r"(?P<before>.*?(?:`{3,}|~{3,}))", lines[fence.line - 1])
             assert opening
             lines[fence.line - 1] = f'{opening["before"]}{fence.language} title="{title}"'
+
+
+def _with_sizes(root: Path, text: str) -> str:
+    """Reserve the space of each picture, so the page does not move while it loads."""
+
+    def sized(match: re.Match[str]) -> str:
+        svg = (root / match["name"]).read_text(encoding="utf-8")
+        width, height = (re.search(rf'\b{side}="([\d.]+)"', svg) for side in ("width", "height"))
+        assert width
+        assert height
+        return f'{match[0]}{{ width="{width[1]}" height="{height[1]}" }}'
+
+    return _PICTURE.sub(sized, text)
 
 
 def _with_home_cards(text: str) -> str:
