@@ -17,12 +17,14 @@ import termios
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 
 COLUMNS, ROWS = 100, 30
 CHARACTER_PX, LINE_PX, MARGIN_PX = 7.8, 16, 12
-FRAMES = 14
+MAX_FRAMES = 24
+CHANGED_LINES = 3
+"""A screen with fewer changed lines than this is left out."""
 FRAME_SECONDS = 1.2
 LAST_FRAMES = 5
 """The last screen, which has the verdict, stays as long as this number of frames."""
@@ -128,16 +130,20 @@ def _read(control: int) -> Iterator[str]:
 
 
 def frames(recording: Iterable[str]) -> list[list[list[Cell]]]:
-    """Return screens at equal intervals, and the last one."""
+    """Return screens in equal intervals, without those that differ little from the one before, and the last one."""
     first, *lines = recording
     head, events = json.loads(first), [json.loads(line) for line in lines]
-    terminal, shown = Terminal(head["width"], head["height"]), list[list[list[Cell]]]()
-    period = events[-1][0] / (FRAMES - 1)
+    terminal, shown, before = Terminal(head["width"], head["height"]), list[list[list[Cell]]](), list[str]()
+    period, due = events[-1][0] / MAX_FRAMES, 0.0
     for seconds, _, text in events:
-        if seconds >= len(shown) * period and any(terminal.lines()):
-            shown.append([list(row) for row in terminal.cells])
+        if seconds >= due:
+            due = seconds + period
+            changed = sum(new != old for new, old in zip_longest(terminal.lines(), before))
+            if changed >= CHANGED_LINES:
+                before = terminal.lines()
+                shown.append([list(row) for row in terminal.cells])
         terminal.feed(text)
-    return [*shown[: FRAMES - 1], terminal.cells]
+    return [*shown, terminal.cells]
 
 
 def draw(recording: Iterable[str]) -> str:

@@ -80,8 +80,9 @@ def introduction(options: DemoOptions) -> str:
     seconds = (options.warm_up_seconds + options.duration + 45) * (2 if options.compare else 1) + 20
     takes = f"takes about {-(-seconds // 60):.0f} minutes" if options.duration else "ends after Ctrl-C"
     return (
-        f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL in {modes}.\n"
-        f"Every result is then compared with a replay in plain Python. This {takes}."
+        f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL,\n"
+        f"in {modes}. Then every result is\n"
+        f"compared with a replay in plain Python. This {takes}."
     )
 
 
@@ -96,6 +97,9 @@ def _run_all(settings: DemoOptions) -> list[Report]:
         stack.enter_context(view)
         confs = {} if settings.master or settings.rate >= HIGH_RATE else FAST_COMPILER_CONFS
         view.print_line(introduction(settings))
+        view.other_mode = (
+            "follows, with the same traffic" if settings.compare else "COMPARE=1 shows the same traffic here"
+        )
         view.print_line("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())

@@ -40,6 +40,8 @@ class LiveView:
         self.console = console or Console()
         self.curves: dict[str, dict[int, int]] = {}
         """The median latency in ms of the records of each second since the first record, by execution mode."""
+        self.other_mode = ""
+        """What stands in place of the curve of a mode that has not run; without it, the line is left out."""
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._updated_at = 0.0
         self._sent, self._settings = SendLog(started_at=time.time()), Settings()
@@ -98,7 +100,8 @@ class LiveView:
             sent_for = self._drains_from - self._sent.started_at
             is_early = not settings.duration or sent_for < settings.warm_up_seconds + settings.duration - 1
             cause = "Ctrl-C ended the traffic" if is_early else "the traffic has ended"
-            return f"draining: {cause}; {log.outstanding():,} results are not final yet"
+            left = log.outstanding()
+            return f"draining: {cause}; " + (f"{left:,} results are not final yet" if left else "the last batches end")
         if measured_for < 0:
             return f"warming up, {-measured_for:.0f} s left"
         return f"measuring, {settings.duration - measured_for:.0f} s left" if settings.duration else "running"
@@ -137,7 +140,7 @@ class LiveView:
             self.curves[mode][second] = median_ms
         rates = self.rates(log, sink, now)
         state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
-        hint = "their timers still fire" if self._drains_from else "Ctrl-C ends the traffic"
+        hint = "the check needs all results" if self._drains_from else "Ctrl-C ends the traffic"
         waiting, rows = _waiting(log), hop_latencies(log, self._shown_from(), NEWEST)
         total = settings.warm_up_seconds + settings.duration if settings.duration else elapsed
         columns = screen.curve_columns(self.console.width)
@@ -154,7 +157,7 @@ class LiveView:
                 + ("; * of the run before" if len(self.curves) > 1 else ""),
                 style="dim",
             ),
-            *screen.curves(self.curves, total, columns, mode),
+            *screen.curves(self.curves, total, columns, mode, self.other_mode),
             screen.campaigns(self._throttle, log, self._sent.started_at),
         )
 

@@ -54,6 +54,7 @@ class RunMonitor:
         poll_until_settled(
             lambda: self.poll(is_draining=True), self.is_settled, self.reader.log.outstanding, idle_seconds
         )
+        self.view.print_line("stopping the queries, and comparing all results with the replay")
 
 
 def poll_until_settled(

@@ -46,8 +46,10 @@ def _block(latency_ms: float) -> str:
     return BLOCKS[min(round(level), len(BLOCKS) - 1)]
 
 
-def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, mode: str) -> Iterator[Text]:
-    """Yield a line per execution mode with its curve and its newest value, or the word that it has not run."""
+def curves(
+    curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, mode: str, other: str
+) -> Iterator[Text]:
+    """Yield a line per execution mode with its curve and its newest value, or with `other` if it has not run."""
     for name, color in COLORS.items():
         medians_ms = curves_ms.get(name, {})
         text = Text(f"{name:<{LABEL_COLUMNS}}")
@@ -56,10 +58,9 @@ def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: 
             last = medians_ms[max(medians_ms)] if name == mode else sorted(medians_ms.values())[len(medians_ms) // 2]
             text.append(f" {last:>6,} ms{'' if name == mode else ' *'}", style="bold" if name == mode else "")
         elif name != mode:
-            text = Text(
-                f"{name:<{LABEL_COLUMNS}}(run with COMPARE=1 to see the same traffic in this mode)", style="dim"
-            )
-        yield text
+            text = Text(f"{name:<{LABEL_COLUMNS}}{other}", style="dim")
+        if medians_ms or name == mode or other:
+            yield text
 
 
 def campaigns(throttle: DeliveryThrottle, log: RunLog, started_at: float) -> Table:

@@ -116,7 +116,8 @@ def test_introduction_says_how_long_the_run_takes() -> None:
     """The first lines on the screen name the modes and the minutes, or that Ctrl-C ends the run."""
     options = DemoOptions(duration=60)
 
-    assert "in real-time mode.\n" in introduction(options)
+    assert "in real-time mode. Then every result is\n" in introduction(options)
+    assert max(map(len, introduction(replace(options, compare=True)).splitlines())) <= 80
     assert introduction(options).endswith("This takes about 3 minutes.")
-    assert "in real-time mode, then in micro-batch mode.\n" in introduction(replace(options, compare=True))
+    assert "in real-time mode, then in micro-batch mode. Then" in introduction(replace(options, compare=True))
     assert introduction(replace(options, duration=0)).endswith("This ends after Ctrl-C.")
