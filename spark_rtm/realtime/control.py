@@ -15,6 +15,7 @@ import json
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark import SparkContext
@@ -23,7 +24,7 @@ from pyspark.sql import SparkSession
 from .queries import QueryFailedError, raise_if_failed, stop_completely
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
@@ -136,6 +137,23 @@ def obeys(query: StreamingQuery) -> bool:
     except ControlError:
         return False
     return True
+
+
+@contextmanager
+def reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
+    """
+    Let the sources `rtm-kafka` of queries that start in the block read nothing, so a warm-up writes no result.
+
+    Yields a function that returns whether a query has such a source. Raises `ControlError` without `rtm-kafka`.
+    """
+    commands = _scala_object()
+    if commands is None or not commands.isUsable():
+        raise ControlError(f"this session has no source {SOURCE!r}, so a warm-up would read and write records; omit it")
+    commands.silence(True)
+    try:
+        yield lambda query: commands.silentSources(str(query.runId)) > 0
+    finally:
+        commands.silence(False)
 
 
 class _Deadline:

@@ -42,8 +42,13 @@ object Commands {
   /** The id of the run whose thread calls; Spark uses it as the group of the run's jobs. */
   private def run: String = SparkContext.getOrCreate().getLocalProperty("spark.jobGroup.id")
 
+  @volatile private[control] var isSilent = false
+
+  /** Sources that are created while this is on read nothing until their query stops. */
+  def silence(on: Boolean): Unit = isSilent = on
+
   private[control] def add(stream: KafkaStream): Unit =
-    streams.computeIfAbsent(run, _ => ConcurrentHashMap.newKeySet[KafkaStream]()).add(stream)
+    Option(run).foreach(streams.computeIfAbsent(_, _ => ConcurrentHashMap.newKeySet[KafkaStream]()).add(stream))
 
   private[control] def plan(): Plan = of(run).synchronized(Plan(run, of(run).get, held.contains(run)))
 
@@ -62,8 +67,14 @@ object Commands {
     // Ended runs stay: a reader that has just started must not lose its number to an older answer of the driver.
     numbers.forEach((run, number) => of(run).accumulateAndGet(number, math.max(_, _)))
 
+  private def known(run: String): Seq[KafkaStream] =
+    Option(streams.get(run)).fold(Seq.empty[KafkaStream])(_.toArray(Array.empty[KafkaStream]).toSeq)
+
   /** The number of sources of this run that obey commands; 0 before they are ready and in micro-batch mode. */
-  def sources(run: String): Int = Option(streams.get(run)).fold(0)(_.size)
+  def sources(run: String): Int = known(run).count(_.obeys)
+
+  /** The number of sources of this run that read nothing. */
+  def silentSources(run: String): Int = known(run).count(_.isSilent)
 
   /** Whether commands reach all executors. */
   def reachesExecutors(): Boolean = {
@@ -79,7 +90,7 @@ object Commands {
 
   /** Whether the open batch reads nothing, so that all results of the run are committed. */
   def isHeld(run: String): Boolean = {
-    val plans = Option(streams.get(run)).fold(Seq.empty[Plan])(_.toArray(Array.empty[KafkaStream]).map(_.planned).toSeq)
+    val plans = known(run).filter(_.obeys).map(_.planned)
     plans.nonEmpty && plans.forall(plan => plan.holds && plan.command == of(run).get)
   }
 }
@@ -164,9 +175,13 @@ object KafkaStream {
 class KafkaStream(stream: KafkaStream.Inner)
     extends MicroBatchStream with SupportsRealTimeMode with SupportsTriggerAvailableNow with ReportsSourceMetrics {
   @volatile private[control] var planned = Plan("", 0, holds = false)
+  @volatile private[control] var obeys = false
+  private[control] val isSilent = Commands.isSilent
+  Commands.add(this)
 
   override def planInputPartitions(start: Offset): Array[InputPartition] = {
     planned = Commands.plan()
+    if (isSilent) planned = planned.copy(holds = true)
     stream.planInputPartitions(start).map(KafkaPartition(_, planned))
   }
   override def createReaderFactory(): PartitionReaderFactory = new KafkaReaderFactory(stream.createReaderFactory())
@@ -177,14 +192,18 @@ class KafkaStream(stream: KafkaStream.Inner)
 
   override def mergeOffsets(offsets: Array[PartitionOffset]): Offset = stream.mergeOffsets(offsets)
   override def prepareForRealTimeMode(): Unit = {
-    Commands.add(this)
+    obeys = true
     stream.prepareForRealTimeMode()
   }
   override def prepareForTriggerAvailableNow(): Unit = stream.prepareForTriggerAvailableNow()
   override def getDefaultReadLimit(): ReadLimit = stream.getDefaultReadLimit()
   override def initialOffset(): Offset = stream.initialOffset()
   override def latestOffset(): Offset = stream.latestOffset()
-  override def latestOffset(start: Offset, limit: ReadLimit): Offset = stream.latestOffset(start, limit)
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    // Also called by a silent source, because Kafka's source keeps the answer for its metrics.
+    val latest = stream.latestOffset(start, limit)
+    if (isSilent) Option(start).getOrElse(stream.initialOffset()) else latest
+  }
   override def reportLatestOffset(): Offset = stream.reportLatestOffset()
   override def deserializeOffset(json: String): Offset = stream.deserializeOffset(json)
   override def commit(end: Offset): Unit = stream.commit(end)

@@ -10,22 +10,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .control import stop_all
 from .failures import Failure, Kind, failure_of
 from .queries import stop_completely, stop_on_interrupt
+from .warm_up import warm_up_silently
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
+LOCK_POLL_SECONDS = 0.05
+LEADS, IS_READY = "this process has the lock", "this process is ready"
+"""The beginnings of the log lines of a process that starts the queries, and of one that waits for the lock."""
 
 Starter = Callable[[], "StreamingQuery"]
 """Starts a query on its checkpoint. It is called again for each restart, so it must check the task slots itself."""
@@ -43,6 +49,24 @@ class Limits:
     """With this many failures in the window, or without a finished batch between them, the keeper gives up."""
     window_seconds: float = 600
     """Failures that are older than this do not count."""
+
+
+@dataclass(frozen=True)
+class Standby:
+    """Lets one of several processes run the queries, and a process that is ready take over after its end."""
+
+    lock_path: Path
+    """
+    File that the JVM with the queries locks; the system unlocks it when this JVM ends, also after kill -9.
+
+    All processes must see the same file, on one machine or on a file system with POSIX locks between machines.
+    """
+    warm_up: Callable[[Path], Mapping[str, Starter]] | None = None
+    """
+    Returns functions like those that `keep` gets, whose queries have their checkpoints in the folder of the parameter.
+
+    A process that waits runs these queries for a moment. Their sources must be `rtm-kafka`, which then reads nothing.
+    """
 
 
 @dataclass(frozen=True)
@@ -199,10 +223,12 @@ def keep(
     starters: Mapping[str, Starter],
     stop: threading.Event | None = None,
     limits: Limits | None = None,
+    standby: Standby | None = None,
 ) -> None:
     """
     Start queries and keep them running until `stop` is set, all queries have been stopped, or one cannot continue.
 
+    With `standby`, it first waits until no other process runs the queries.
     Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, the only one in which Python handles signals.
     The queries have stopped when the call returns or raises.
     Raises `GaveUpError` if a query cannot continue, and the exception of a query that cannot start at all.
@@ -211,10 +237,44 @@ def keep(
         stop = threading.Event()
         if threading.current_thread() is threading.main_thread():
             stop_on_interrupt(stop)
-    keeper = Keeper(spark, starters, limits)
-    keeper.start()
+    with leading(spark, standby, stop) if standby else nullcontext(True) as leads:
+        if not leads:
+            return
+        keeper = Keeper(spark, starters, limits)
+        keeper.start()
+        try:
+            while not stop.wait(POLL_SECONDS) and keeper.poll():
+                pass
+        finally:
+            keeper.stop()
+
+
+@contextmanager
+def leading(spark: SparkSession, standby: Standby, stop: threading.Event) -> Iterator[bool]:
+    """
+    Wait until no other process has the lock, and hold it while the block runs. Yields False if `stop` has been set.
+
+    The lock belongs to the JVM, because the JVM writes the checkpoints and can live longer than its Python process.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API
+    path = standby.lock_path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
+    locks = list[Any]()
+
+    def is_free() -> bool:
+        locks.extend(filter(None, [None if locks else channel.tryLock()]))
+        return bool(locks)
+
     try:
-        while not stop.wait(POLL_SECONDS) and keeper.poll():
+        if not is_free():
+            if standby.warm_up:
+                warm_up_silently(spark, standby.warm_up, path.parent, lambda: stop.is_set() or is_free())
+            LOG.info("%s to start the queries as soon as another process releases the lock %s", IS_READY, path)
+        while not is_free() and not stop.wait(LOCK_POLL_SECONDS):
             pass
+        if locks:
+            LOG.info("%s %s, and starts the queries", LEADS, path)
+        yield bool(locks)
     finally:
-        keeper.stop()
+        channel.close()

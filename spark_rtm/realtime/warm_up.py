@@ -7,12 +7,13 @@ production, a hundred trigger intervals take hours, so the boundaries would stay
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from .control import ControlError, commit, obeys, reading_nothing
 from .queries import stop_completely, wait_until
 
 BATCHES = 100
@@ -20,6 +21,8 @@ INTERVAL_SECONDS = 0.25
 MIN_INTERVAL_CONF = "spark.sql.streaming.realTimeMode.minBatchDuration"
 WARM_UP_MIN_INTERVAL_MS = "100"
 TIMEOUT_SECONDS = 300.0
+SILENT_BATCHES = 5
+SOURCE_SECONDS = 20.0
 
 Start = Callable[[Path, float], Iterable[StreamingQuery]]
 
@@ -46,6 +49,54 @@ def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: P
         # Stop the queries before the folder is deleted, because a running task would write into the folder again.
         stop_completely(spark, *queries)
         shutil.rmtree(folder)
+
+
+def warm_up_silently(
+    spark: SparkSession,
+    starters: Callable[[Path], Mapping[str, Callable[[], StreamingQuery]]],
+    parent: Path,
+    is_over: Callable[[], object] = lambda: False,
+    batches: int = SILENT_BATCHES,
+) -> None:
+    """
+    Run and commit batches of queries while another process may run them: their source `rtm-kafka` here reads nothing.
+
+    `starters` takes a folder for checkpoints, which is created below `parent` and deleted afterwards, and returns the
+    functions that start the queries. The warm-up ends early when `is_over` returns a true value.
+    Raises `ControlError` if a query has another source.
+    """
+    queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
+    try:
+        with reading_nothing() as reads_nothing:
+            for start in starters(folder).values():
+                queries.append(start())
+                _require_silence(queries[-1], reads_nothing)
+                if is_over():
+                    return
+            for _ in range(batches):
+                for query in filter(obeys, queries):
+                    commit(query, TIMEOUT_SECONDS)
+                if is_over():
+                    return
+            wait_until(lambda: all(map(_finished_batches, queries)), TIMEOUT_SECONDS, "warm-up", queries)
+    finally:
+        stop_completely(spark, *queries)
+        shutil.rmtree(folder)
+
+
+def _require_silence(query: StreamingQuery, reads_nothing: Callable[[StreamingQuery], bool]) -> None:
+    def is_known() -> bool:
+        return reads_nothing(query) or query.lastProgress is not None
+
+    try:
+        wait_until(is_known, SOURCE_SECONDS, f"the sources of {query.name!r}", [query])
+    except TimeoutError:
+        query.stop()
+    if not reads_nothing(query):
+        raise ControlError(
+            f"query {query.name!r} has a source that reads records during the warm-up, so it may have written results "
+            "a second time; use the source 'rtm-kafka'"
+        )
 
 
 def _finished_batches(query: StreamingQuery) -> int:

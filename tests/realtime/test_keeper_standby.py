@@ -1,0 +1,156 @@
+"""A standby takes over after kill -9 of the process that runs the queries, and two processes never run them at once."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rtm.realtime.control import ControlError
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.realtime.warm_up import warm_up_silently
+from tests.helpers import end_offset, new_topic, produce, texts_of
+
+RACER = """
+import os, sys, threading
+from pathlib import Path
+from types import SimpleNamespace
+from pyspark.java_gateway import launch_gateway
+from spark_rtm.realtime.keeper import Standby, leading
+from spark_rtm.realtime.queries import wait_until
+
+folder, turns = Path(sys.argv[1]), int(sys.argv[2])
+spark, standby = SimpleNamespace(_jvm=launch_gateway().jvm), Standby(folder / "lock")
+for _ in range(turns):
+    with leading(spark, standby, threading.Event()):
+        os.close(os.open(folder / "leader", os.O_CREAT | os.O_EXCL))
+        (folder / "leader").unlink()
+(folder / f"raced-{os.getpid()}").touch()
+wait_until(lambda: len(list(folder.glob("raced-*"))) == 3, 120, "the end of the race")
+with leading(spark, standby, threading.Event()), (folder / "leaders").open("a", buffering=1) as leaders:
+    leaders.write(f"{os.getpid()} {spark._jvm.java.lang.ProcessHandle.current().pid()}\\n")
+    sys.stdin.read()
+"""
+JOB = """
+import logging, sys
+from pathlib import Path
+from spark_rtm.realtime import control
+from spark_rtm.realtime.keeper import Standby, keep
+from spark_rtm.realtime.queries import KAFKA_SINK
+from spark_rtm.services.spark import build_session
+
+servers, folder, source, target = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+logging.getLogger("spark_rtm.realtime.keeper").setLevel(logging.INFO)
+spark, kafka = build_session("standby", slots=4), {"kafka.bootstrap.servers": servers}
+
+
+def starters(checkpoints):
+    def start():
+        rows = spark.readStream.format(control.SOURCE).options(**kafka, subscribe=source, startingOffsets="earliest")
+        counts = rows.load().groupBy("value").count().selectExpr("value || ' ' || count as value")
+        writer = counts.writeStream.format("kafka").options(**kafka, **KAFKA_SINK, topic=target).queryName("counts")
+        writer = writer.option("checkpointLocation", str(checkpoints / "counts")).outputMode("update")
+        return writer.trigger(realTime="5 minutes").start()
+
+    return {"counts": start}
+
+
+keep(spark, starters(folder), standby=Standby(folder / "lock", starters))
+"""
+
+
+@contextmanager
+def running(program: str, *arguments: str) -> Iterator[Popen[str]]:
+    """Run a program in a group of its own, and end the group with the block."""
+    command = [sys.executable, "-c", program, *arguments]
+    with Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_for_line(process: Popen[str], beginning: str) -> None:
+    """Read the output of a program until a line that begins with a text."""
+    assert process.stdout is not None
+    assert any(line.startswith(beginning) for line in process.stdout), beginning
+
+
+def test_processes_never_lead_at_once(tmp_path: Path) -> None:
+    """Three processes take the lead 150 times each. Then each leader is killed, and the next one follows its JVM."""
+    leaders = tmp_path / "leaders"
+
+    def led() -> list[int]:
+        return [int(pid) for pid in leaders.read_text().split()] if leaders.exists() else []
+
+    with ExitStack() as stack:
+        pids = {stack.enter_context(running(RACER, str(tmp_path), "150")).pid for _ in range(3)}
+        wait_until(lambda: len(led()) == 2, 120, "the end of the race")
+        python, java = led()
+        os.kill(java, signal.SIGSTOP)
+        os.kill(python, signal.SIGKILL)
+        # The paused JVM may still write when it continues, so nobody else may lead.
+        with pytest.raises(TimeoutError):
+            wait_until(lambda: len(led()) > 2, 1, "a second leader")
+        os.kill(java, signal.SIGKILL)
+        wait_until(lambda: len(led()) == 4, 30, "the second leader")
+        os.kill(led()[2], signal.SIGKILL)
+        wait_until(lambda: len(led()) == 6, 30, "the third leader")
+        assert pids == set(led()[::2])
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Path) -> None:
+    """A standby that is warm has written nothing; after kill -9 of the driver, it continues on the checkpoint."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    arguments = (JOB, kafka, str(tmp_path), source, target)
+
+    def send(rows: int) -> None:
+        before = end_offset(kafka, target)
+        produce(kafka, source, [(0, b"a")] * rows)
+        wait_until(lambda: end_offset(kafka, target) >= before + rows, 60, "results")
+
+    with running(*arguments) as driver:
+        wait_for_line(driver, "this process has the lock")
+        send(3)
+        with running(*arguments) as standby:
+            wait_for_line(standby, "this process is ready")
+            send(2)
+            assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)
+            os.kill(driver.pid, signal.SIGKILL)  # its JVM ends by itself
+            killed = time.monotonic()
+            wait_for_line(standby, "this process has the lock")
+            produce(kafka, source, [(0, b"a")])
+            wait_until(lambda: texts_of(kafka, target)[-1:] == ["a 6"], 60, "the new result")
+            assert time.monotonic() - killed < 30
+            assert [] == list(tmp_path.glob("warm-up-*"))
+            assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)[5:10]
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_warm_up_silently_refuses_a_source_that_reads(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Kafka's own source would write the results of another process once more."""
+    topic = new_topic(kafka, 1)
+    rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic).load()
+
+    def starters(folder: Path) -> dict[str, Any]:
+        writer = rows.writeStream.format("noop").queryName("plain").option("checkpointLocation", str(folder))
+        return {"plain": writer.trigger(processingTime="1 second").start}
+
+    with pytest.raises(ControlError, match=r"query 'plain' has a source that reads.*'rtm-kafka'"):
+        warm_up_silently(spark, starters, tmp_path, lambda: False)
+
+    assert [] == spark.streams.active
+    assert [] == list(tmp_path.iterdir())
