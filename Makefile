@@ -13,8 +13,10 @@ PYTHON_TRIGGER ?=
 COMPARE ?=
 MASTER ?=
 CLUSTER ?=
-# Options of the demonstration under faults, which also has CLUSTER and PUBLISH.
+# Options of the demonstration under faults, which also has CLUSTER and PUBLISH, and further ones, for example: make chaos CHAOS="--count 20"
 SEED ?=
+STANDBY ?=
+CHAOS ?=
 FAULTS ?=
 # Options of the benchmarks. PUBLISH also belongs to `make demo COMPARE=1`.
 QUICK ?=
@@ -38,7 +40,8 @@ SHARED_OPTIONS = $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(
 DEMO_OPTIONS = $(SHARED_OPTIONS) $(if $(TRIGGER),--trigger $(TRIGGER)) $(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) \
 	$(if $(call is_set,$(COMPARE)),--compare) $(if $(MASTER),--master $(MASTER)) $(if $(call is_set,$(CLUSTER)),--cluster)
 CHAOS_OPTIONS = $(SHARED_OPTIONS) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) \
-	$(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) $(if $(call is_set,$(CLUSTER)),--cluster)
+	$(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) $(if $(call is_set,$(CLUSTER)),--cluster) \
+	$(if $(call is_set,$(STANDBY)),--standby) $(CHAOS)
 BENCH_OPTIONS = $(SHARED_OPTIONS) $(if $(call is_set,$(QUICK)),--quick) $(if $(FILTER),--filter "$(FILTER)") $(BENCH)
 
 define NO_PACKAGES
@@ -123,7 +126,7 @@ quickstart: setup ## send ten records through one query in both modes and show t
 demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch PYTHON_TRIGGER=real-time COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
 
-chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 PUBLISH=1
+chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 PUBLISH=1
 	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
 
 soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report what grows; DURATION=seconds RATE=records/s PUBLISH=1

@@ -72,7 +72,8 @@ def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
             "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be full; "
             "run the command as root, or leave fill-disk out"
         )
-    met = {"", *(["cluster"] if options.cluster else []), *(["mount"] if is_mounted else [])}
+    possible = {"cluster": options.cluster, "mount": is_mounted, "standby": options.standby}
+    met = {"", *(need for need, is_met in possible.items() if is_met)}
     return options.chosen or [name for name, kind in KINDS.items() if kind.needs in met]
 
 

@@ -36,6 +36,8 @@ class ChaosOptions(DemoSettings):
     """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
     cluster: bool = False
     """Start a standalone Spark cluster with two workers, whose processes then are targets of faults too."""
+    standby: bool = False
+    """Start a second driver, which takes over when the first one ends."""
     deadline_seconds: float = 300
     """Time from the end of a fault within which results must flow again; otherwise the run ends with status 1."""
     publish: bool = False
@@ -47,9 +49,12 @@ class ChaosOptions(DemoSettings):
         wrong = sorted(set(self.chosen) - KINDS.keys())
         if wrong:
             raise ValueError(f"faults contains {', '.join(map(repr, wrong))}; use some of {', '.join(sorted(KINDS))}")
-        for_cluster = sorted(name for name in self.chosen if KINDS[name].needs == "cluster" and not self.cluster)
-        if for_cluster:
-            raise ValueError(f"faults contains {', '.join(map(repr, for_cluster))}, which need --cluster")
+        for option in ("cluster", "standby"):
+            missing = [] if getattr(self, option) else sorted(n for n in self.chosen if KINDS[n].needs == option)
+            if missing:
+                raise ValueError(f"faults contains {', '.join(map(repr, missing))}, which need --{option}")
+        if self.cluster and self.standby:
+            raise ValueError("a standby needs task slots of its own, which the cluster lacks; omit --cluster")
         if self.count < 0 or self.duration <= 0:
             raise ValueError(f"count is {self.count} and duration is {self.duration:g}; use positive numbers")
 

@@ -67,9 +67,10 @@ def killed(process: psutil.Process) -> Iterator[None]:
 
 
 @contextmanager
-def killed_program(program: Program) -> Iterator[None]:
-    """Kill a program; `Program.poll` starts it again."""
-    program.kill()
+def killed_programs(*programs: Program) -> Iterator[None]:
+    """Kill programs; `Program.poll` starts them again."""
+    for program in programs:
+        program.kill()
     yield
 
 
@@ -195,7 +196,13 @@ def slow_database(system: System, fault: Fault) -> Ongoing:
 
 @fault("kill -9 of the driver with its JVM; its supervisor starts it again")
 def kill_driver(system: System, _fault: Fault) -> Ongoing:
-    return killed_program(system.driver)
+    # A standby would take over, so it ends first.
+    return killed_programs(*system.others, system.driver)
+
+
+@fault("kill -9 of the driver with its JVM; a standby takes over", needs="standby")
+def kill_leader(system: System, _fault: Fault) -> Ongoing:
+    return killed_programs(system.driver)
 
 
 @fault("the driver and its JVM are stopped", seconds=(3, 10))
@@ -215,7 +222,7 @@ def pause_jvm(system: System, _fault: Fault) -> Ongoing:
 
 @fault("kill -9 of the process that copies results into the database")
 def kill_follower(system: System, _fault: Fault) -> Ongoing:
-    return killed_program(system.follower)
+    return killed_programs(system.follower)
 
 
 @fault("the process that copies results into the database is stopped", seconds=(3, 10))

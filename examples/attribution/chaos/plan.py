@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Need = Literal["", "cluster", "mount"]
+Need = Literal["", "cluster", "mount", "standby"]
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
 
 

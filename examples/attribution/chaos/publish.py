@@ -12,7 +12,7 @@ from examples.attribution.demo.publish import command_of
 from spark_rtm.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/chaos.json")
-MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "publish")
+MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "standby", "publish")
 """Options that `make chaos` accepts as variables."""
 
 

@@ -72,6 +72,7 @@ class ChaosRun:
         for number, fault in enumerate(faults, start=1):
             if self.stop.is_set():
                 return
+            self.wait_for_standby()
             self.report(f"fault {number} of {len(faults)}: {fault}")
             incident = self._carry_out(fault)
             if self.stop.is_set() and incident.seconds is None:
@@ -79,6 +80,14 @@ class ChaosRun:
                 self.incidents.remove(incident)
             if incident.seconds is None:
                 return
+
+    def wait_for_standby(self) -> None:
+        """Wait until a standby can take over, if the run has one."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self.system.has_ready_standby() and not self.stop.is_set():
+            self.poll()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for the standby")
 
     def wait_for_flow(self, since: float, pause_seconds: float, max_seconds: float) -> float | None:
         """
@@ -153,7 +162,8 @@ def run(
         view.print_line(escape(f"{time.time() - sent.started_at:5.0f} s {text}"))
 
     with ExitStack() as stack:
-        system = stack.enter_context(running_system(traffic, report, on_cluster=options.cluster, is_mounted=is_mounted))
+        parts = {"on_cluster": options.cluster, "is_mounted": is_mounted, "has_standby": options.standby}
+        system = stack.enter_context(running_system(traffic, report, **parts))
         chaos = stack.enter_context(_observed(options, system, view, report, stop))
         report("starting the queries")
         chaos.wait_for_queries()
@@ -166,8 +176,7 @@ def run(
             end_of_traffic.set()
         is_interrupted = stop.is_set()
         chaos.drain()
-        system.driver.stop()
-        system.follower.stop()
+        system.stop_programs()
         stored = stored_results(system.database.dsn, system.settings)
     log, goals = chaos.reader.log, list(chaos.throttle.goals.values())
     reconciliation = reconcile(log, system.settings, RULES, goals, stored)

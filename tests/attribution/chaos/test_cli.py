@@ -13,10 +13,12 @@ from examples.attribution.settings import Settings
     [
         (["--faults", "kill-broker,kill-everything"], "faults contains 'kill-everything'; use some of "),
         (["--faults", "kill-executor, kill-worker"], "faults contains 'kill-executor', 'kill-worker', which need"),
+        (["--faults", "kill-leader"], "faults contains 'kill-leader', which need --standby"),
+        (["--cluster", "--standby"], "a standby needs task slots of its own, which the cluster lacks"),
         (["--count", "-1"], "count is -1 and duration is 300; use positive numbers"),
         (["--rate", "0"], "rate is 0.0, but must be greater than 0"),
     ],
-    ids=["unknown", "without-cluster", "negative", "setting"],
+    ids=["unknown", "without-cluster", "without-standby", "standby-on-cluster", "negative", "setting"],
 )
 def test_invalid_options_end_the_command(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]

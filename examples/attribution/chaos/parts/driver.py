@@ -1,7 +1,8 @@
 """
 Run the five queries as a production job does: start them on their checkpoints, and keep them running.
 
-The process gets its settings as JSON. Its log contains each decision of the keeper.
+The process gets its settings as JSON and, if it has a standby, the path of the lock that both use. Its log contains
+each decision of the keeper.
 """
 
 import json
@@ -9,12 +10,13 @@ import logging
 import os
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TICKS_TOPIC, TOPICS
 from spark_rtm.kafka.ticks import ticking
-from spark_rtm.realtime.keeper import Limits, keep
+from spark_rtm.realtime.keeper import Limits, Standby, Starter, keep
 from spark_rtm.realtime.queries import KAFKA_SINK
 from spark_rtm.services.cluster import job_confs
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
@@ -33,7 +35,8 @@ LIMITS = Limits(max_pause_seconds=4, max_failures=10, window_seconds=60)
 def main() -> None:
     """Run until SIGTERM, or until a query cannot continue."""
     logging.basicConfig(format="%(name)s: %(message)s")
-    settings = Settings(**json.loads(sys.argv[1]))
+    logging.getLogger("spark_rtm.realtime.keeper").setLevel(logging.INFO)
+    settings, lock_path = Settings(**json.loads(sys.argv[1])), sys.argv[2:]
     spark = build_session(
         "chaos",
         master=settings.master,
@@ -45,9 +48,16 @@ def main() -> None:
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
     sink = {**KAFKA_SINK, **SHORT_DELIVERY}
+
+    def starters(folder: Path) -> dict[str, Starter]:
+        found = query_starters(settings, spark, servers, partitions, str(folder), sink)
+        # The results come from the queries without Python, which start last in a job without a standby.
+        return dict(reversed(found.items())) if lock_path else found
+
+    standby = Standby(Path(lock_path[0]), starters) if lock_path else None
     has_ticks = settings.python_trigger == "real-time"
     with ticking(servers, settings.topic(TICKS_TOPIC)) if has_ticks else nullcontext():
-        keep(spark, query_starters(settings, spark, servers, partitions, settings.checkpoint_dir, sink), limits=LIMITS)
+        keep(spark, starters(Path(settings.checkpoint_dir)), limits=LIMITS, standby=standby)
 
 
 if __name__ == "__main__":

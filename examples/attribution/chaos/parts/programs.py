@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from examples.attribution.settings import Settings
+from spark_rtm.realtime.keeper import IS_READY, LEADS
 from spark_rtm.services.child import Child, start_child
 
 CHECKOUT = Path(__file__).parents[4]
 RESTART_PAUSE_SECONDS = 1.0
+STANDBY_PAUSE_SECONDS = 20.0
+"""Pause before a driver starts again as a standby, so that it takes no CPU time from the one that takes over."""
 STOP_SECONDS = 60.0
 DECISION = "spark_rtm.realtime.keeper: "
 """The start of a log line with a decision of the keeper."""
@@ -30,8 +33,16 @@ class Program:
     env: Mapping[str, str]
     report: Callable[[str], None]
     """Called with each line that users must see."""
+    module: str = ""
+    """Module of the program, if its name is another one."""
+    arguments: tuple[str, ...] = ()
+    """Arguments after the settings."""
     changed_at: float = 0
     """Time of the last decision of the keeper or of the last start, in epoch seconds."""
+    led_at: float = 0
+    """Time at which the program began to run the queries, if it has a standby, in epoch seconds."""
+    is_ready: bool = False
+    """Whether the program is a standby that can take over."""
     child: Child | None = field(default=None, init=False)
     _read_bytes: int = field(default=0, init=False)
     _due: float = field(default=0, init=False)
@@ -49,13 +60,18 @@ class Program:
             raise RuntimeError(f"the {self.name} has not started")
         return self.child.pid
 
+    def is_running(self) -> bool:
+        """Return whether the program has started and not ended."""
+        return self.child is not None and self.child.is_running()
+
     def start(self) -> None:
         """Start the program."""
         command = [
             sys.executable,
             "-m",
-            f"examples.attribution.chaos.parts.{self.name}",
+            f"examples.attribution.chaos.parts.{self.module or self.name}",
             json.dumps(asdict(self.settings)),
+            *self.arguments,
         ]
         # On a cluster, the path already contains packages (`standalone_cluster`).
         path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))
@@ -63,18 +79,17 @@ class Program:
         self.child = start_child(
             f"the {self.name}", command, log_path=self.log_path, env=env, grace_seconds=STOP_SECONDS
         )
-        self.changed_at = time.time()
+        self.changed_at, self.is_ready = time.time(), False
 
-    def poll(self) -> None:
-        """Report new decisions; if the program has ended, start it again after a second."""
+    def poll(self, restart_seconds: float = RESTART_PAUSE_SECONDS) -> None:
+        """Report new decisions; if the program has ended, start it again after this pause."""
         for line in self._new_lines():
             if line.startswith(DECISION):
-                self.changed_at = time.time()
-                self.report(line.removeprefix(DECISION))
+                self._note(line.removeprefix(DECISION))
         if self.child is None or self.child.is_running():
             return
         if not self._due:
-            self._due = time.monotonic() + RESTART_PAUSE_SECONDS
+            self._due = time.monotonic() + restart_seconds
             self.changed_at = time.time()
             self.report(f"the {self.name} has ended{'' if self._is_killed else f': {self.last_line()}'}")
         elif time.monotonic() >= self._due:
@@ -92,6 +107,13 @@ class Program:
         """Ask the program to finish, and wait until it has ended."""
         if self.child:
             self.child.stop()
+
+    def _note(self, decision: str) -> None:
+        self.changed_at = time.time()
+        if decision.startswith(LEADS):
+            self.led_at = self.changed_at
+        self.is_ready = decision.startswith(IS_READY)
+        self.report(f"{decision} ({self.name})" if self.is_ready or self.led_at == self.changed_at else decision)
 
     def _new_lines(self) -> list[str]:
         if not self.log_path.exists():

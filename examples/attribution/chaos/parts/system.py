@@ -8,7 +8,7 @@ from pathlib import Path
 from psycopg.conninfo import make_conninfo
 
 from examples.attribution.chaos.parts import disk
-from examples.attribution.chaos.parts.programs import Program
+from examples.attribution.chaos.parts.programs import RESTART_PAUSE_SECONDS, STANDBY_PAUSE_SECONDS, Program
 from examples.attribution.pipeline import pipeline_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import create_topics
@@ -33,11 +33,22 @@ class System:
     database: LocalPostgres
     broker_proxy: TcpProxy
     database_proxy: TcpProxy
-    driver: Program
+    drivers: tuple[Program, ...]
+    """The driver and, if the run has one, its standby."""
     follower: Program
     traffic: TrafficGenerator
     workers: list[Child]
     """Spark workers that were started again after a kill."""
+
+    @property
+    def driver(self) -> Program:
+        """Return the driver that runs the queries, or that ran them last."""
+        return max(self.drivers, key=lambda program: program.led_at)
+
+    @property
+    def others(self) -> list[Program]:
+        """Return the standby, if there is one."""
+        return [program for program in self.drivers if program is not self.driver]
 
     @property
     def checkpoints(self) -> Path:
@@ -52,8 +63,23 @@ class System:
 
     def poll(self) -> None:
         """Start programs again that have ended, and report what the keeper decided."""
-        self.driver.poll()
+        leader, others = self.driver, self.others
+        leader.poll(STANDBY_PAUSE_SECONDS if any(other.is_running() for other in others) else RESTART_PAUSE_SECONDS)
+        for other in others:
+            other.poll(STANDBY_PAUSE_SECONDS)
         self.follower.poll()
+
+    def has_ready_standby(self) -> bool:
+        """Return whether a standby can take over, or the run has none; start it if it has not started yet."""
+        for other in self.others:
+            if other.child is None:
+                other.start()
+        return all(other.is_ready and other.is_running() for other in self.others)
+
+    def stop_programs(self) -> None:
+        """Stop the standby, then the driver, and then the follower."""
+        for program in (*self.others, self.driver, self.follower):
+            program.stop()
 
     @property
     def changed_at(self) -> float:
@@ -63,7 +89,12 @@ class System:
 
 @contextmanager
 def running_system(
-    traffic: TrafficGenerator, report: Callable[[str], None], *, on_cluster: bool, is_mounted: bool
+    traffic: TrafficGenerator,
+    report: Callable[[str], None],
+    *,
+    on_cluster: bool = False,
+    is_mounted: bool = False,
+    has_standby: bool = False,
 ) -> Iterator[System]:
     """
     Start all parts, the driver last, and stop them when the block ends.
@@ -89,13 +120,17 @@ def running_system(
             "POSTGRES_DSN": make_conninfo(database.dsn, port=database_proxy.port),
         }
         folder = new_folder("programs")
-        driver, follower = (Program(name, settings, folder, env, report) for name in ("driver", "follower"))
+        arguments = (str(checkpoints / "driver.lock"),) if has_standby else ()
+        names = ("driver", "standby") if has_standby else ("driver",)
+        drivers = tuple(Program(name, settings, folder, env, report, "driver", arguments) for name in names)
+        follower = Program("follower", settings, folder, env, report)
         workers: list[Child] = []
         stack.callback(_stop_all, workers)
-        for program in (follower, driver):
+        for program in (follower, *drivers):
             stack.callback(program.stop)
-            program.start()
-        yield System(settings, broker, database, broker_proxy, database_proxy, driver, follower, traffic, workers)
+        follower.start()
+        drivers[0].start()
+        yield System(settings, broker, database, broker_proxy, database_proxy, drivers, follower, traffic, workers)
 
 
 def _stop_all(workers: list[Child]) -> None:

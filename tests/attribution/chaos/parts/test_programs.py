@@ -8,6 +8,7 @@ import pytest
 
 from examples.attribution.chaos.parts.programs import CHECKOUT, Program
 from examples.attribution.settings import DemoSettings
+from spark_rtm.realtime.keeper import IS_READY, LEADS
 from tests.helpers import eventually
 
 
@@ -57,3 +58,19 @@ def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
     assert ["query 'a' failed"] == lines
     assert driver.changed_at > 0
     assert "unfinished" == driver.last_line()
+
+
+def test_driver_is_the_program_that_took_over_last(tmp_path: Path) -> None:
+    """A standby is ready when it waits for the lock, and it is the driver as soon as it has the lock."""
+    first, second = (Program(name, DemoSettings(), tmp_path, {}, print, "driver") for name in ("driver", "standby"))
+    first.log_path.write_text(f"spark_rtm.realtime.keeper: {LEADS}\n")
+    second.log_path.write_text(f"spark_rtm.realtime.keeper: {IS_READY}\n")
+    seen = []
+    for _ in range(2):
+        for program in (first, second):
+            program.poll()
+        seen.append((max(first, second, key=lambda program: program.led_at).name, second.is_ready))
+        with second.log_path.open("a") as log:
+            log.write(f"spark_rtm.realtime.keeper: {LEADS}\n")
+
+    assert [("driver", True), ("standby", False)] == seen
