@@ -10,7 +10,7 @@ from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.quix import QUIX
-from benchmarks.spark.variants import recommended, spark_case, two_copies
+from benchmarks.spark.variants import COPIES_WAIT_MS, recommended, spark_case, two_copies
 
 OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
 LONG_INTERVAL_ENGINES = (KAFKA_STREAMS, FLINK)
@@ -19,19 +19,20 @@ LONG_INTERVAL_BOUNDARIES = 2
 WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 
 
-def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False) -> list[Case]:
+def engine_cases(
+    engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False, wait_ms: int = COPIES_WAIT_MS
+) -> list[Case]:
     """
     Return the baseline case and, for each workload, the cases of the other engines and of real-time mode.
 
-    A full run has a case with two copies of the query with state. With the short warm-up of a quick run, two copies
-    use two cores fully.
+    The last case has two copies of the query with state, which wait `wait_ms` at each of three places for more rows.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [baseline_case()]
     for workload in WORKLOADS:
         cases += [engine.case(workload, interval_seconds) for engine in engines]
         cases.append(spark_case("real-time", workload, real_time))
-    return cases if quick else [*cases, spark_case("real-time, two copies", "stateful", two_copies(real_time))]
+    return [*cases, spark_case("real-time, two copies", "stateful", two_copies(real_time, wait_ms))]
 
 
 def long_interval_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:
@@ -42,8 +43,8 @@ def long_interval_cases(engines: Sequence[OtherEngine], interval_seconds: float)
 
 
 def limit_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:
-    """Return the cases whose highest rate is searched: each engine with one copy, without the baseline."""
-    return engine_cases(engines, interval_seconds, quick=True)[1:]
+    """Return the cases whose highest rate is searched: all but the baseline and the two copies."""
+    return engine_cases(engines, interval_seconds, quick=True)[1:-1]
 
 
 def describe(engines: Sequence[OtherEngine], missing: Mapping[str, str]) -> list[dict[str, str]]:

@@ -24,7 +24,9 @@ from benchmarks.results.format import (
 COMMAND = "bench-other-engines"
 INTERVAL_COMMAND, LIMITS_COMMAND = f"{COMMAND} BENCH=--long-interval", f"{COMMAND} BENCH=--limits"
 # The JSON contains only the name of the mode.
-MODES = {"real-time": "real-time mode", "real-time, two copies": "real-time mode with two copies"}
+LINGER_OPTION = "kafka.linger.ms"
+COPIES = "real-time, two copies"
+MODES = {"real-time": "real-time mode", COPIES: "real-time mode with two copies"}
 COMMIT_SETTINGS = ("commit.interval.ms", "execution.checkpointing.interval", "commit_interval", "interval_seconds")
 SINGLE_RUN = (
     "Each engine ran once. On this machine, two measurements of the same engine can differ by a factor of up to two, "
@@ -74,8 +76,12 @@ def spread(root: Path, _: str) -> str:
     ]
     if len(lines) == 1:
         lines = [f"All engines commit every {next(iter(engines_by_seconds)):g} s."]
-    if any(engine == "real-time, two copies" for engines in engines_by_seconds.values() for engine in engines):
-        lines.append("Two copies wait up to 5 ms for more rows in the shuffle, at the source and at the sink.")
+    waits = [settings["sink"][LINGER_OPTION] for label, settings in content["settings"].items() if COPIES in label]
+    lines += [
+        f"Two copies wait up to {ms} ms for more rows in the shuffle, at the source and at the sink."
+        for ms in waits
+        if int(ms) > 1
+    ]
     repeats = content["conditions"]["repeats"]
     several = (
         f"Each engine ran {repeats} times, and each repeat began with another engine. Each ratio to the baseline "

@@ -8,7 +8,7 @@ seconds.
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,8 @@ from benchmarks.spark.engine import (
 )
 from benchmarks.spark.idle_rules import exclude_idle_rules
 from benchmarks.spark.progress import run_of, write_progress
-from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
+from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, start_queries
+from spark_rtm.realtime.control import stagger
 from spark_rtm.realtime.queries import stop_completely, wait_until
 from spark_rtm.realtime.warm_up import warm_up
 from spark_rtm.services import avro_jars, connector
@@ -62,8 +63,22 @@ def serve(
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
+    if is_staggered(options, copy):
+        _stagger(queries, options, run, copy)
     write_progress(queries, run, copy, options.interval_seconds, is_stopped)
     return queries
+
+
+def _stagger(queries: Sequence[StreamingQuery], options: SparkOptions, run: Run, copy: int) -> None:
+    """Commit each query in the middle of the batches of the previous copy, in a thread that ends with the query."""
+    for query, other in zip(queries, options.queries(run.workload, copy - 1), strict=True):
+        commits = options.checkpoint(run) / other.name / "commits"
+        arguments = (query, partial(_last_commit, commits), options.interval_seconds / options.copies)
+        threading.Thread(target=stagger, args=arguments, daemon=True).start()
+
+
+def _last_commit(commits: Path) -> int:
+    return max((int(path.name) for path in commits.glob("[0-9]*")), default=-1)
 
 
 def serve_requests(options: SparkOptions, folder: Path) -> None:

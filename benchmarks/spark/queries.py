@@ -16,12 +16,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.harness.engine import Run
 from benchmarks.harness.workloads import Workload
 from benchmarks.spark.workloads import answers
+from spark_rtm.realtime.control import SOURCE
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.slots import preflight
 
 SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 """A run needs several batch boundaries, but by default Spark rejects trigger intervals below five seconds."""
 
+STAGGERED_SHARE = 1.5
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 Between = Literal["json", "avro", "one query"]
 """
@@ -100,11 +102,18 @@ def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: in
     streams = {query.name: _stream(spark, options, query, run) for query in options.queries(run.workload, copy)}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
     queries = list[StreamingQuery]()
+    # A command ends the batches of a staggered copy. Its interval only counts when the other copy has ended.
+    interval_seconds = options.interval_seconds * (STAGGERED_SHARE if is_staggered(options, copy) else 1)
     for name, stream in streams.items():
-        queries.append(_start(stream, options, run, name))
+        queries.append(_start(stream, options, run, name, interval_seconds))
         if options.mode == "real-time":
             assert_real_time(queries[-1])
     return queries
+
+
+def is_staggered(options: SparkOptions, copy: int) -> bool:
+    """Return whether a copy commits in the middle of the batches of the previous copy."""
+    return copy > 0 and options.source_format == SOURCE
 
 
 def trigger_interval(seconds: float) -> str:
@@ -122,13 +131,13 @@ def _stream(spark: SparkSession, options: SparkOptions, query: QueryId, whole: R
     return answers(records, run, reads_avro=avro_hop == 1, writes_avro=avro_hop == 0)
 
 
-def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str) -> StreamingQuery:
+def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str, interval_seconds: float) -> StreamingQuery:
     writer = stream.writeStream.format("kafka").options(**options.sink).queryName(name).outputMode("update")
     writer = writer.option("kafka.bootstrap.servers", run.bootstrap_servers)
     writer = writer.option("checkpointLocation", str(options.checkpoint(run) / name))
     if options.mode == "real-time":
         # The type hints of PySpark 4.3.0 lack this keyword.
-        writer = writer.trigger(realTime=trigger_interval(options.interval_seconds))  # type: ignore[call-overload]
+        writer = writer.trigger(realTime=trigger_interval(interval_seconds))  # type: ignore[call-overload]
     elif options.mode == "continuous":
         writer = writer.trigger(continuous="1 second")
     else:

@@ -11,6 +11,7 @@ from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Mode, SparkOptions
+from spark_rtm.realtime.control import SOURCE
 from spark_rtm.realtime.warm_up import BATCHES
 from spark_rtm.services.spark import CONFS
 
@@ -32,6 +33,7 @@ COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
 """Kafka source options that collect several records per fetch, but wait no longer for records than the sink does."""
 QUICK_WARM_UP_BATCHES = 20
+COPIES_WAIT_MS = 0
 
 
 def spark_case(engine: str, workload: Workload, options: SparkOptions) -> Case:
@@ -56,16 +58,21 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
     return replace(tuned("real-time"), interval_seconds=interval_seconds, warm_up_batches=batches)
 
 
-def two_copies(options: SparkOptions) -> SparkOptions:
-    """Return the options of two copies. Each copy must leave CPU time for the other copy's batch boundaries."""
-    # Fetches of single records would keep two cores busy, and each copy would wait during the other copy's boundary.
+def two_copies(options: SparkOptions, wait_ms: int = COPIES_WAIT_MS) -> SparkOptions:
+    """
+    Return the options of two copies, which wait `wait_ms` for more rows in the shuffle, at the source and at the sink.
+
+    Waits save CPU time, which each copy must leave for the other copy's batch boundaries.
+    """
+    # Without rows, a source that waits sends a request in each wait; short waits would cost more than they save.
     return replace(
         options,
         copies=2,
         shuffle_partitions=1,
-        source=BATCHED_FETCH_OPTIONS,
-        sink={**options.sink, LINGER_OPTION: "5"},
-        confs={**options.confs, BUFFER_WAIT_CONF: "5"},
+        source_format=SOURCE,
+        source={**BATCHED_FETCH_OPTIONS, "kafka.fetch.max.wait.ms": str(wait_ms)} if wait_ms > 1 else {},
+        sink={**options.sink, LINGER_OPTION: str(wait_ms)},
+        confs={**options.confs, **({BUFFER_WAIT_CONF: str(wait_ms)} if wait_ms > 1 else {})},
     )
 
 

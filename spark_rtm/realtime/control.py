@@ -124,6 +124,26 @@ def stop_all(
     stop_completely(spark, *stopping)
 
 
+def stagger(
+    query: StreamingQuery, last_commit: Callable[[], object], seconds: float, stop: threading.Event | None = None
+) -> None:
+    """
+    Commit `query` each time `seconds` after another copy of it has committed, so the copies never pause together.
+
+    `last_commit` returns another value after each commit of the other copy, for example the id of its last batch. Use
+    half the interval of the other copy, and a longer interval for `query`: it counts when the other copy has ended.
+    Returns when `query` has ended or `stop` is set.
+    """
+    stop, known = stop or threading.Event(), last_commit()
+    while query.isActive and not stop.wait(POLL_SECONDS):
+        before, known = known, last_commit()
+        if known != before and not stop.wait(seconds) and query.isActive:
+            try:
+                commit(query)
+            except (ControlError, QueryFailedError, TimeoutError) as error:
+                LOG.warning("query %r did not commit between two pauses of the other copy: %s", query.name, error)
+
+
 def source_format() -> str:
     """Return `SOURCE` if the active session has this source and runs on an engine that it knows, otherwise `kafka`."""
     commands = _scala_object()

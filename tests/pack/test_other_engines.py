@@ -85,10 +85,10 @@ def summary_of(plan: list[PlannedRun], **numbers: Any) -> dict[str, Any]:
     return summarize(results)
 
 
-def publish_all(root: Path) -> None:
+def publish_all(root: Path, wait_ms: int = 0) -> None:
     """Write the results of all three measurements with the functions of the benchmark."""
     full, interval, limits = (BENCHMARK.parse(flags) for flags in ([], ["--long-interval"], ["--limits"]))
-    plan = rotate(engine_cases(OTHER_ENGINES, full.interval_seconds), full.traffics(), full.repeats)
+    plan = rotate(engine_cases(OTHER_ENGINES, full.interval_seconds, wait_ms=wait_ms), full.traffics(), full.repeats)
     content = {**described(full), **summary_of(plan, pauses_ms=[100.0] * 4), "late_runs": [GOOD]}
     write_json(content, root / f"{MEASURED}.json")
     plan = long_interval_plan(interval, OTHER_ENGINES)
@@ -110,18 +110,19 @@ def publish_all(root: Path) -> None:
     write_json({**described(limits), "limits": found, "steps": steps}, root / f"{MEASURED}_limits.json")
 
 
-def test_page_is_complete_after_each_measurement(copied: Path) -> None:
+@pytest.mark.parametrize("wait_ms", [0, 5])
+def test_page_is_complete_after_each_measurement(copied: Path, wait_ms: int) -> None:
     """The page has a table for each measurement, and is valid."""
     page = copied / PAGE
 
-    publish_all(copied)
+    publish_all(copied, wait_ms)
     generate.write_all(copied)
 
     text = page.read_text(encoding="utf-8")
     assert [] == validate(copied)
     assert_ranks_follow_from_medians(page, copied / f"{MEASURED}.json")
     assert "All engines commit every 12 s.\n" in text
-    assert "Two copies wait up to 5 ms for more rows" in text
+    assert ("Two copies wait up to 5 ms for more rows" in text) == (wait_ms == 5)
     assert "with 42 s of warm-up (at first 2,000 records/s)" in text
     assert "Runs that were repeated because records were sent late or other programs were busy: 1." in text
     row = "| Spark, real-time mode with two copies | 1,000 | 102 | 102 | 102 | 102 | 102 | 8.5x (7.9x to 9.2x) | 12 |"

@@ -7,25 +7,30 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
+from benchmarks.probes import counted
 from spark_rtm import control_socket
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import ControlError
 from spark_rtm.realtime.keeper import Keeper
 from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
+from spark_rtm.services.scala import scala_object
 from tests.helpers import add_partition, end_offset, new_topic, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
+COUNTED = Path(counted.__file__).with_suffix(".scala")
 COUNTS = "cast(key as string) || ' ' || count as value"
 
 
@@ -35,12 +40,27 @@ def read(spark: SparkSession, kafka: str, topics: str, source: str = control.SOU
     return reader.option("startingOffsets", "earliest").option("kafka.metadata.max.age.ms", "500").load()
 
 
-def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path) -> StreamingQuery:
-    """Start a query at the default interval of five minutes, which no test can wait for."""
+def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path, interval: str = "5 minutes") -> StreamingQuery:
+    """Start a query, usually at the default interval, which no test can wait for."""
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).options(**KAFKA_SINK)
     writer = writer.option("topic", target).option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
-    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    query: StreamingQuery = writer.outputMode("update").trigger(realTime=interval).start()  # type: ignore[call-overload]
     return query
+
+
+def processed(rows: DataFrame) -> DataFrame:
+    """Count the rows of each key with `transformWithState`."""
+    numbers = "cast(value as long) number", "unix_millis(timestamp) appended_ts", "cast(null as boolean) _tick"
+    arrivals = rows.selectExpr("cast(key as string) key", *numbers)
+    counts = scala_object(rows.sparkSession, COUNTED, "counted.Counted").of(arrivals._jdf, 600_000, 3_600_000)  # noqa: SLF001 - for Scala
+    return DataFrame(counts, rows.sparkSession).selectExpr(COUNTS)
+
+
+TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "copy": lambda rows: rows,
+    "counts": lambda rows: rows.groupBy("key").count().selectExpr(COUNTS),
+    "transformWithState": processed,
+}
 
 
 @contextmanager
@@ -76,16 +96,15 @@ def written(kafka: str, topic: str) -> int:
     return end_offset(kafka, topic, 0) + end_offset(kafka, topic, 1)
 
 
-@pytest.mark.parametrize("has_state", [False, True], ids=["copy", "counts"])
+@pytest.mark.parametrize("transform", TRANSFORMS)
 def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
-    spark: SparkSession, kafka: str, tmp_path: Path, *, has_state: bool
+    spark: SparkSession, kafka: str, tmp_path: Path, transform: str
 ) -> None:
     """Under traffic, a stopped query goes on with Kafka's own source, and after that again with this one."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
 
     def start_with(source_format: str) -> StreamingQuery:
-        rows = read(spark, kafka, source, source_format)
-        return start(rows.groupBy("key").count().selectExpr(COUNTS) if has_state else rows, kafka, target, tmp_path)
+        return start(TRANSFORMS[transform](read(spark, kafka, source, source_format)), kafka, target, tmp_path)
 
     query = start_with(control.SOURCE)
     other = start(read(spark, kafka, source), kafka, other_target, tmp_path / "other")
@@ -109,8 +128,36 @@ def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
 
     results = outputs(kafka, target)
     # The plain source was stopped in the middle of a batch, so its results, and only these, are there twice.
-    expected = {f"{number % 10} {number // 10 + 1}" for number in range(len(sent))} if has_state else set(sent)
-    assert expected == set(results)
+    counts = {f"{number % 10} {number // 10 + 1}" for number in range(len(sent))}
+    assert (set(sent) if transform == "copy" else counts) == set(results)
+
+
+def test_copies_commit_between_the_commits_of_each_other(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The second copy has an interval of five minutes, and commits in the middle of the batches of the first one."""
+    source, target, stop = new_topic(kafka, 2), new_topic(kafka, 2), threading.Event()
+    rows = read(spark, kafka, source)
+    first = start(rows, kafka, target, tmp_path / "first", "5 seconds")
+    second = start(rows, kafka, target, tmp_path / "second")
+    wait_until(lambda: first.lastProgress, 60, "a batch of the first copy", [first, second])
+    arguments = (second, lambda: [batch.batchId for batch in first.recentProgress], 2.5, stop)
+    staggering = threading.Thread(target=control.stagger, args=arguments)
+    staggering.start()
+    with traffic(kafka, source) as sent:
+        wait_until(lambda: len(second.recentProgress) >= 3, 60, "batches of the second copy", [first, second])
+    stop.set()
+    staggering.join()
+    firsts, seconds = ([ended_at(batch) for batch in query.recentProgress] for query in (first, second))
+    control.stop(first)
+    control.stop(second)
+
+    # The first command ends the batch in which the JVM has compiled the code of the query.
+    assert all(min(abs(one - other) for other in firsts) > 0.5 for one in seconds[1:]), (firsts, seconds)
+    assert sorted(sent * 2) == sorted(outputs(kafka, target))
+
+
+def ended_at(batch: StreamingQueryProgress) -> float:
+    """Return when a batch was committed, in epoch seconds."""
+    return datetime.fromisoformat(batch.timestamp).timestamp() + batch.durationMs["triggerExecution"] / 1000
 
 
 def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:

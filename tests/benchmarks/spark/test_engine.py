@@ -19,6 +19,7 @@ from benchmarks.results.run_result import RunResult
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Between, Mode, QueryId, SparkOptions, start_queries
 from benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
+from spark_rtm.realtime.control import SOURCE
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
 from tests.helpers import end_offset
 
@@ -120,7 +121,7 @@ class Copies:
 @pytest.fixture(scope="module")
 def copies(kafka: str) -> Copies:
     """Run two copies, which are separate processes, and kill the first one with -9 during the measured traffic."""
-    options = SparkOptions("real-time", interval_seconds=4, copies=2)
+    options = SparkOptions("real-time", interval_seconds=4, copies=2, source_format=SOURCE)
     started: list[tuple[Run, Engine]] = []
     batches: list[list[dict[str, Any]]] = []
 
