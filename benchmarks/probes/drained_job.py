@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm import control_socket
 from spark_rtm.realtime import control
 from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, wait_until
+from spark_rtm.realtime.warm_up import warm_up_silently
 from spark_rtm.services.cluster import job_confs
 from spark_rtm.services.spark import build_session
 
@@ -18,13 +20,20 @@ TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
     "counts": lambda rows: rows.groupBy("key").count().selectExpr("key", "cast(count as string) value"),
 }
 LONG_SECONDS = 86_400.0
+WARM_UP_BATCHES = 5
 
 
 def main() -> None:
     """Run the queries until the process is killed; arguments: servers, folder, master."""
     servers, folder, master = sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else ""
     spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
-    queries = {name: start(spark, servers, folder, name) for name in TRANSFORMS}
+
+    def starters(checkpoints: Path) -> dict[str, Callable[[], StreamingQuery]]:
+        return {name: partial(start, spark, servers, checkpoints, name) for name in TRANSFORMS}
+
+    # In a new JVM, the first batch boundaries of a query take seconds.
+    warm_up_silently(spark, starters, folder, batches=WARM_UP_BATCHES)
+    queries = {name: starter() for name, starter in starters(folder).items()}
 
     def restart_stopped() -> bool:
         for name, query in queries.items():
