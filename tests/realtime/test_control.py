@@ -50,8 +50,8 @@ def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path, interval: 
 
 def processed(rows: DataFrame) -> DataFrame:
     """Count the rows of each key with `transformWithState`."""
-    numbers = "cast(value as long) number", "unix_millis(timestamp) appended_ts", "cast(null as boolean) _tick"
-    arrivals = rows.selectExpr("cast(key as string) key", *numbers)
+    numbers = "cast(cast(value as string) as long) number", "unix_millis(timestamp) appended_ts"
+    arrivals = rows.selectExpr("cast(key as string) key", *numbers, "cast(null as boolean) _tick")
     counts = scala_object(rows.sparkSession, COUNTED, "counted.Counted").of(arrivals._jdf, 600_000, 3_600_000)  # noqa: SLF001 - for Scala
     return DataFrame(counts, rows.sparkSession).selectExpr(COUNTS)
 
