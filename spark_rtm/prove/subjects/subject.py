@@ -168,11 +168,7 @@ def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame
 def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
-    """
-    Yield the subject of one query of a job; the topics of the job stay.
-
-    If the sink of the query is not Kafka, its rows are examined as JSON.
-    """
+    """Yield the subject of one query of a job, whose topics stay; rows for a sink other than Kafka become JSON."""
     folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
     names = topics_of(rows) or recording.topics
     first, topics = names[0], dict.fromkeys(names, recording.partitions)
