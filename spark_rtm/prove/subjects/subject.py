@@ -168,7 +168,7 @@ def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame
 def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
-    """Yield the subject of one query of a job, whose topics stay; rows for a sink other than Kafka become JSON."""
+    """Yield the subject of one query of a job, whose topics stay; the rows of a sink without Kafka become JSON."""
     folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
     names = topics_of(rows) or recording.topics
     first, topics = names[0], dict.fromkeys(names, recording.partitions)
