@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
+from spark_rtm.lint.files import markdown
 from spark_rtm.lint.files.definitions import definition_problems
-from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
-from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.markdown import page_problems
+from spark_rtm.lint.files.documents import UnreadableError
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
@@ -23,36 +22,19 @@ from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.files.tree import read_python
 from spark_rtm.lint.processes import in_processes
 from spark_rtm.lint.python.check import python_problems
+from spark_rtm.lint.python.code import CODE_RULES
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
-from spark_rtm.lint.rules.job import JOB_RULES, NO_SHUFFLE_CONF
-from spark_rtm.lint.rules.mode import MODE_RULES
-from spark_rtm.lint.rules.operator import OPERATOR_RULES
+from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import Problem, Rule, RuleProblem
-from spark_rtm.lint.rules.setting import SETTING_RULES
-from spark_rtm.lint.rules.source import SOURCE_RULES
-from spark_rtm.lint.rules.state import STATE_RULES
-from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
-from spark_rtm.lint.rules.writer import WRITER_RULES
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
 from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.text.finding import ENGINES, Finding, in_order
 
-RULES: list[Rule] = [
-    *TRIGGER_RULES,
-    *WRITER_RULES,
-    *SOURCE_RULES,
-    *OPERATOR_RULES,
-    *STATE_RULES,
-    *SETTING_RULES,
-    *MODE_RULES,
-    *JOB_RULES,
-    *CLAIM_RULES,
-    *CLUSTER_RULES,
-]
-DEFINITIONS = {".json": read_json, ".yaml": read_yaml, ".yml": read_yaml, ".tf": read_hcl}
+RULES: list[Rule] = [*CODE_RULES, *CLAIM_RULES, *CLUSTER_RULES]
+DEFINITIONS = {f".{language}": read for language, read in markdown.DEFINITIONS.items()}
 OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
     ".scala": partial(scala_problems, is_excerpt=False),
     ".java": partial(scala_problems, is_java=True, is_excerpt=False),
@@ -160,7 +142,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
         return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
-        return page_problems(text, min_batch_ms=min_batch_ms)
+        return markdown.page_problems(text, min_batch_ms=min_batch_ms)
     if suffix in DEFINITIONS:
         return definition_problems(text, DEFINITIONS[suffix])
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)

@@ -39,15 +39,8 @@ NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous
 """One of these is in each relevant text in small letters. This search is ten times as fast as that for `RELEVANT`."""
 CODE = {".py", ".scala", ".java"}
 SPARK_NEEDLES = ("spark", "readstream", "writestream", "datastreamwriter", ".outputmode(", "databricks", "display(")
-CODE_NEEDLES = (
-    "trigger",
-    "realtime",
-    "real-time mode",
-    "real time mode",
-    "real-time quer",
-    "asyncprogress",
-    "foreachwriter",
-)
+CODE_NEEDLES = ("trigger", "realtime", "real-time mode", "real time mode", "real-time quer",
+                "asyncprogress", "foreachwriter")  # fmt: skip
 OVERLAP = 50
 
 Unchecked = list[tuple[Path, RuleProblem]]

@@ -20,7 +20,7 @@ SQL = (
     "-- for queries in real-time mode\nSET pipelines.trigger = 'RealTime';\n"
     "SET spark.sql.streaming.stateStore.checkpointFormatVersion = 1;\n"
 )
-CELL = '{"cells": [{"cell_type": "code", "source": %s}, {"cell_type": "code", "source": %s}]}'
+CELL = '{"cells": [{"cell_type": "code", "source": %s},\n {"cell_type": "code", "source": %s}]}'
 MISTAKES: dict[str, Callable[[str], str]] = {
     ".py": lambda text: PYTHON + text,
     ".md": lambda text: f"# Real-time mode\n\nUse `.trigger(realTime=True)`.\n\n{text}",

@@ -9,6 +9,7 @@ CODE = "# spark realTime\n"
 CLUSTER = "name: rtm\njob:\n  spark_version: x\n"
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
 LAMBDAS = "f0 = lambda: 1\n" + "".join(f"f{n} = lambda: [{', '.join([f'f{n - 1}()'] * 40)}]\n" for n in range(1, 9))
+STREAMS = "".join(f"if c{n}:\n    x = spark.readStream.format('{n}').load()\n" for n in range(30))
 CELL = '{{"cells": [{{"cell_type": "code", "source": [{}]}}]}}'
 
 COMMENTS = {"py": "# ", "scala": "// ", "md": "<!-- ", "sql": "-- ", "tf": "# "}
@@ -62,6 +63,10 @@ INPUTS = {
     + 'df.writeStream.trigger(realTime="5 minutes").start()\n' * 500,
     "functions.py": CODE + "".join(f"def f{n}(): 0\n" for n in range(15_000)),
     "conditions.py": CODE + "".join(f"if x{n}: a{n} = 1\n" for n in range(20_000)),
+    "alternatives.py": CODE + STREAMS + "x = x.where('a')\n" * 50_000,
+    "arguments.py": CODE + STREAMS + "f(x, x, x)\n" * 60_000,
+    "nested-conditions.py": CODE
+    + "".join(" " * n + f"if c{n}:\n" + " " * (n + 1) + f"x = {n}\n" for n in range(90)) * 20,
     "dense-code.py": CODE + "a," * 290_000,
     "too-dense-code.py": CODE + "f()\n" * 490_000,
     "too-dense-code.scala": "// RealTime spark\n" + "f()\n" * 490_000,
@@ -76,7 +81,7 @@ INCOMPLETE = {
     "lambdas.py": "too many paths",
     "chain-of-operators.py": "too many paths",
     "chain-of-options.py": "too many paths",
-    "conditions.py": "too many paths",
+    **dict.fromkeys(("conditions.py", "alternatives.py", "arguments.py", "nested-conditions.py"), "too many paths"),
     "too-dense-code.py": "more than 600,000 words",
     "too-dense-code.scala": "more than 300,000 words",
     "file-ignore-comments.py": "more than 600,000 words",

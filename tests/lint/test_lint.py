@@ -64,3 +64,8 @@ def test_own_examples_and_scripts_have_no_findings() -> None:
 def test_rule_ids_of_the_linter_are_unique() -> None:
     """Every rule has a different id."""
     assert len(RULES) == len({rule.id for rule in RULES})
+
+
+def test_rule_about_code_or_clusters_states_its_line() -> None:
+    """The section of each rule, except those about text, states the line of its findings."""
+    assert [] == [rule.id for rule in RULES if rule.subject != "page" and not rule.reported_at]

@@ -1,8 +1,6 @@
 """Files that the linter reads, files that it skips, and files that it reports as unchecked."""
 
 import json
-import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -80,19 +78,6 @@ def test_file_with_byte_order_mark_is_checked(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_bytes(b"\xef\xbb\xbf" + BAD.replace("\n", "\r\n").encode())
 
     assert ["job.py"] == linted(lint_paths([tmp_path]), tmp_path)
-
-
-def test_only_regular_files_are_read(tmp_path: Path) -> None:
-    """Pipes, sockets and links to devices are reported instead of read, also if they are given by name."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    os.mkfifo(folder / "pipe.py")
-    (folder / "zero.py").symlink_to("/dev/zero")
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(os.path.relpath(folder / "server.py"))
-
-    assert {"pipe.py", "zero.py", "server.py"} == set(unchecked(lint_paths([folder])))
-    assert "not a regular file" in unchecked(lint_paths([folder / "zero.py"]))["zero.py"]
 
 
 def test_linted_code_is_neither_executed_nor_changed(tmp_path: Path) -> None:

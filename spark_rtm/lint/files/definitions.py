@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
 from spark_rtm.lint.files.tree import in_one_form
-from spark_rtm.lint.rules.budget import ExhaustedError, Steps
+from spark_rtm.lint.rules.budget import Steps
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
 from spark_rtm.lint.rules.rule import Module, RuleProblem
 from spark_rtm.lint.rules.setting import SETTING_RULES
@@ -19,16 +19,8 @@ CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attribute
                 "gcp_attributes", "node_type_id"}  # fmt: skip
 RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "environment_key"}
 PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development", "catalog", "pipeline_type"}
-NAME_KEYS = (
-    "cluster_name",
-    "job_cluster_key",
-    "name",
-    "task_key",
-    "description",
-    "notebook_path",
-    "python_file",
-    "run_name",
-)
+NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description",
+             "notebook_path", "python_file", "run_name")  # fmt: skip
 Name = tuple[str, int]
 """A name, and its line number."""
 CONFS = ("spark_conf", "configuration")
@@ -45,12 +37,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
     """
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
-    clusters: list[Cluster] = []
-    try:
-        for root in read(text):
-            clusters += _Clusters().below(in_one_form(root))
-    except ExhaustedError as error:
-        raise TooManyValuesError from error
+    clusters = [cluster for root in read(text) for cluster in _Clusters().below(in_one_form(root))]
     return [entry for cluster in clusters for entry in _problems_of(cluster)]
 
 
@@ -69,7 +56,7 @@ class _Clusters:
     """Finds the clusters of one document. A YAML node can be part of several others, so the steps are limited."""
 
     def __init__(self) -> None:
-        self.steps = Steps(MAX_VALUES)
+        self.steps = Steps(MAX_VALUES, TooManyValuesError)
         self.counts: dict[int, int] = {}
 
     def below(self, node: Node, names: tuple[Name, ...] = (), key: Name | None = None) -> Iterator[Cluster]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from spark_rtm.lint.rules.budget import ExhaustedError, Steps
+from spark_rtm.lint.rules.budget import Steps
 from spark_rtm.lint.rules.unchecked import UncheckedError
 
 TOKEN = re.compile(r'[\s,]*+(?:([{}\[\]:])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\s{}\[\],:"]++))')
@@ -53,17 +53,14 @@ class TooManyValuesError(UncheckedError):
 def read_json(text: str) -> list[Node]:
     """Return the root node of each document in a JSON text. The commas between values may be missing."""
     tokens = _tokens(text)
-    try:
-        roots = [_node(token, tokens) for token in tokens]
-    except ExhaustedError as error:
-        raise TooManyValuesError from error
+    roots = [_node(token, tokens) for token in tokens]
     if not roots:
         raise UnreadableError
     return roots
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    steps = Steps(MAX_VALUES)
+    steps = Steps(MAX_VALUES, TooManyValuesError)
     position, end, line = 0, len(text.rstrip().rstrip(",")), 1
     while position < end:
         match = TOKEN.match(text, position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
-from spark_rtm.lint.rules.budget import ExhaustedError, Steps
+from spark_rtm.lint.rules.budget import Steps
 
 TOKEN = re.compile(
     r"(?P<blank>[^\S\n]++)|(?P<line>\n)|(?P<note>(?:#|//)[^\n]*+)|(?P<long>/\*)|<<-?(?P<heredoc>\w++)[^\n]*+"
@@ -19,13 +19,10 @@ Token = tuple[str, str, int]
 def read_hcl(text: str) -> list[Node]:
     """Return one node with all blocks of a file; the key of a block contains its labels."""
     parser = _Parser(_tokens(text))
-    try:
-        roots = [_root(parser.body())]
-        while parser.kind != "end":  # a bracket without a partner
-            parser.advance()
-            roots.append(_root(parser.body()))
-    except ExhaustedError as error:
-        raise TooManyValuesError from error
+    roots = [_root(parser.body())]
+    while parser.kind != "end":  # a bracket without a partner
+        parser.advance()
+        roots.append(_root(parser.body()))
     return roots
 
 
@@ -62,7 +59,7 @@ class _Parser:
         self.tokens = tokens
         self.position = 0
         self.depth = 0
-        self.steps = Steps(MAX_VALUES)
+        self.steps = Steps(MAX_VALUES, TooManyValuesError)
 
     @property
     def kind(self) -> str:

@@ -30,14 +30,11 @@ from spark_rtm.text import markdown
 
 TRIGGER_CONDITIONS = {"VALUE_NOT_NON_EMPTY_STR", "ONLY_ALLOW_SINGLE_TRIGGER", "PySparkValueError"}
 DEFINITIONS = {
-    "json": read_json,
-    "jsonc": read_json,
-    "yaml": read_yaml,
-    "yml": read_yaml,
-    "hcl": read_hcl,
-    "tf": read_hcl,
-    "terraform": read_hcl,
+    **dict.fromkeys(("json", "jsonc"), read_json),
+    **dict.fromkeys(("yaml", "yml"), read_yaml),
+    **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
 }
+"""What reads each language of a fence, which is also the suffix of a file."""
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")

@@ -22,7 +22,7 @@ from spark_rtm.lint.rules.rule import Problem, RuleProblem
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Trigger, Writer
-from spark_rtm.lint.spark.values import Const, Value, alternatives, one_of
+from spark_rtm.lint.spark.values import Const, Value, mapped
 
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
 JVM_RULES = [rule for rule in CODE_RULES if rule.id not in PYTHON_ONLY]
@@ -51,7 +51,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     tree = parse(code, is_java=is_java)
-    interpreter = Interpreter(steps_for(code), has_choices="if" in code or "case" in code)
+    interpreter = Interpreter(steps_for(code))
     interpreter.run(tree)
     counterexamples = _counterexample_lines(plain)
     if EXPECTATION.search(code):
@@ -82,10 +82,7 @@ def _in_milliseconds(writer: Writer) -> Writer:
 
 def _with_unit(trigger: Trigger) -> Trigger:
     """Return the trigger with a unit after each number: in Scala and Java, a number means milliseconds."""
-    keywords = {
-        name: (one_of([_duration(each) for each in alternatives(value)]), line)
-        for name, (value, line) in trigger.arguments.keywords.items()
-    }
+    keywords = {name: (mapped(value, _duration), line) for name, (value, line) in trigger.arguments.keywords.items()}
     return replace(trigger, arguments=replace(trigger.arguments, keywords=keywords))
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import product
 
 from spark_rtm.lint.python.evaluate import Evaluator
+from spark_rtm.lint.python.operations import table_method
 from spark_rtm.lint.spark import columns
-from spark_rtm.lint.spark.scope import State
-from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, without_first
+from spark_rtm.lint.spark.scope import State, size_of_state
+from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
 from spark_rtm.lint.spark.values import (
+    ALWAYS,
     MAX_ALTERNATIVES,
+    MAX_CASES,
     Class,
     Column,
     Const,
     Function,
+    Guard,
     Instance,
     Items,
     Library,
@@ -25,10 +30,15 @@ from spark_rtm.lint.spark.values import (
     Udf,
     Unknown,
     Value,
+    both,
+    cases_of,
+    chosen,
     marks_of,
     string,
+    under,
 )
 
+STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number()}
 DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
 FRAME_CLASS = "pyspark.sql.DataFrame."
@@ -36,6 +46,89 @@ FRAME_CLASS = "pyspark.sql.DataFrame."
 
 class Calls(Evaluator):
     """Evaluates calls."""
+
+    def _value_call(self, node: ast.Call, state: State) -> Value:
+        calls = self.arguments(node, state)
+        line = node.func.end_lineno or node.lineno
+        if isinstance(node.func, ast.Attribute):
+            self.spark.receiver = name_of(node.func.value)
+            receivers, name = self.value(node.func.value, state), node.func.attr
+        else:
+            receivers, name = self.value(node.func, state), getattr(node.func, "id", "")
+            method = node.args[0] if node.args else None
+            if isinstance(method, ast.Attribute) and receivers == Library(PARTIAL):
+                return Partial(self.value(method.value, state), method.attr, without_first(calls[0][1]))
+        results: list[tuple[Guard, Value]] = []
+        before = state.decided
+        try:
+            for (first, receiver), (second, given) in product(cases_of(receivers), calls):
+                if (guard := both(first, second)) is None:
+                    continue
+                state.decided = {**before, **dict(guard)} if guard else before
+                if isinstance(node.func, ast.Attribute):
+                    results.append((guard, self.method(receiver, name, given, line, state)))
+                else:
+                    results.append((guard, self.call(receiver, given, line, state, name)))
+        finally:
+            state.decided = before
+        return chosen(results)
+
+    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+        """Return the result of calling a method of `value`."""
+        if isinstance(value, Instance | Class | Library):
+            return self.call(self.attribute(value, name, line), given, line, state, name)
+        if isinstance(value, Const | Text) and name in STRING_METHODS:
+            return Text("\0")
+        if isinstance(value, Table):
+            return table_method(value, name, given)
+        if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
+            rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
+            return self.call(given.positional[0], rest, line, state)
+        if isinstance(value, Reader | Writer) and value not in self.spark.unnamed:
+            self.steps.spend(size_of_state(state))
+        return self.spark.method(value, name, given, line, state)
+
+    def arguments(self, node: ast.Call, state: State) -> list[tuple[Guard, Arguments]]:
+        """Return the possible argument lists of a call with their guards, with `*` and `**` arguments expanded."""
+        positional, is_open = self._positional(node, state)
+        calls = [(ALWAYS, Arguments(positional, {}, is_open))]
+        for keyword in node.keywords:
+            value, line = self.value(keyword.value, state), keyword.value.lineno
+            if keyword.arg is not None:
+                choices = [(ALWAYS, {keyword.arg: (value, line)}, False)]
+            else:
+                choices = [(guard, *_expanded(each, line)) for guard, each in cases_of(value)]
+            calls = [
+                (guard, Arguments(positional, given.keywords | items, given.is_open or is_open))
+                for (first, given), (second, items, is_open) in product(calls, choices)
+                if (guard := both(first, second)) is not None
+            ][:MAX_ALTERNATIVES]
+        for _, given in calls:
+            self.steps.spend(sum(map(size_of, given.values())))
+        return [each for guard, given in calls for each in self._split(guard, given, state)]
+
+    def _split(self, guard: Guard, given: Arguments, state: State) -> list[tuple[Guard, Arguments]]:
+        """Return one argument list for each combination of guards of the arguments that the path allows."""
+        paths = [guard]
+        for value in given.values():
+            guards = [each for each, _ in cases_of(under(value, state.decided))]
+            if any(guards):
+                self.steps.spend(len(paths) * sum(1 + len(each) // 4 for each in guards))
+                found = [together for path in paths for each in guards if (together := both(path, each)) is not None]
+                paths = list(dict.fromkeys(found))[:MAX_CASES]
+        return [(path, given.under({**state.decided, **dict(path)}) if path else given) for path in paths]
+
+    def _positional(self, node: ast.Call, state: State) -> tuple[tuple[Value, ...], bool]:
+        positional: list[Value] = []
+        is_open = False
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                value = self.value(argument.value, state)
+                positional += value.values if isinstance(value, Items) else ()
+                is_open |= not isinstance(value, Items) or value.is_open
+            else:
+                positional.append(self.value(argument, state))
+        return tuple(positional), is_open
 
     def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
         """Return the result of calling `callee` with the arguments `given`."""
@@ -138,3 +231,14 @@ def _is_path(value: Value) -> bool:
     if isinstance(value, Unknown):
         return value.origin.startswith("tempfile.")
     return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))
+
+
+def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
+    if not isinstance(value, Table):
+        return {}, True
+    return {name: (each, value.lines.get(name, line)) for name, each in value.items.items()}, value.is_open
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the name of a variable or an attribute, or an empty string for any other expression."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

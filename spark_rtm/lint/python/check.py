@@ -47,7 +47,7 @@ def python_problems(
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
-    interpreter = Interpreter(steps_for(python), has_choices="else" in python)
+    interpreter = Interpreter(steps_for(python))
     interpreter.run(tree)
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = replace(

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from itertools import islice, product
+from collections.abc import Iterator, Mapping, Sequence
 
-from spark_rtm.lint.python.operations import arithmetic, compared, item, table_method
+from spark_rtm.lint.python.operations import arithmetic, compared, item
 from spark_rtm.lint.rules.budget import Steps
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.calls import SparkCalls
-from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state, truth
-from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State, truth
+from spark_rtm.lint.spark.streams import Arguments, Reader, Writer, size_of
 from spark_rtm.lint.spark.values import (
     MAX_ALTERNATIVES,
     MAX_TEXT,
@@ -27,21 +26,20 @@ from spark_rtm.lint.spark.values import (
     Function,
     Instance,
     Items,
-    Library,
     Mark,
     Session,
     Table,
     Text,
     Unknown,
     Value,
-    alternatives,
+    chosen,
+    mapped,
     marks_of,
     one_of,
     plain,
     string,
+    under,
 )
-
-STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 
 
 class Evaluator(ABC):
@@ -52,16 +50,16 @@ class Evaluator(ABC):
         self.steps = steps
 
     @abstractmethod
-    def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return the outcome of a condition on this path, or None if the outcome is unknown."""
+    def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
+        """Return the possible outcomes of a condition: the state itself if one is certain, or else two copies."""
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
         """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
 
-    @abstractmethod
-    def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
-        """Return the result of calling `callee` with the arguments `given`."""
+    def join(self, state: State, paths: Sequence[State], before: Mapping[str, bool]) -> None:
+        """Join paths, and count the steps."""
+        self.steps.spend(state.join(paths, before))
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """
@@ -73,39 +71,10 @@ class Evaluator(ABC):
             return Const(None)
         self.steps.spend()
         method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
-        value: Value = method(node, state)
+        value: Value = under(method(node, state), state.decided)
         if not isinstance(node, ast.Name):
             self.steps.spend(size_of(value))
         return value
-
-    def arguments(self, node: ast.Call, state: State) -> list[Arguments]:
-        """Return the possible argument lists of a call, with `*` and `**` arguments expanded."""
-        positional, is_open = self._positional(node, state)
-        choices: list[list[tuple[dict[str, tuple[Value, int]], bool]]] = []
-        for keyword in node.keywords:
-            value = self.value(keyword.value, state)
-            if keyword.arg is not None:
-                choices.append([({keyword.arg: (value, keyword.value.lineno)}, False)])
-                continue
-            choices.append([_expanded(each, keyword.value.lineno) for each in alternatives(value)])
-        calls = []
-        for parts in islice(product(*choices), MAX_ALTERNATIVES):
-            keywords = {name: entry for items, _ in parts for name, entry in items.items()}
-            self.steps.spend(sum(map(size_of, positional)) + sum(size_of(value) for value, _ in keywords.values()))
-            calls.append(Arguments(positional, keywords, is_open or any(opened for _, opened in parts)))
-        return calls
-
-    def _positional(self, node: ast.Call, state: State) -> tuple[tuple[Value, ...], bool]:
-        positional: list[Value] = []
-        is_open = False
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                value = self.value(argument.value, state)
-                positional += value.values if isinstance(value, Items) else ()
-                is_open |= not isinstance(value, Items) or value.is_open
-            else:
-                positional.append(self.value(argument, state))
-        return tuple(positional), is_open
 
     def _value_of_parts(self, node: ast.expr, state: State) -> Value:
         marks = marks_of(*[self.value(part, state) for part in _parts(node)])
@@ -166,10 +135,14 @@ class Evaluator(ABC):
         return value
 
     def _value_ifexp(self, node: ast.IfExp, state: State) -> Value:
-        known = self.decision(node.test, state)
-        if known is not None:
-            return self.value(node.body if known else node.orelse, state)
-        return one_of([self.value(node.body, state), self.value(node.orelse, state)])
+        paths = self.paths(node.test, state)
+        cases = [
+            (path.guard(state.decided), self.value(node.body if outcome else node.orelse, path))
+            for outcome, path in paths
+        ]
+        if len(paths) > 1:
+            self.join(state, [path for _, path in paths], state.decided)
+        return chosen(cases)
 
     def _value_boolop(self, node: ast.BoolOp, state: State) -> Value:
         values: list[Value] = []
@@ -195,26 +168,27 @@ class Evaluator(ABC):
     def _value_unaryop(self, node: ast.UnaryOp, state: State) -> Value:
         value = self.value(node.operand, state)
         if isinstance(node.op, ast.Not):
-            known = truth(value)
-            return Unknown() if known is None else Const(not known)
+            return mapped(value, _negated)
         if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, int | float):
             return Const(-value.value)
         return value
 
     def _value_compare(self, node: ast.Compare, state: State) -> Value:
         left, right = self.value(node.left, state), self.value(node.comparators[0], state)
-        if len(node.ops) == 1 and (known := compared(node.ops[0], left, right)) is not None:
-            return Const(known)
+        if len(node.ops) == 1:
+            known = mapped(left, lambda one: mapped(right, lambda other: compared(node.ops[0], one, other)))
+            if not isinstance(known, Unknown):
+                return known
         return self._value_of_parts(node, state)
 
     def _value_subscript(self, node: ast.Subscript, state: State) -> Value:
         key = self.value(node.slice, state)
-        return one_of([item(value, key) for value in alternatives(self.value(node.value, state))])
+        return mapped(self.value(node.value, state), lambda value: item(value, key))
 
     def _value_attribute(self, node: ast.Attribute, state: State) -> Value:
         line = node.end_lineno or node.lineno
         receiver = self.value(node.value, state)
-        return one_of([self.attribute(value, node.attr, line) for value in alternatives(receiver)])
+        return mapped(receiver, lambda value: self.attribute(value, node.attr, line))
 
     def attribute(self, value: Value, name: str, line: int) -> Value:
         """Return an attribute of `value`."""
@@ -240,7 +214,7 @@ class Evaluator(ABC):
         is_open = not is_known or bool(loop.ifs) or len(node.generators) > 1
         results = []
         for item_value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
-            inner = State([*state.scopes, {}], dict(state.decided))
+            inner = state.inner([*state.scopes, {}])
             self.steps.spend(1 + len(state.decided))
             if isinstance(loop.target, ast.Name):
                 inner.scopes[-1][loop.target.id] = item_value
@@ -249,51 +223,13 @@ class Evaluator(ABC):
 
     _value_generatorexp = _value_setcomp = _value_listcomp
 
-    def _value_call(self, node: ast.Call, state: State) -> Value:
-        calls = self.arguments(node, state)
-        line = node.func.end_lineno or node.lineno
-        if isinstance(node.func, ast.Attribute):
-            self.spark.receiver = name_of(node.func.value)
-            receivers = alternatives(self.value(node.func.value, state))
-            results = [
-                self.method(value, node.func.attr, given, line, state) for value, given in product(receivers, calls)
-            ]
-        else:
-            name, callees = getattr(node.func, "id", ""), alternatives(self.value(node.func, state))
-            method = node.args[0] if node.args else None
-            if isinstance(method, ast.Attribute) and Library(PARTIAL) in callees:
-                return Partial(self.value(method.value, state), method.attr, without_first(calls[0]))
-            results = [self.call(value, given, line, state, name) for value, given in product(callees, calls)]
-        return one_of(results[:MAX_ALTERNATIVES])
 
-    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
-        """Return the result of calling a method of `value`."""
-        if isinstance(value, Instance | Class | Library):
-            return self.call(self.attribute(value, name, line), given, line, state, name)
-        if isinstance(value, Const | Text) and name in STRING_METHODS:
-            return Text("\0")
-        if isinstance(value, Table):
-            return table_method(value, name, given)
-        if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
-            rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
-            return self.call(given.positional[0], rest, line, state)
-        if isinstance(value, Reader | Writer) and value not in self.spark.unnamed:
-            self.steps.spend(size_of_state(state))
-        return self.spark.method(value, name, given, line, state)
+def _negated(value: Value) -> Value:
+    known = truth(value)
+    return Unknown() if known is None else Const(not known)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.expr):
             yield part
-
-
-def name_of(node: ast.expr) -> str:
-    """Return the name of a variable or an attribute, or an empty string for any other expression."""
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
-    if not isinstance(value, Table):
-        return {}, True
-    return {name: (each, value.lines.get(name, line)) for name, each in value.items.items()}, value.is_open

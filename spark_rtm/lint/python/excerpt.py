@@ -49,7 +49,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Complete each incomplete paragraph of the code, and empty each paragraph that still cannot be parsed."""
+    """Complete each incomplete paragraph of the code; of one that still cannot be parsed, keep the lines that can."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
     if _tree("\n".join(lines)):
         return "\n".join(lines)
@@ -70,7 +70,8 @@ def _salvaged_block(block: list[str]) -> list[str]:
     candidates = [
         textwrap.dedent("\n".join(block)).splitlines(),
         *([together, apart] if belongs_together else [apart, together]),
-        [*[""] * first_dot, *chain],
+        *([[*[""] * first_dot, *chain]] if chain else []),
+        [line if _tree(line) else "" for line in block],
     ]
     return next((lines for lines in candidates if _tree("\n".join(lines))), [""] * len(block))
 

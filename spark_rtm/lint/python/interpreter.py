@@ -1,5 +1,5 @@
 """
-Follow all execution paths of a module without running it, and collect imports, queries, triggers and settings.
+Follow the code of a module without running it, and collect imports, queries, triggers and settings.
 
 Each query keeps its own trigger, so rules about real-time mode do not report micro-batch queries in the same module.
 """
@@ -7,91 +7,115 @@ Each query keeps its own trigger, so rules about real-time mode do not report mi
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, replace
 
-from spark_rtm.lint.python.statements import Definition, Statements
+from spark_rtm.lint.python.statements import Statements
 from spark_rtm.lint.rules.budget import ExhaustedError, Steps
 from spark_rtm.lint.rules.rule import RuleProblem
 from spark_rtm.lint.rules.unchecked import unchecked
-from spark_rtm.lint.spark.scope import SESSION_NAMES, State, merged, narrowed, narrowed_by, size_of_state, truth
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, size_of_state, truth
 from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (
     Const,
     Function,
     Items,
-    OneOf,
     Session,
     Table,
     Unknown,
     Value,
     alternatives,
+    cases_of,
     one_of,
 )
 
 MAX_CALL_DEPTH = 8
-MAX_FORKS = 3
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
 
-class Interpreter(Statements):
-    """Follows the execution paths of one module."""
+@dataclass(frozen=True)
+class Condition:
+    """A condition in its positive form, and the names in it."""
 
-    def __init__(self, steps: Steps, *, has_choices: bool) -> None:
+    plain: ast.expr
+    is_negated: bool
+    text: str
+    names: list[str]
+
+    def key(self, state: State) -> str:
+        """Return a text that is the same for each condition with the same outcome."""
+        return " ".join([self.text, *[str(state.serials[name]) for name in self.names if name in state.serials]])
+
+
+class Interpreter(Statements):
+    """Follows the code of one module."""
+
+    def __init__(self, steps: Steps) -> None:
         super().__init__(steps)
-        self.has_choices = has_choices
-        """Whether the code may contain conditional expressions."""
-        self.choices: dict[ast.stmt, list[ast.expr]] = {}
-        """The conditions of the conditional expressions in each simple statement."""
+        self.conditions: dict[ast.expr, Condition] = {}
         self.calls: list[ast.AST] = []
         self.unchecked: list[RuleProblem] = []
 
     def run(self, tree: ast.Module) -> None:
         """Follow the statements of the module, and then every function that the module does not call."""
         try:
-            states = self.block(tree.body, [State()])
+            end = State()
+            self.block(tree.body, end)
             self.spark.is_ordered = False
             for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
                     self.spark.end_deletions()
                     # A function can use names that the module assigns after the function definition.
-                    # The function therefore starts with the names at the end of a path through the module.
-                    for end in states[:4] or [state]:
-                        self.inline(function, None, State([*end.scopes[:1], *state.scopes[1:]], dict(state.decided)))
+                    # The function therefore starts with the names at the end of the module.
+                    scopes = [*end.scopes[:1], *state.scopes[1:]]
+                    self.inline(function, None, replace(end, scopes=scopes, decided=state.decided, has_ended=False))
         except ExhaustedError:  # the queries and settings collected so far remain valid
             reason = "from this line on, the code has too many paths, calls or large values, so it was not checked"
             self._report(reason, "split the file")
         self.spark.finish()
 
-    def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
-        """Follow a block of statements on each path and return the resulting paths."""
+    def block(self, statements: list[ast.stmt], state: State) -> None:
+        """Follow a block of statements."""
         for statement in statements:
-            going = [state for state in states if not state.has_ended]
-            if not going:
+            if state.has_ended:
                 break
-            after = [state for state in states if state.has_ended]
-            for state in going:
-                self.steps.spend(size_of_state(state) if len(states) > 1 else 1 + len(state.decided) // 8)
-                after += self._followed(statement, state)
-            states = merged(after)
-        return states
+            self.steps.spend(1 + len(state.decided) // 8)
+            self.spark.statement = statement
+            self.spark.unnamed.clear()
+            try:
+                self.follow(statement, state)
+            except RecursionError:
+                self._report("the expression is nested too deeply, so it was not checked", "split the expression")
 
-    def decision(self, test: ast.expr, state: State) -> bool | None:
-        """Return the outcome of a condition on this path, or None if the outcome is unknown."""
-        plain, is_negated = _without_not(test)
-        known = state.decided.get(self._unparsed(plain))
+    def _report(self, reason: str, remedy: str) -> None:
+        self.unchecked.append(unchecked(reason, remedy, self.spark.statement.lineno if self.spark.statement else 1))
+
+    def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
+        """Return the possible outcomes of a condition: the state itself if one is certain, or else two copies."""
+        condition = self._condition(test, state)
+        known, value = state.decided.get(condition.key(state)), None
         if known is None:
-            known = truth(self.value(plain, state))
-        return known if known is None else known is not is_negated
+            value = self.value(condition.plain, state)
+            known = truth(value)
+        if known is not None:
+            return [(known is not condition.is_negated, state)]
+        return [(outcome, self._assumed(condition, value, state, outcome)) for outcome in (True, False)]
 
-    def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return a copy of the path that assumes the given outcome of a condition."""
-        plain, is_negated = _without_not(test)
-        outcome = outcome is not is_negated
+    def assumed(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
+        """Return a copy of the state that assumes the given outcome of a condition."""
+        condition = self._condition(test, state)
+        return self._assumed(condition, self.value(condition.plain, state), state, outcome)
+
+    def _assumed(self, condition: Condition, value: Value | None, state: State, outcome: bool) -> State:  # noqa: FBT001
+        plain, outcome = condition.plain, outcome is not condition.is_negated
+        self.steps.spend(size_of_state(state))
+        key, state = condition.key(state), state.copy()
         if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
             for part in plain.values:  # a true `and` or a false `or` determines the outcome of all its operands
-                state = self.decide(part, state, outcome)
-        state = self.copied(state)
+                state = self.assumed(part, state, outcome)
+        guards = [guard for guard, each in cases_of(value or Unknown()) if truth(each) in {None, outcome}]
+        state.decided |= dict(frozenset.intersection(*guards)) if guards else {}
         if isinstance(plain, ast.Name):
-            state.bind(plain.id, narrowed(state.look_up(plain.id), outcome))
+            state.refine(plain.id, narrowed(state.look_up(plain.id), outcome))
         elif (
             isinstance(plain, ast.Compare)
             and isinstance(plain.left, ast.Name)
@@ -99,14 +123,19 @@ class Interpreter(Statements):
         ):
             constant = self.value(plain.comparators[0], state)
             if isinstance(constant, Const):
-                state.bind(plain.left.id, narrowed_by(state.look_up(plain.left.id), constant, equal=outcome))
-        state.decided[self._unparsed(plain)] = outcome
+                state.refine(plain.left.id, narrowed(state.look_up(plain.left.id), outcome, constant))
+        state.decided[key] = outcome
         return state
 
-    def _unparsed(self, test: ast.expr) -> str:
-        text = ast.unparse(test)
-        self.steps.spend(len(text) // 8)
-        return text
+    def _condition(self, test: ast.expr, state: State) -> Condition:
+        if test not in self.conditions:
+            plain, is_negated = _without_not(test)
+            text = ast.unparse(plain)
+            self.steps.spend(len(text) // 8)
+            names = {node.id for node in ast.walk(plain) if isinstance(node, ast.Name)}
+            state.tested.update(names)
+            self.conditions[test] = Condition(plain, is_negated, text, sorted(names))
+        return self.conditions[test]
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
         """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
@@ -116,15 +145,21 @@ class Interpreter(Statements):
             return Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
-        self.steps.spend(len(state.decided) * len(scope))
-        decided = {test: outcome for test, outcome in state.decided.items() if not any(name in test for name in scope)}
-        inner = State([*state.scopes[:1], *function.scopes, scope], decided)
+        self.steps.spend(1 + (len(state.decided) + len(state.serials)) // 8)
+        inner = state.inner([*state.scopes[:1], *function.scopes, {}])
+        for name, value in scope.items():
+            inner.bind(name, value)
+        self.returned.append([])
         try:
             if isinstance(node, ast.Lambda):
                 return self.value(node.body, inner)
-            paths = self.block(node.body, [inner])
-            return one_of([value for path in paths for value in (path.returned or [Const(None)])])
+            self.block(node.body, inner)
+            if not inner.has_ended:
+                self.returned[-1].append(Const(None))
+            # A caller may know the arguments by other names, so guards that name them mean nothing to it.
+            return one_of(each for value in self.returned[-1] for each in alternatives(value))
         finally:
+            self.returned.pop()
             self.calls.pop()
             self.spark.statement = statement
 
@@ -141,7 +176,7 @@ class Interpreter(Statements):
             if name in defaults:
                 default = self.value(defaults[name], state)
                 is_exact = given is not None and not given.is_open
-                scope[name] = default if is_exact else OneOf((*alternatives(default), value))
+                scope[name] = default if is_exact else one_of([default, value])
         if function.bound is not None and names:
             scope[names.pop(0)] = function.bound
         if given is not None:
@@ -171,40 +206,6 @@ class Interpreter(Statements):
             rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
             items, lines = ({name: entry[part] for name, entry in rest.items()} for part in (0, 1))
             scope[arguments.kwarg.arg] = Table(items, given.is_open, lines)  # type: ignore[arg-type]  # an entry is a value and a line
-
-    def _followed(self, statement: ast.stmt, state: State) -> list[State]:
-        self.spark.statement = statement
-        after = []
-        try:
-            for path in self._forked(statement, state):
-                self.spark.statement = statement
-                self.spark.unnamed.clear()
-                after += self.follow(statement, path)
-        except RecursionError:
-            self._report("the expression is nested too deeply, so it was not checked", "split the expression")
-            return [state]
-        return after
-
-    def _report(self, reason: str, remedy: str) -> None:
-        self.unchecked.append(unchecked(reason, remedy, self.spark.statement.lineno if self.spark.statement else 1))
-
-    def _forked(self, statement: ast.stmt, state: State) -> list[State]:
-        """Split a path at each conditional expression of a simple statement whose outcome is unknown."""
-        paths = [state]
-        if not self.has_choices or isinstance(
-            statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.ClassDef | Definition
-        ):
-            return paths
-        if statement not in self.choices:
-            self.choices[statement] = [node.test for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
-        for test in self.choices[statement][:MAX_FORKS]:
-            paths = [each for path in paths for each in self._both(test, path)]
-        return paths
-
-    def _both(self, test: ast.expr, state: State) -> list[State]:
-        if self.decision(test, state) is not None:
-            return [state]
-        return [self.decide(test, state, True), self.decide(test, state, False)]
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

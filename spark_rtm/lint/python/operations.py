@@ -13,11 +13,11 @@ from spark_rtm.lint.spark.values import (
     Items,
     Library,
     Number,
-    OneOf,
     Table,
     Text,
     Unknown,
     Value,
+    one_of,
     plain,
     string,
     text_of,
@@ -42,20 +42,21 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
     return Unknown()
 
 
-def compared(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """Return the outcome of a comparison, or None if the outcome is unknown."""
+def compared(operator: ast.cmpop, left: Value, right: Value) -> Value:
+    """Return the outcome of a comparison."""
+    known = None
     is_equality = isinstance(operator, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
     if is_equality and isinstance(right, Const):
         if isinstance(left, Const):
-            return (left == right) is isinstance(operator, ast.Eq | ast.Is)
-        if isinstance(left, Unknown) and right.value in left.excluded:
-            return isinstance(operator, ast.NotEq | ast.IsNot)
+            known = (left == right) is isinstance(operator, ast.Eq | ast.Is)
+        elif isinstance(left, Unknown) and right.value in left.excluded:
+            known = isinstance(operator, ast.NotEq | ast.IsNot)
     if isinstance(operator, ast.In | ast.NotIn) and isinstance(left, Const):
         if isinstance(right, Table) and not right.is_open:
-            return (plain(left.value) in right.items) is isinstance(operator, ast.In)
+            known = (plain(left.value) in right.items) is isinstance(operator, ast.In)
         if isinstance(right, Items) and not right.is_open and all(isinstance(each, Const) for each in right.values):
-            return (left in right.values) is isinstance(operator, ast.In)
-    return None
+            known = (left in right.values) is isinstance(operator, ast.In)
+    return Unknown() if known is None else Const(known)
 
 
 def item(value: Value, key: Value) -> Value:
@@ -65,8 +66,7 @@ def item(value: Value, key: Value) -> Value:
             known = value.items.get(plain(key.value))
             return known if known is not None else Unknown()
         # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
-        tables = tuple(each for each in value.items.values() if isinstance(each, Table))
-        return OneOf(tables[:MAX_ALTERNATIVES]) if tables else Unknown()
+        return one_of([each for each in value.items.values() if isinstance(each, Table)][:MAX_ALTERNATIVES])
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
         return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else Unknown()
     if isinstance(value, Frame):

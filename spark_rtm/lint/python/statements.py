@@ -1,7 +1,7 @@
 """
-Apply the effect of each kind of statement to an execution path.
+Apply the effect of each kind of statement to the values of names.
 
-Where the code branches, the path splits. A trigger set in one branch therefore stays with the query in that branch.
+Each branch changes its own copy of the values, and the copies are joined where the branches end.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from spark_rtm.lint.python.calls import Calls
-from spark_rtm.lint.python.evaluate import name_of
+from spark_rtm.lint.python.calls import Calls, name_of
 from spark_rtm.lint.rules.budget import Steps
 from spark_rtm.lint.spark.columns import udf_kind
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
@@ -43,41 +42,44 @@ class Statements(Calls):
         self.imports: list[tuple[str, int]] = []
         self.definitions: list[tuple[Function, State]] = []
         self.visited: set[ast.AST] = set()
+        self.returned: list[list[Value]] = [[]]
+        """The values that each function on the stack of calls has returned."""
+        self.left: list[list[State]] = [[]]
+        """The states in which each loop around the statement was left or continued."""
 
     @abstractmethod
-    def block(self, statements: list[ast.stmt], states: list[State]) -> list[State]:
-        """Follow a block of statements on each path and return the resulting paths."""
+    def block(self, statements: list[ast.stmt], state: State) -> None:
+        """Follow a block of statements."""
 
     @abstractmethod
-    def decide(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return a copy of the path that assumes the given outcome of a condition."""
+    def assumed(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
+        """Return a copy of the state that assumes the given outcome of a condition."""
 
     def copied(self, state: State) -> State:
-        """Return a copy of a path, and count its steps."""
+        """Return a copy of a state, and count its steps."""
         self.steps.spend(size_of_state(state))
         return state.copy()
 
-    def follow(self, statement: ast.stmt, state: State) -> list[State]:
-        """Follow one statement and return the resulting paths."""
-        method: Callable[[ast.stmt, State], list[State] | None] | None
+    def follow(self, statement: ast.stmt, state: State) -> None:
+        """Follow one statement."""
+        method: Callable[[ast.stmt, State], None] | None
         method = getattr(self, f"_follow_{type(statement).__name__.lower()}", None)
-        if method is None:
-            for part in ast.iter_child_nodes(statement):
-                if isinstance(part, ast.expr):
-                    self.value(part, state)
-            return [state]
-        after = method(statement, state)
-        return [state] if after is None else after
+        if method is not None:
+            method(statement, state)
+            return
+        for part in ast.iter_child_nodes(statement):
+            if isinstance(part, ast.expr):
+                self.value(part, state)
 
     def _follow_expr(self, statement: ast.Expr, state: State) -> None:
         self.value(statement.value, state)
 
     def _follow_return(self, statement: ast.Return, state: State) -> None:
-        state.returned = [self.value(statement.value, state)]
+        self.returned[-1].append(self.value(statement.value, state))
         state.has_ended = True
 
-    def _follow_raise(self, _statement: ast.Raise, _state: State) -> list[State]:
-        return []
+    def _follow_raise(self, _statement: ast.Raise, state: State) -> None:
+        state.has_ended = True
 
     def _follow_assign(self, statement: ast.Assign, state: State) -> None:
         value = self.value(statement.value, state)
@@ -119,64 +121,76 @@ class Statements(Calls):
             lines = {**owner.lines, name: target.lineno}
             state.bind(target.value.id, Table({**owner.items, name: value}, owner.is_open, lines))
 
-    def _follow_if(self, statement: ast.If, state: State) -> list[State]:
-        known = self.decision(statement.test, state)
-        if known is not None:
-            return self.block(statement.body if known else statement.orelse, [state])
-        yes, no = (
-            self.decide(statement.test, state, True),
-            self.decide(statement.test, state, False),
-        )
-        return self.block(statement.body, [yes]) + self.block(statement.orelse, [no])
+    def _follow_if(self, statement: ast.If, state: State) -> None:
+        paths = self.paths(statement.test, state)
+        for outcome, path in paths:
+            self.block(statement.body if outcome else statement.orelse, path)
+        if len(paths) > 1:
+            self.join(state, [path for _, path in paths], state.decided)
 
-    def _follow_match(self, statement: ast.Match, state: State) -> list[State]:
-        subject, after = statement.subject, []
+    def _follow_match(self, statement: ast.Match, state: State) -> None:
+        ends, rest = [], self.copied(state)
         for case in statement.cases:
-            path = self.copied(state)
-            if isinstance(case.pattern, ast.MatchValue) and isinstance(subject, ast.Name):
-                path.bind(subject.id, self.value(case.pattern.value, path))
-            after += self.block(case.body, [path])
-        return [*after, state]
+            arm = self.copied(rest)
+            if isinstance(case.pattern, ast.MatchValue):
+                test = ast.Compare(statement.subject, [ast.Eq()], [case.pattern.value])
+                arm, rest = self.assumed(test, rest, True), self.assumed(test, rest, False)
+            else:
+                arm.decided[f"case {case.pattern.lineno}"] = True
+                rest.decided[f"case {case.pattern.lineno}"] = False
+            self.block(case.body, arm)
+            ends.append(arm)
+        self.join(state, [*ends, rest], state.decided)
 
-    def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> list[State]:
+    def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> None:
         items = self.value(statement.iter, state)
         is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_LOOP_ITEMS
-        states = [state]
         for value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
-            for each in states:
-                if not each.has_ended:
-                    self._bind(statement.target, value, each)
-            states = _after_loop(self.block(statement.body, states))
-        return self.block(statement.orelse, states)
+            self._bind(statement.target, value, state)
+            self._follow_loop(statement.body, state)
+        self.block(statement.orelse, state)
 
     _follow_asyncfor = _follow_for
 
-    def _follow_while(self, statement: ast.While, state: State) -> list[State]:
+    def _follow_while(self, statement: ast.While, state: State) -> None:
         self.value(statement.test, state)
-        return _after_loop(self.block(statement.body, [state]))
+        self._follow_loop(statement.body, state)
+
+    def _follow_loop(self, body: list[ast.stmt], state: State) -> None:
+        before = dict(state.decided)
+        self.left.append([])
+        self.block(body, state)
+        if left := self.left.pop():
+            self.join(state, [state, *left], before)
 
     def _follow_continue(self, _statement: ast.Continue | ast.Break, state: State) -> None:
-        state.has_ended = state.leaves_loop = True
+        self.left[-1].append(self.copied(state))
+        state.has_ended = True
 
     _follow_break = _follow_continue
 
-    def _follow_with(self, statement: ast.With | ast.AsyncWith, state: State) -> list[State]:
+    def _follow_with(self, statement: ast.With | ast.AsyncWith, state: State) -> None:
         for item in statement.items:
             value = self.value(item.context_expr, state)
             if item.optional_vars is not None:
                 self._bind(item.optional_vars, value, state)
-        return self.block(statement.body, [state])
+        self.block(statement.body, state)
 
     _follow_asyncwith = _follow_with
 
-    def _follow_try(self, statement: ast.Try, state: State) -> list[State]:
-        for handler in statement.handlers:
-            self.block(handler.body, [self.copied(state)])
-        count = len(self.imports)
-        after = self.block([*statement.body, *statement.orelse], [state])
+    def _follow_try(self, statement: ast.Try, state: State) -> None:
+        handled = [self.copied(state) for _ in statement.handlers]
+        for handler, path in zip(statement.handlers, handled, strict=True):
+            self.block(handler.body, path)
+        count, before = len(self.imports), dict(state.decided)
+        self.block([*statement.body, *statement.orelse], state)
         if any(_catches_imports(handler) for handler in statement.handlers):
             del self.imports[count:]  # the code expects that these imports may fail
-        return self.block(statement.finalbody, after or [state.copy()])
+        if state.has_ended:
+            self.join(state, handled, before)
+        has_ended, state.has_ended = state.has_ended, False
+        self.block(statement.finalbody, state)
+        state.has_ended |= has_ended
 
     _follow_trystar = _follow_try
 
@@ -217,7 +231,7 @@ class Statements(Calls):
         """Record a function as a pipeline flow if one of its decorators sets the real-time trigger."""
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call):
-                for given in self.arguments(decorator, state):
+                for _, given in self.arguments(decorator, state):
                     if self.spark.is_real_time_flow(given):
                         if name_of(decorator.func) != "update_flow":
                             self.spark.flows.append((f"@{ast.unparse(decorator.func)}", decorator.lineno))
@@ -225,9 +239,9 @@ class Statements(Calls):
 
     def _follow_classdef(self, statement: ast.ClassDef, state: State) -> None:
         made = Class(statement)
-        inner = State([*state.scopes, {}], dict(state.decided))
+        inner = state.inner([*state.scopes, {}])
         count = len(self.definitions)
-        self.block(statement.body, [inner])
+        self.block(statement.body, inner)
         made.attributes.update(inner.scopes[-1])
         instance = Instance(made)
         body = set(statement.body)
@@ -248,13 +262,6 @@ def _catches_imports(handler: ast.ExceptHandler) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     names = {getattr(each, "attr", getattr(each, "id", "")) for each in caught}
     return handler.type is None or bool(names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
-
-
-def _after_loop(states: list[State]) -> list[State]:
-    for state in states:
-        if state.leaves_loop:
-            state.has_ended = state.leaves_loop = False
-    return states
 
 
 def _is_static(node: ast.AST) -> bool:

@@ -18,14 +18,14 @@ class ExhaustedError(Exception):
 class Steps:
     """Counts the steps that are left for one piece of code or one document."""
 
-    def __init__(self, limit: int = MAX_STEPS) -> None:
-        self.left = limit
+    def __init__(self, limit: int = MAX_STEPS, error: type[Exception] = ExhaustedError) -> None:
+        self.left, self.error = limit, error
 
     def spend(self, count: int = 1) -> None:
-        """Count steps, and raise ExhaustedError if none are left."""
+        """Count steps, and raise the error if none are left."""
         self.left -= count
         if self.left < 0:
-            raise ExhaustedError
+            raise self.error
 
 
 def steps_for(code: str) -> Steps:

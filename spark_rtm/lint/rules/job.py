@@ -199,10 +199,9 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
     """
     for query in module.real_time if module.is_job else ():
         writer = query.writer
-        is_kafka_sink = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
         sources = writer.frame.sources
         is_kafka_source = sources and all(isinstance(s, Source) and s.is_kafka for s in sources)
-        if query.start_line and is_kafka_sink and is_kafka_source and _keeps_kafka_columns(query):
+        if query.start_line and writer.is_kafka and is_kafka_source and _keeps_kafka_columns(query):
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
             message = f"the rows keep the column `partition`{back} of the Kafka source, which the Kafka sink obeys"
             fix = 'write .select("key", "value") first'

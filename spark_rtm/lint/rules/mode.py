@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.spark.steps import JOINS, is_stateful, steps
 from spark_rtm.lint.spark.streams import Query
-from spark_rtm.lint.spark.values import alternatives, known, quoted
+from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted
 
 MODE_RULES = Rules()
 ENABLED = "asyncprogresstrackingenabled"

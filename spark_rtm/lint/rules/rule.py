@@ -13,7 +13,7 @@ from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.rules.citations import CITATIONS
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
 from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
-from spark_rtm.lint.spark.values import Mark, Value, known, plain, text_of
+from spark_rtm.lint.spark.values import Mark, Value, as_text
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
@@ -78,15 +78,6 @@ class Module:
     def setting(self, key: str) -> list[tuple[str | None, int]]:
         """Return each value that the module assigns to a setting, with its line number."""
         return [(as_text(setting.value), setting.line) for setting in self.settings if setting.key == key]
-
-
-def as_text(value: Value | None) -> str | None:
-    """Return a constant option value as the text that Spark reads, or None if the value is not known."""
-    constants = known(value)
-    if len(constants) != 1:
-        return None
-    content = getattr(constants[0], "value", None)
-    return plain(content).lower() if isinstance(content, bool | int | float) else text_of(constants[0])
 
 
 Check = Callable[..., Iterator[Problem]]

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
-from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules, as_text
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.spark.known_settings import ALLOWLIST_CHECK, CHECKPOINT_V1, FLAG, is_switch, nearest
 from spark_rtm.lint.spark.streams import Query, Source
-from spark_rtm.lint.spark.values import quoted
+from spark_rtm.lint.spark.values import as_text, quoted
 
 SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
@@ -29,22 +29,10 @@ SINK_OPTIONS = {
     "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
 }
 IGNORED_OPTIONS = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
-KNOWN_OPTIONS = (
-    "asyncProgressTrackingCheckpointIntervalMs",
-    "asyncProgressTrackingEnabled",
-    "checkpointLocation",
-    "failOnDataLoss",
-    "includeHeaders",
-    "kafka.bootstrap.servers",
-    "maxOffsetsPerTrigger",
-    "maxPartitions",
-    "minPartitions",
-    "startingOffsets",
-    "startingOffsetsByTimestamp",
-    "startingTimestamp",
-    "subscribe",
-    "subscribePattern",
-)
+KNOWN_OPTIONS = ("asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrackingEnabled",
+                 "checkpointLocation", "failOnDataLoss", "includeHeaders", "kafka.bootstrap.servers",
+                 "maxOffsetsPerTrigger", "maxPartitions", "minPartitions", "startingOffsets",
+                 "startingOffsetsByTimestamp", "startingTimestamp", "subscribe", "subscribePattern")  # fmt: skip
 """Options whose misspelled forms are reported, because Spark ignores an option that it does not know."""
 OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
 TRIGGER = '.trigger(realTime="5 minutes")'

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.spark.streams import Source
-from spark_rtm.lint.spark.values import text_of
 
 SOURCE_RULES = Rules()
 EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -51,11 +50,10 @@ def source(module: Module) -> Iterator[Problem]:
     """
     for query in module.real_time:
         for each in query.writer.frame.sources:
-            name = (text_of(each.format) or "").lower() if isinstance(each, Source) else ""
-            if name in REFUSED_SOURCES and isinstance(each, Source) and query.writer.frame.is_streaming:
-                message = f"real-time mode refuses the source {name!r}"
+            if isinstance(each, Source) and each.name in REFUSED_SOURCES and query.writer.frame.is_streaming:
+                message = f"real-time mode refuses the source {each.name!r}"
                 fix = "read from Kafka, or run this query in micro-batch mode"
-                yield Problem(each.line, message, fix, REFUSED_SOURCES[name], lines=query.writer.lines)
+                yield Problem(each.line, message, fix, REFUSED_SOURCES[each.name], lines=query.writer.lines)
 
 
 @SOURCE_RULES.add("sink")
@@ -84,13 +82,10 @@ def sink(module: Module) -> Iterator[Problem]:
         if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
             message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
             yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)', lines=writer.lines)
-        elif writer.format is not None:
-            name = (text_of(writer.format[0]) or "").lower()
-            engines = REFUSED_SINKS.get(name)
-            if engines:
-                message = f"real-time mode refuses the sink {name!r}"
-                fix = "write to Kafka or use foreach, and write tables or files in a separate query"
-                yield Problem(writer.format[1], message, fix, engines, lines=writer.lines)
+        elif writer.format is not None and writer.sink in REFUSED_SINKS:
+            message = f"real-time mode refuses the sink {writer.sink!r}"
+            fix = "write to Kafka or use foreach, and write tables or files in a separate query"
+            yield Problem(writer.format[1], message, fix, REFUSED_SINKS[writer.sink], lines=writer.lines)
 
 
 @SOURCE_RULES.add("foreach-batch")

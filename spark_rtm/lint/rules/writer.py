@@ -59,8 +59,7 @@ def checkpoint(module: Module) -> Iterator[Problem]:
         return
     for query in module.real_time:
         writer = query.writer
-        is_kafka = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
-        if query.start_line and is_kafka and not writer.is_open and "checkpointlocation" not in writer.options:
+        if query.start_line and writer.is_kafka and not writer.is_open and "checkpointlocation" not in writer.options:
             message = "a query that writes to Kafka has no checkpointLocation, so the query does not start"
             fix = 'add .option("checkpointLocation", ...) with a folder for this query alone that outlives the job'
             yield Problem(query.start_line, message, fix, lines=writer.lines)
@@ -84,8 +83,7 @@ def value_column(module: Module) -> Iterator[Problem]:
     """
     for query in module.real_time:
         writer = query.writer
-        is_kafka = writer.format is not None and text_of(writer.format[0]) == "kafka" and not writer.sinks
-        columns = output_columns(writer.frame) if is_kafka else None
+        columns = output_columns(writer.frame) if writer.is_kafka else None
         if columns is not None and "value" not in columns:
             shown = ", ".join(sorted(columns)) or "none"
             message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the start"

@@ -1,17 +1,20 @@
 """
-Track variable values and condition outcomes along one execution path of a module.
+Track the values of names at one place of a module.
 
-Each path records the outcomes of its conditions, so a trigger and an output mode chosen by the same condition stay
-together.
+Where branches join, a name has the values of all of them, each guarded by the outcome of the condition. A trigger and
+an output mode chosen by the same condition therefore stay together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
-from spark_rtm.lint.spark.streams import Frame, Reader, Writer
+from spark_rtm.lint.spark.streams import Frame, Reader, Writer, size_of
 from spark_rtm.lint.spark.values import (
     Const,
+    Guard,
     Items,
     Library,
     OneOf,
@@ -19,8 +22,8 @@ from spark_rtm.lint.spark.values import (
     Table,
     Unknown,
     Value,
-    alternatives,
-    one_of,
+    cases_of,
+    chosen,
 )
 
 FUNCTIONS = "pyspark.sql.functions"
@@ -42,26 +45,31 @@ BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_t
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
 
 
+SERIALS = count(1)
+
+
 @dataclass
 class State:
-    """One execution path: its scopes (module scope first), its decided conditions, and how the path ended."""
+    """The values of all names at one place of the code: its scopes (module scope first) and its decided conditions."""
 
     scopes: list[dict[str, Value]] = field(default_factory=lambda: [{}])
     decided: dict[str, bool] = field(default_factory=dict)
-    returned: list[Value] = field(default_factory=list)
+    """The outcomes of the conditions under which the code runs."""
+    serials: dict[str, int] = field(default_factory=dict)
+    """A number of the last assignment to each tested name, which tells conditions with equal text apart."""
+    tested: set[str] = field(default_factory=set)
+    """The names in the conditions so far; all copies of a state share them."""
     has_ended: bool = False
-    leaves_loop: bool = False
-    """Whether the path ended with `break` or `continue`. Such a path resumes after the loop body."""
+    """Whether the code behind does not run, because of `return`, `raise`, `break` or `continue`."""
 
     def copy(self) -> State:
-        """Return an independent copy of the path."""
-        return State(
-            [dict(scope) for scope in self.scopes],
-            dict(self.decided),
-            list(self.returned),
-            self.has_ended,
-            self.leaves_loop,
-        )
+        """Return an independent copy."""
+        scopes = [dict(scope) for scope in self.scopes]
+        return State(scopes, dict(self.decided), dict(self.serials), self.tested, self.has_ended)
+
+    def inner(self, scopes: list[dict[str, Value]]) -> State:
+        """Return the state in a function, a class or a comprehension with these scopes."""
+        return State(scopes, dict(self.decided), dict(self.serials), self.tested)
 
     def look_up(self, name: str) -> Value:
         """Return the value of a name from the innermost scope that defines it."""
@@ -74,10 +82,15 @@ class State:
         return self.scopes[0].setdefault(name, Unknown())
 
     def bind(self, name: str, value: Value) -> None:
-        """Assign a value to a name in the innermost scope, and forget the outcomes of conditions that use the name."""
+        """Assign a value to a name in the innermost scope."""
         self.scopes[-1][name] = value
-        for test in [test for test in self.decided if name in test]:
-            del self.decided[test]
+        if name in self.tested:
+            self.serials[name] = next(SERIALS)
+
+    def refine(self, name: str, value: Value) -> None:
+        """Replace the value of a name by what a condition leaves of it."""
+        scope = next((scope for scope in reversed(self.scopes) if name in scope), self.scopes[-1])
+        scope[name] = value
 
     def replace_everywhere(self, old: Reader | Writer, new: Value) -> None:
         """Rebind every name that refers to `old` to `new`, because PySpark changes readers and writers in place."""
@@ -85,35 +98,53 @@ class State:
             for name, value in scope.items():
                 if value is old:
                     scope[name] = new
-                elif isinstance(value, OneOf) and any(each is old for each in value.values):
-                    scope[name] = OneOf(tuple(new if each is old else each for each in value.values))
+                elif isinstance(value, OneOf) and any(each is old for _, each in value.cases):
+                    scope[name] = OneOf(tuple((guard, new if each is old else each) for guard, each in value.cases))
                 elif isinstance(value, Table) and any(each is old for each in value.items.values()):
                     items = {key: new if each is old else each for key, each in value.items.items()}
                     scope[name] = replace(value, items=items)
 
-    def is_like(self, other: State) -> bool:
-        """Return whether both paths ended the same way and all names have the same values."""
-        return self.has_ended == other.has_ended and self.returned == other.returned and self.scopes == other.scopes
+    def guard(self, before: Mapping[str, bool]) -> Guard:
+        """Return what this path has decided since."""
+        return frozenset(self.decided.items() - before.items())
+
+    def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> int:
+        """
+        Continue here with the values of all paths that have not ended and began with the same decided conditions.
+
+        Return the cost in steps.
+        """
+        going = [path for path in paths if not path.has_ended]
+        self.has_ended = not going
+        if not going:
+            return 0
+        guards = [path.guard(before) for path in going]
+        joined = [_joined([path.scopes[number] for path in going], guards) for number in range(len(self.scopes))]
+        for scope, values in zip(self.scopes, joined, strict=True):
+            scope.clear()
+            scope.update(values)
+        self.serials = {
+            name: serial if all(path.serials.get(name) == serial for path in going) else next(SERIALS)
+            for path in going
+            for name, serial in path.serials.items()
+        }
+        self.decided = dict(set.intersection(*[set(path.decided.items()) for path in going]))
+        return sum(size_of(value) for scope in joined for value in scope.values() if isinstance(value, OneOf))
+
+
+def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Value]:
+    first = scopes[0]
+    changed = {name: None for scope in scopes for name, value in scope.items() if first.get(name) is not value}
+    joined = {
+        name: chosen((guard, scope[name]) for guard, scope in zip(guards, scopes, strict=True) if name in scope)
+        for name in changed
+    }
+    return {**first, **joined}
 
 
 def size_of_state(state: State) -> int:
-    """Return the cost of a copy or a comparison of a path in steps: its names and conditions, divided by 8."""
+    """Return the cost of a copy of a state in steps: its names and conditions, divided by 8."""
     return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
-
-
-def merged(states: list[State], limit: int = 24) -> list[State]:
-    """Merge equal paths, keep only the condition outcomes that they share, and return at most `limit` paths."""
-    kept: list[State] = []
-    for state in states:
-        twin = next((other for other in kept if other.is_like(state)), None)
-        if twin is None:
-            kept.append(state)
-        else:
-            twin.decided = {
-                test: outcome for test, outcome in twin.decided.items() if state.decided.get(test) is outcome
-            }
-    # If there are more than `limit` paths, keep `limit` paths that are evenly spaced in the list.
-    return kept if len(kept) <= limit else [kept[number * len(kept) // limit] for number in range(limit)]
 
 
 def truth(value: Value) -> bool | None:
@@ -127,25 +158,16 @@ def truth(value: Value) -> bool | None:
     return None
 
 
-def narrowed(value: Value, outcome: bool) -> Value:  # noqa: FBT001
-    """Return the alternatives of `value` that can have the truth value `outcome`."""
-    left: list[Value] = []
-    for each in alternatives(value):
-        if isinstance(each, Unknown):
-            left.append(replace(each, truth=outcome))
-        elif truth(each) in {None, outcome}:
-            left.append(each)
-    return one_of(left)
-
-
-def narrowed_by(value: Value, constant: Const, *, equal: bool) -> Value:
-    """Return the alternatives of `value` that can equal `constant`, or that can differ from it if `equal` is false."""
-    if equal:
+def narrowed(value: Value, outcome: bool, constant: Const | None = None) -> Value:  # noqa: FBT001
+    """Return the alternatives of `value` that can have a truth value, or that can equal a constant or not."""
+    if constant is not None and outcome:
         return constant
-    left: list[Value] = []
-    for each in alternatives(value):
+    left: list[tuple[Guard, Value]] = []
+    for guard, each in cases_of(value):
         if isinstance(each, Unknown):
-            left.append(replace(each, excluded=each.excluded | {constant.value}))
-        elif each != constant:
-            left.append(each)
-    return one_of(left)
+            excluded = {constant.value} if constant else set()
+            truth_value = each.truth if constant else outcome
+            left.append((guard, replace(each, truth=truth_value, excluded=each.excluded | excluded)))
+        elif each != constant if constant else truth(each) in {None, outcome}:
+            left.append((guard, each))
+    return chosen(left)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spark_rtm.lint.spark.values import Column, Const, Items, Mark, Table, Unknown, Value, text_of
+from spark_rtm.lint.spark.values import Column, Const, Items, Mark, OneOf, Table, Unknown, Value, as_text, under
 
 NONE = Const(None)
 KAFKA_SOURCES = ("kafka", "rtm-kafka")  # the second one is that of `spark_rtm.realtime.control`
@@ -25,9 +25,14 @@ class Source:
     named_at: int = 0
 
     @property
+    def name(self) -> str:
+        """The name of the format in small letters, or an empty text if it is unknown."""
+        return (as_text(self.format) or "").lower()
+
+    @property
     def is_kafka(self) -> bool:
         """Whether the source has the columns and options of Kafka's."""
-        return text_of(self.format) in KAFKA_SOURCES
+        return self.name in KAFKA_SOURCES
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +78,15 @@ class Arguments:
     positional: tuple[Value, ...] = ()
     keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
     is_open: bool = False
+
+    def values(self) -> list[Value]:
+        """Return all arguments."""
+        return [*self.positional, *[value for value, _ in self.keywords.values()]]
+
+    def under(self, path: Mapping[str, bool]) -> Arguments:
+        """Return what is left of the arguments on a path."""
+        keywords = {name: (under(value, path), line) for name, (value, line) in self.keywords.items()}
+        return Arguments(tuple(under(value, path) for value in self.positional), keywords, self.is_open)
 
     def get(self, name: str, position: int | None = None) -> Value | None:
         """Return the argument with this name or at this position, or None if there is no such argument."""
@@ -144,6 +158,16 @@ class Writer(Value):
     is_guess: bool = False
     """Whether only the names of the called methods suggest that this is a writer of Spark."""
 
+    @property
+    def sink(self) -> str:
+        """The name of the format in small letters, or an empty text if it is unknown."""
+        return (as_text(self.format[0]) or "").lower() if self.format else ""
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether the writer writes to Kafka."""
+        return self.sink == "kafka" and not self.sinks
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -192,12 +216,12 @@ class Setting:
 
 def size_of(value: Value) -> int:
     """Return how many entries a changed copy of the value has."""
-    if isinstance(value, Writer):
-        return len(value.options) + len(value.lines)
+    if isinstance(value, OneOf):  # each case is compared with all others, and each guard with all other guards
+        return len(value.cases) ** 2 + sum(len(guard) + size_of(each) for guard, each in value.cases)
+    if isinstance(value, Reader | Writer):
+        return len(value.options) + len(getattr(value, "lines", ()))
     if isinstance(value, Frame):
         return len(value.steps) + len(value.sources)
-    if isinstance(value, Reader):
-        return len(value.options)
     if isinstance(value, Items):
         return len(value.values)
     if isinstance(value, Table):

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 MAX_ALTERNATIVES = 8
+MAX_CASES = 12
+"""The linter does not track more possible values of a name."""
+Guard = frozenset[tuple[str, bool]]
+"""Conditions with the outcomes under which a value is the right one."""
+ALWAYS: Guard = frozenset()
 MAX_TEXT = 10_000
 """The linter does not track the content of longer strings. Otherwise a few lines `a = a + a` would fill the memory."""
 MAX_QUOTED = 80
@@ -53,9 +59,9 @@ class Unknown(Value):
 
 @dataclass(frozen=True)
 class OneOf(Value):
-    """One of several possible values, such as the value of a parameter with a default."""
+    """Several possible values, such as those of both branches of a condition, each with its guard."""
 
-    values: tuple[Value, ...]
+    cases: tuple[tuple[Guard, Value], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,17 +147,51 @@ def alternatives(value: Value | None) -> tuple[Value, ...]:
     """Return the possible values of `value`, or an empty tuple if `value` is None."""
     if value is None:
         return ()
-    return value.values if isinstance(value, OneOf) else (value,)
+    return tuple(each for _, each in value.cases) if isinstance(value, OneOf) else (value,)
 
 
-def one_of(values: list[Value]) -> Value:
-    """Combine `values` into one value without duplicates and with at most `MAX_ALTERNATIVES` alternatives."""
-    flat: list[Value] = []
-    for value in values:
-        flat += [each for each in alternatives(value) if each not in flat]
-        if len(flat) >= MAX_ALTERNATIVES:
-            break
-    return flat[0] if len(flat) == 1 else OneOf(tuple(flat[:MAX_ALTERNATIVES])) if flat else Unknown()
+def cases_of(value: Value) -> tuple[tuple[Guard, Value], ...]:
+    """Return the possible values of `value` with their guards."""
+    return value.cases if isinstance(value, OneOf) else ((ALWAYS, value),)
+
+
+def both(first: Guard, second: Guard) -> Guard | None:
+    """Return a guard that demands both, or None if they contradict each other."""
+    return None if any((test, not outcome) in first for test, outcome in second) else first | second
+
+
+def one_of(values: Iterable[Value]) -> Value:
+    """Combine `values` into one value."""
+    return chosen((ALWAYS, value) for value in values)
+
+
+def chosen(cases: Iterable[tuple[Guard, Value]]) -> Value:
+    """Combine guarded values into one value without duplicates and with at most `MAX_CASES` alternatives."""
+    kept: list[tuple[Guard, Value]] = []
+    for outer, value in cases:
+        for inner, each in cases_of(value):
+            guard = both(outer, inner)
+            if guard is None:
+                continue
+            twin = next((number for number, (_, known) in enumerate(kept) if known == each), None)
+            if twin is not None:
+                kept[twin] = (kept[twin][0] & guard, kept[twin][1])
+            elif len(kept) < MAX_CASES:
+                kept.append((guard, each))
+    return kept[0][1] if len(kept) == 1 else OneOf(tuple(kept)) if kept else Unknown()
+
+
+def mapped(value: Value, function: Callable[[Value], Value]) -> Value:
+    """Apply a function to each possible value, and keep the guards."""
+    return chosen((guard, function(each)) for guard, each in cases_of(value))
+
+
+def under(value: Value, path: Mapping[str, bool]) -> Value:
+    """Return what is left of a value on a path, which has decided some conditions."""
+    if not isinstance(value, OneOf):
+        return value
+    left = [(guard, each) for guard, each in value.cases if all(path.get(test, out) is out for test, out in guard)]
+    return value if len(left) == len(value.cases) else chosen(left)
 
 
 def string(content: str) -> Value:
@@ -198,6 +238,23 @@ def known(value: Value | None) -> list[Value]:
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 
+def as_text(value: Value | None) -> str | None:
+    """
+    Return a value as the text that Spark reads, or None if it is not known.
+
+    A value is probable if the code names only one, such as the default of a parameter. Rules treat it as known.
+    """
+    constants = known(value)
+    if len(constants) != 1:
+        return None
+    content = getattr(constants[0], "value", None)
+    return plain(content).lower() if isinstance(content, bool | int | float) else text_of(constants[0])
+
+
+def _parts(value: OneOf | Items) -> tuple[Value, ...]:
+    return value.values if isinstance(value, Items) else alternatives(value)
+
+
 def marks_of(*values: Value | None) -> frozenset[Mark]:
     """Return the marks of all columns among `values`, including columns in lists and dictionaries."""
     marks: set[Mark] = set()
@@ -209,5 +266,5 @@ def marks_of(*values: Value | None) -> frozenset[Mark]:
             marks |= value.marks
         elif isinstance(value, OneOf | Items | Table) and id(value) not in seen:
             seen.add(id(value))
-            waiting += value.items.values() if isinstance(value, Table) else value.values
+            waiting += value.items.values() if isinstance(value, Table) else _parts(value)
     return frozenset(marks)
