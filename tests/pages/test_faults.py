@@ -49,10 +49,10 @@ def test_a_hundred_faults_of_three_seeds_lost_nothing() -> None:
 
 
 def test_every_kind_came_and_those_of_the_cluster_once() -> None:
-    """The table has a row for every kind of fault."""
+    """The table has a row for every kind of fault, except those of a standby, which the published runs did not have."""
     times = Counter(incident["fault"] for incident in INCIDENTS)
 
-    assert KINDS.keys() == times.keys()
+    assert {name for name, kind in KINDS.items() if kind.needs != "standby"} == times.keys()
     assert {1} == {times[name] for name, kind in KINDS.items() if kind.needs == "cluster"}
 
 
