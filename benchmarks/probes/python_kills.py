@@ -111,13 +111,19 @@ def _kill_python(job: psutil.Process, chance: random.Random) -> None:
 
     def is_killed() -> bool:
         with suppress(psutil.NoSuchProcess):
-            found = [one for one in job.children(recursive=True) if WORKER in one.cmdline()]
+            found = [one for one in job.children(recursive=True) if _runs_worker(one)]
             if workers := [one for one in found if one.ppid() in {other.pid for other in found}]:
                 chance.choice(workers).kill()
                 return True
         return False
 
     wait_until(is_killed, LAST_RESULTS_SECONDS, "a Python process of the query")
+
+
+def _runs_worker(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # a zombie has no command
+        return WORKER in process.cmdline()
+    return False
 
 
 def differences(servers: str, sent: Iterable[str]) -> tuple[int, int]:
