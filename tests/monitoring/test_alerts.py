@@ -1,14 +1,14 @@
-"""A real query, a broker and the exporter trigger each alert rule, and a healthy query triggers none."""
+"""A real query, broker, exporter and Prometheus trigger each alert rule, and a healthy query triggers none."""
 
 import json
-import time
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka import Producer
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.samples import Sample
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,7 +20,8 @@ from spark_rtm.monitoring.topic_watcher import TopicWatcher
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
 from tests.helpers import eventually, new_topic, produce
-from tests.monitoring.rules import FOLDER, METRIC, Rule, ringing, rules, scrape
+from tests.monitoring.exporter import METRIC, rules
+from tests.monitoring.prometheus import FOLDER, RULES, Prometheus, program, prometheus
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -32,10 +33,11 @@ class Scene:
     """A query with its topics, its canary, and the exporter of its metrics."""
 
     def __init__(
-        self, spark: SparkSession, kafka: str, checkpoint: Path, port: int, registry: CollectorRegistry
+        self, spark: SparkSession, kafka: str, checkpoint: Path, alerts: Prometheus, registry: CollectorRegistry
     ) -> None:
         """Create the topics and open the clients."""
-        self.spark, self.kafka, self.checkpoint, self.port = spark, kafka, checkpoint, port
+        self.spark, self.kafka, self.checkpoint, self.alerts = spark, kafka, checkpoint, alerts
+        self.registry = registry
         self.source = new_topic(kafka, PARTITIONS)
         self.target, self.rejects = f"{self.source}-target", f"{self.source}-rejects"
         ensure_topics(kafka, [self.target, self.rejects], 1)
@@ -63,14 +65,14 @@ class Scene:
         def probe() -> bool:
             self.canary.send_if_due()
             self.canary.receive(self.watcher.poll())
-            self.seen[phase] = ringing(scrape(self.port), time.time())
+            self.seen[phase] = self.alerts.ringing()
             return is_reached(self.seen[phase])
 
         eventually(probe, 60, f"the alerts of the phase {phase!r}; the last ones were {self.seen.get(phase)}")
 
     def reports_rows(self) -> bool:
         """Return whether a batch that has read rows is reported."""
-        return any(s.name == "realtime_query_rows_total" and s.value > 0 for s in scrape(self.port))
+        return bool(self.registry.get_sample_value("realtime_query_rows_total", {"query": NAME}))
 
 
 @pytest.fixture(scope="module")
@@ -80,22 +82,23 @@ def scene(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
     server, _ = start_http_server(0, addr="127.0.0.1", registry=registry)
     metrics = QueryMetrics(registry)
     spark.streams.addListener(metrics)
-    scene = Scene(spark, kafka, tmp_path_factory.mktemp("monitored"), server.server_port, registry)
-    try:
-        _play(scene)
-        yield scene
-    finally:
-        spark.streams.removeListener(metrics)
-        scene.canary.close()
-        scene.watcher.close()
-        server.shutdown()
+    folder = tmp_path_factory.mktemp("monitored")
+    with prometheus(server.server_port, folder) as alerts:
+        scene = Scene(spark, kafka, folder / "checkpoint", alerts, registry)
+        try:
+            _play(scene)
+            yield scene
+        finally:
+            spark.streams.removeListener(metrics)
+            scene.canary.close()
+            scene.watcher.close()
+            server.shutdown()
 
 
 def _play(scene: Scene) -> None:
     query = scene.start()
     assert_real_time(query)
     scene.until("healthy", lambda rings: not rings and scene.reports_rows())
-    scene.seen["eleven minutes later"] = ringing(scrape(scene.port), time.time() + 661)
 
     produce(scene.kafka, scene.source, [(0, b"not JSON")] * 20)
     scene.until("bad records", lambda rings: "RecordsRejected" in rings)
@@ -127,7 +130,6 @@ def test_healthy_query_triggers_no_alert(scene: Scene, phase: str) -> None:
 
 
 PHASES = {
-    "eleven minutes later": {"NoProgressReport"},
     "bad records": {"RecordsRejected"},
     "stopped": {"CanaryMissing", "QueryEnded", "PartitionLag"},
     "restarted": {"ResultsLate"},
@@ -138,22 +140,59 @@ PHASES = {
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("phase", PHASES)
 def test_each_fault_rings_its_alerts(scene: Scene, phase: str) -> None:
-    """Without reports, with bad records, while stopped, after the restart and after failures, the right alerts ring."""
+    """With bad records, while stopped, after the restart and after failures, the right alerts ring."""
     assert PHASES[phase] <= scene.seen[phase]
 
 
 def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
-    """A rule that no phase triggers would be a rule that nobody has seen ring."""
-    assert {rule.name for rule in rules()} == set.union(*PHASES.values())
+    """A rule that no phase triggers would be a rule that nobody has seen ring; two need minutes, and have series."""
+    assert set(rules()) == set.union(*PHASES.values(), SERIES)
+
+
+SERIES = {
+    "NoProgressReport": ("realtime_query_last_report_timestamp_seconds", "0x30", {"11m": 0, "12m": 1}),
+    "ResultsLate": ("realtime_latency_seconds{quantile='0.99'}", "0.5 2 0.5 2x10", {"2m": 0, "7m": 0, "9m": 1}),
+}
+"""A metric, its values per minute, and whether the alert rings at a time: its condition must have held long enough."""
+
+
+@pytest.mark.parametrize("rule", SERIES)
+def test_rule_with_a_time_rings_after_it(rule: str, tmp_path: Path) -> None:
+    """The rule tester of Prometheus confirms when the alert rings, and fails if it is expected at another time."""
+    series, values, rings = SERIES[rule]
+    firing = f"sum(ALERTS{{alertname='{rule}',alertstate='firing'}}) or vector(0)"
+
+    def status(expected: dict[str, int]) -> int:
+        cases = [
+            {"expr": firing, "eval_time": at, "exp_samples": [{"labels": "{}", "value": value}]}
+            for at, value in expected.items()
+        ]
+        test = {"interval": "1m", "input_series": [{"series": series, "values": values}], "promql_expr_test": cases}
+        (tmp_path / "test.yml").write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [test]}))
+        return subprocess.run([program("promtool"), "test", "rules", "test.yml"], cwd=tmp_path, check=False).returncode
+
+    assert [0, 1] == [status(rings), status({at: 1 - value for at, value in rings.items()})]
+
+
+def test_rules_are_valid_for_prometheus(tmp_path: Path) -> None:
+    """The checker of Prometheus accepts the file, and refuses one with a wrong expression."""
+    (tmp_path / "alerts.yml").write_text(RULES.read_text().replace("> 5", "> > 5"))
+    check = [program("promtool"), "check", "rules"]
+
+    outcomes = [
+        subprocess.run([*check, str(path)], check=False).returncode for path in (RULES, tmp_path / "alerts.yml")
+    ]
+    assert [0, 1] == outcomes
 
 
 @pytest.mark.timeout(240)
 def test_dashboard_and_rules_use_only_exported_metrics(scene: Scene) -> None:
     """Every query of the dashboard and of the rules names a metric that the exporter serves, and none is left out."""
-    exported = {sample.name for sample in scrape(scene.port) if not sample.name.endswith("_created")}
+    samples = (sample.name for family in scene.registry.collect() for sample in family.samples)
+    exported = {name for name in samples if not name.endswith("_created")}
     panels = json.loads((FOLDER / "dashboard.json").read_text())["panels"]
     shown = {name for panel in panels for target in panel["targets"] for name in METRIC.findall(target["expr"])}
-    ruled = {name for rule in rules() for name in METRIC.findall(rule.expression)}
+    ruled = {name for rule in rules().values() for name in METRIC.findall(rule)}
 
     # OSS reports no latency, so this metric has no value here.
     assert {"realtime_query_latency_seconds"} == (shown | ruled) - exported
@@ -202,22 +241,3 @@ def test_lost_canary_is_counted_and_forgotten(client: dict[str, object], max_age
         return lost >= 1 and 0 in missing
 
     eventually(is_lost, 30, "the loss")
-
-
-def test_rule_is_evaluated_with_label_time_and_threshold() -> None:
-    """The evaluation can be false: at the threshold, with another label, and without the metric."""
-    samples = [Sample("m", {"quantile": "0.99"}, 5.0)]
-
-    outcomes = [
-        Rule("r", expression).is_true(samples, 10)
-        for expression in (
-            'm{quantile="0.99"} > 4',
-            "m > 5",
-            'm{quantile="0.5"} > 4',
-            "n > 0",
-            "time() - m > 4",
-            "m == 5",
-        )
-    ]
-
-    assert [True, False, False, False, True, True] == outcomes

@@ -15,7 +15,7 @@ from spark_rtm.services.child import free_ports
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.local_server import running
 from tests.helpers import eventually, new_topic
-from tests.monitoring.rules import scrape
+from tests.monitoring.exporter import scrape
 
 pytestmark = pytest.mark.services
 

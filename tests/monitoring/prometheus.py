@@ -1,0 +1,77 @@
+"""Run the Prometheus server of this machine, with the alert rules, on one exporter."""
+
+import json
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scripts.pack import files
+from spark_rtm.services.child import free_ports
+from tests.helpers import eventually
+
+FOLDER = files.ROOT / "spark_rtm" / "monitoring"
+RULES = FOLDER / "alerts.yml"
+OFTEN = "200ms"
+INSTALL = "install it, on Debian with `apt-get install --no-install-recommends prometheus`"
+
+
+def program(name: str) -> str:
+    """Return the path of `prometheus` or `promtool`; without them, a test fails in CI and is skipped elsewhere."""
+    path = shutil.which(name)
+    if path is None:
+        report = pytest.fail if os.environ.get("CI") else pytest.skip
+        report(f"no {name} on this machine, so the alert rules were not checked by it; {INSTALL}")
+    return path
+
+
+class Prometheus:
+    """A running server."""
+
+    def __init__(self, port: int) -> None:
+        self._address = f"http://127.0.0.1:{port}/api/v1/"
+
+    def ringing(self) -> set[str]:
+        """Return the names of the alerts whose condition is true, also of those that wait for their time."""
+        return {alert["labels"]["alertname"] for alert in self._data("alerts")["alerts"]}
+
+    def is_scraping(self) -> bool:
+        """Return whether the server has read the exporter."""
+        try:
+            targets = self._data("targets")["activeTargets"]
+        except urllib.error.URLError:
+            return False
+        return ["up"] == [target["health"] for target in targets]
+
+    def _data(self, name: str) -> Any:
+        with urllib.request.urlopen(self._address + name, timeout=10) as response:
+            return json.load(response)["data"]
+
+
+@contextmanager
+def prometheus(exporter_port: int, folder: Path) -> Iterator[Prometheus]:
+    """Run a server that reads the exporter five times a second and evaluates the rules as often."""
+    [port] = free_ports(1)
+    config = {
+        "global": {"scrape_interval": OFTEN, "scrape_timeout": OFTEN, "evaluation_interval": OFTEN},
+        "rule_files": [str(RULES)],
+        "scrape_configs": [{"job_name": "rtm", "static_configs": [{"targets": [f"127.0.0.1:{exporter_port}"]}]}],
+    }
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+    command = [program("prometheus"), f"--config.file={folder / 'prometheus.yml'}"]
+    command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
+    with subprocess.Popen(command, cwd=folder) as process:
+        server = Prometheus(port)
+        try:
+            eventually(server.is_scraping, 60, "the first scrape of Prometheus")
+            yield server
+        finally:
+            process.kill()
