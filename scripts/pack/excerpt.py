@@ -11,7 +11,7 @@ from pathlib import Path
 
 def excerpt(root: Path, target: str) -> str:
     """
-    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline.
+    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline, or a whole file.
 
     Raise ValueError if the file is outside `root`, or if the file or the symbol does not exist.
     """
@@ -22,6 +22,8 @@ def excerpt(root: Path, target: str) -> str:
         raise ValueError(f"excerpt {target!r}: {problem}; name a module of the repository")
     if not file.is_file():
         raise ValueError(f"excerpt {target!r}: file {path!r} does not exist")
+    if not name:
+        return file.read_text(encoding="utf-8")
     lines = file.read_text(encoding="utf-8").splitlines()
     node: ast.stmt | ast.Module = ast.parse("\n".join(lines))
     for part in name.split("."):

@@ -16,6 +16,7 @@ INSTALLER = ("assistants", "files", "install", "manifest")
 FIXED = (
     files.SKILL,
     "LICENSE",
+    *(f"databricks/{name}" for name in ("databricks.yml", "real_time_job.py", "start_here.py")),
     "scripts/__init__.py",
     "scripts/skills.py",
     "scripts/pack/__init__.py",

@@ -167,8 +167,8 @@ def test_state_of_a_copy_is_told(copied: Path, skills: Path) -> None:
 
 
 def test_copy_is_small(copied: Path) -> None:
-    """A copy has at most 300 files and 2.5 MB, because projects commit it."""
+    """A copy has at most 310 files and 2.5 MB, because projects commit it."""
     digests = manifest.read(copied).digests
 
-    assert len(digests) <= 300
+    assert len(digests) <= 310
     assert sum((copied / name).stat().st_size for name in digests) <= 2_500_000

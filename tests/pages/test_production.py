@@ -28,6 +28,7 @@ from spark_rtm.text import markdown
 from tests.helpers import end_offset, new_topic, produce, texts_of
 
 PAGE = files.ROOT / "references" / "production.md"
+DATABRICKS = files.ROOT / "databricks"
 CORES_PER_WORKER = 8
 PINNED = (files.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 REQUIREMENTS = {"confluent-kafka", "psutil", "psycopg", "rich", "protobuf", "pyspark"}
@@ -179,6 +180,34 @@ def test_unknown_field_or_value_of_the_bundle_is_found(path: tuple[str | int, ..
     functools.reduce(operator.getitem, parents, job)[last] = value
 
     assert job != job_after_models(job)
+
+
+def test_bundle_starts_the_job_of_the_page_from_its_folder() -> None:
+    """The bundle and the job are files; the job ends with the code of the page, and the bundle sends its packages."""
+    bundle = yaml.safe_load((DATABRICKS / "databricks.yml").read_text(encoding="utf-8"))
+    task = bundle["resources"]["jobs"]["real_time_attribution"]["tasks"][0]["spark_python_task"]
+    job = (DATABRICKS / task["python_file"]).read_text(encoding="utf-8")
+    code = first_fence("python").removeprefix("import os\n\n")
+    imports, calls = code.split("\n\n")
+
+    assert first_fence("yaml") == (DATABRICKS / "databricks.yml").read_text(encoding="utf-8")
+    assert f"{imports}\n\nspark = SparkSession.builder.getOrCreate()\n{calls}" in job
+    sent = {path.name for folder in bundle["sync"]["paths"] for path in (DATABRICKS / folder).iterdir()}
+    assert {line.split()[1].partition(".")[0] for line in imports.splitlines()} <= sent
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_notebook_for_databricks_is_proved_as_far_as_open_source_can() -> None:
+    """The linter finds nothing in the folder, and `prove` runs the query from Kafka to Kafka to all its verdicts."""
+    program = [sys.executable, "scripts/skills.py"]
+    lint = subprocess.run([*program, "lint", "databricks"], cwd=files.ROOT, check=False)
+    prove = subprocess.run(
+        [*program, "prove", "databricks/start_here.py"], cwd=files.ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (0, 0) == (lint.returncode, prove.returncode), prove.stdout + prove.stderr
+    assert "clicks_to_shouts" in prove.stdout
 
 
 def test_bundle_installs_exactly_the_packages_of_its_job() -> None:

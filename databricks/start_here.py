@@ -1,0 +1,58 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # Real-time mode: start here
+# MAGIC
+# MAGIC **Nobody has run this notebook on Databricks.** Our tests lint it and run its second query on open-source Spark 4.3.0 with a real Kafka broker; the statements about Databricks come from its documentation, with dates in `references/`.
+# MAGIC
+# MAGIC You need a classic cluster with Databricks Runtime 18 or newer, dedicated access mode, no Photon, no autoscaling, and the setting `spark.databricks.streaming.realTimeMode.enabled true`.
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## 1. See rows within milliseconds
+# MAGIC
+# MAGIC Open-source Spark refuses the source `rate` in real-time mode. Stop this cell before you run the next one: each query holds its task slots until it ends.
+
+# COMMAND ----------
+
+events = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
+display(events, realTime="5 minutes", outputMode="update")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## 2. Kafka to Kafka
+# MAGIC
+# MAGIC Fill in the two fields above. Each record of `clicks` is answered in `shouts`; a record that is not text goes on with an empty value, so no record can end the query.
+
+# COMMAND ----------
+
+dbutils.widgets.text("bootstrap_servers", "")
+dbutils.widgets.text("checkpoints", "")
+servers, checkpoints = dbutils.widgets.get("bootstrap_servers"), dbutils.widgets.get("checkpoints")
+
+clicks = (
+    spark.readStream.format("kafka")
+    .option("kafka.bootstrap.servers", servers)
+    .option("subscribe", "clicks")
+    .option("maxPartitions", 2)
+    .load()
+)
+shouts = clicks.selectExpr("key", "upper(try_validate_utf8(cast(value as string))) as value")
+query = (
+    shouts.writeStream.format("kafka")
+    .option("kafka.bootstrap.servers", servers)
+    .option("topic", "shouts")
+    .option("checkpointLocation", f"{checkpoints}/shouts")
+    .queryName("clicks_to_shouts")
+    .outputMode("update")
+    .trigger(realTime="5 minutes")
+    .start()
+)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## 3. The ad-attribution pipeline
+# MAGIC
+# MAGIC Five queries from Kafka to Kafka need 22 task slots and a job of their own: `databricks bundle deploy` in this folder, with `databricks.yml` and `real_time_job.py`. `references/production.md` explains each setting.
