@@ -71,7 +71,7 @@ def is_no_interrupt(record: logging.LogRecord) -> bool:
 def next_steps(options: DemoOptions) -> list[str]:
     """Return what to do after a run."""
     compare = [] if options.compare else ["next: make demo COMPARE=1    the same traffic in micro-batch mode as well"]
-    return [*compare, "next: make chaos             the same checks while servers and jobs are killed"]
+    return [*compare, "next: make chaos             the same checks under faults"]
 
 
 def introduction(options: DemoOptions) -> str:
