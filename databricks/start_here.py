@@ -35,7 +35,6 @@ clicks = (
     spark.readStream.format("kafka")
     .option("kafka.bootstrap.servers", servers)
     .option("subscribe", "clicks")
-    .option("maxPartitions", 2)
     .load()
 )
 shouts = clicks.selectExpr("key", "upper(try_validate_utf8(cast(value as string))) as value")
