@@ -207,7 +207,7 @@ def test_notebook_for_databricks_is_proved_as_far_as_open_source_can(tmp_path: P
     prove = subprocess.run([*program, "prove", str(tmp_path / "kafka.py")], capture_output=True, text=True, check=False)
 
     assert (0, 0) == (lint.returncode, prove.returncode), prove.stdout + prove.stderr
-    assert "clicks_to_shouts" in prove.stdout
+    assert "9 verdicts: 9 good" in prove.stdout
 
 
 def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
