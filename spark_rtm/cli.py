@@ -163,6 +163,7 @@ def _prove_options(prove: argparse.ArgumentParser) -> None:
     prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
     prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
     prove.add_argument("--conf", action="append", metavar="KEY=VALUE", help="a setting of the job; may be repeated")
+    prove.add_argument("--packages", metavar="G:A:V,...", help="Maven packages of the job, as for spark-submit")
     prove.epilog = f"{prove.epilog}\narguments of a job follow `--`: prove job.py -- --brokers x"
     add_format(prove)
 

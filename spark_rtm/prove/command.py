@@ -95,11 +95,13 @@ def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callab
         raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
     examined = target.load(arguments.target, arguments.of_job, confs)
     options = _options(arguments, examined)
+    named = ",".join([arguments.packages or "", confs.get("spark.jars.packages", "")])
+    packages = [text for text in named.replace(" ", "").split(",") if text]
     if isinstance(examined, target.Job):
         progress.say(runs_of_code(examined, options.checks))
     progress.has_started = True
     progress.say("starting a Kafka broker and Spark")
-    with bench(options.slots) as services:
+    with bench(options.slots, packages) as services:
         # PySpark has replaced the handler by its own, which only cancels running jobs.
         signal.signal(signal.SIGINT, progress.interrupt)
         prove(services, examined, options, progress.say, show)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 from pyspark.sql.streaming.query import StreamingQuery
@@ -26,6 +27,22 @@ PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its trans
 # Conditions of a sink whose connector is not on the class path.
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
 SINKS = "Kafka, or `foreach` for a store"
+BY_TEXT = {
+    "DECLARATIVE_PIPELINE": PIPELINE,
+    "AVRO_NOT_LOADED": "run `make setup`, which fetches the jar of the Avro functions",
+    "PROTOBUF_NOT_LOADED": f"pass --packages org.apache.spark:spark-protobuf_2.13:{pyspark.__version__}",
+    "DATA_SOURCE_NOT_FOUND": "pass the package of the data source: --packages GROUP:ARTIFACT:VERSION",
+    "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
+    "PATH_NOT_FOUND": "put some of its rows there, or give the reader a schema, so prove makes rows",
+}
+CALL = "PySpark refuses this call without prove, too: correct it"
+BY_KIND = {
+    FileNotFoundError: "start prove in the folder from which the job opens its files",
+    OSError: "start the server that it calls",
+    PySparkTypeError: CALL,
+    PySparkValueError: CALL,
+    Exception: "pass what the job expects (--conf KEY=VALUE, arguments after `--`, variables of the environment)",
+}
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
@@ -180,25 +197,21 @@ def _stop(error: Exception, recording: Recording) -> str:
     """Return where and why a job has failed before it waited for its queries, and what helps."""
     failure = failure_of(error, recording.path, recording.line_of(error))
     place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
-    if "DECLARATIVE_PIPELINE" in str(error) or (isinstance(error, ModuleNotFoundError) and error.name in {"dlt", "dp"}):
-        fix = PIPELINE
-    elif isinstance(error, ModuleNotFoundError):
-        fix = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
-    elif isinstance(error, FileNotFoundError):
-        fix = "start prove in the folder from which the job opens its files"
-    elif isinstance(error, OSError):
-        fix = "start the server that it calls"
-    elif recording.missing:
-        names = ", ".join(map(repr, recording.missing))
-        fix = f"the job has only placeholders for the modules {names}: {_install(next(iter(recording.missing)))}"
-    elif isinstance(error, PySparkTypeError | PySparkValueError):
-        fix = "PySpark refuses this call without prove, too: correct it"
-    elif "PATH_NOT_FOUND" in str(error):
-        fix = "put some of its rows there, or give the reader a schema, so prove makes rows"
-    else:
-        fix = "pass what the job expects (--conf KEY=VALUE, arguments after `--`, variables of the environment)"
+    fix = _fix(error, recording)
     kind = failure.condition if isinstance(error, PySparkException | Py4JJavaError) else type(error).__name__
     return f"{place}: {kind}: {failure.message}; {fix}, or prove the function that builds the query: FILE.py:FUNCTION"
+
+
+def _fix(error: Exception, recording: Recording) -> str:
+    if found := next((fix for text, fix in BY_TEXT.items() if text in str(error)), ""):
+        return found
+    if isinstance(error, ModuleNotFoundError):
+        install = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
+        return PIPELINE if error.name in {"dlt", "dp"} else install
+    if recording.missing and not isinstance(error, OSError):
+        names = ", ".join(map(repr, recording.missing))
+        return f"the job has only placeholders for the modules {names}: {_install(next(iter(recording.missing)))}"
+    return next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
 
 
 def _of_job(status: str, evidence: str, fix: str, recording: Recording, line: int) -> Verdict:

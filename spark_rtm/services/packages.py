@@ -6,9 +6,11 @@ connector for the installed version of Spark is not available, the examples use 
 """
 
 import os
+import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -28,6 +30,22 @@ RESOLVE_TIMEOUT_SECONDS = 600
 CONNECT_TIMEOUT_MILLISECONDS = 15_000
 TAIL_LINES = 12
 RETRY_SECONDS = 24 * 3600
+CONSEQUENCE = (
+    "Kafka, Spark's Kafka source or its Avro functions cannot start. With a network, run "
+    "`python -m spark_rtm.services packages`."
+)
+JOB_CONSEQUENCE = "the job cannot use them. Check the coordinates."
+# The set-up has fetched the jars of these packages.
+PRESENT = ("spark-sql-kafka-0-10", "spark-avro")
+COORDINATE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)")
+IVY_FILE = """<ivy-module version="2.0">
+  <info organisation="spark-rtm" module="job"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
 
 
 @dataclass(frozen=True)
@@ -67,15 +85,16 @@ def _ivy_command(ivy_file: Path, folder: Path, scratch: str) -> list[str]:
     return [*command, "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
 
 
-def _fetch(ivy_file: Path, folder: Path) -> None:
+def _fetch(ivy_file: Path, folder: Path, consequence: str = CONSEQUENCE) -> None:
     with tempfile.TemporaryDirectory(prefix="ivy-", dir=run_folder()) as scratch:
         command = _ivy_command(ivy_file, folder, scratch)
         try:
             ivy = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RESOLVE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(_failure(ivy_file, f"timed out after {RESOLVE_TIMEOUT_SECONDS} s")) from error
+            message = _failure(ivy_file, f"timed out after {RESOLVE_TIMEOUT_SECONDS} s", consequence)
+            raise RuntimeError(message) from error
     if ivy.returncode or not any(folder.glob("*.jar")):
-        raise RuntimeError(_failure(ivy_file, ivy.stdout + ivy.stderr))
+        raise RuntimeError(_failure(ivy_file, ivy.stdout + ivy.stderr, consequence))
 
 
 def downloaded_checksums(ivy_file: Path) -> str:
@@ -85,12 +104,11 @@ def downloaded_checksums(ivy_file: Path) -> str:
         return checksum_lines(Path(folder))
 
 
-def _failure(ivy_file: Path, output: str) -> str:
+def _failure(ivy_file: Path, output: str, consequence: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip(" :\t")]
     return (
         f"cannot download the Maven packages {', '.join(pinned(ivy_file).values())}, and they are not in the cache "
-        f"{cache_root()}, so Kafka, Spark's Kafka source or its Avro functions cannot start. "
-        "With a network, run `python -m spark_rtm.services packages`. With a mirror, set RTM_IVY_SETTINGS to the path "
+        f"{cache_root()}, so {consequence} With a mirror, set RTM_IVY_SETTINGS to the path "
         "of your ivysettings.xml. Without a network, copy the cache folder of another machine and set RTM_CACHE to its "
         "path. Last lines of Ivy's output:\n  " + "\n  ".join(lines[-TAIL_LINES:])
     )
@@ -133,6 +151,34 @@ def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
 def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
     """Return the jars of `from_avro` and `to_avro`; raise RuntimeError if they are neither cached nor downloadable."""
     return jars(ivy_dir / "avro.xml")
+
+
+def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
+    """Return the jars of Maven packages and of what they need, without those of Spark and of the set-up."""
+    parts = {text: COORDINATE.fullmatch(text) for text in coordinates}
+    if wrong := [text for text, match in parts.items() if not match]:
+        raise ValueError(f"--packages {wrong[0]}: write GROUP:ARTIFACT:VERSION, separated by commas")
+    if old := [text for text, match in parts.items() if match and match[2].endswith(("_2.11", "_2.12"))]:
+        raise ValueError(f"--packages {old[0]}: Spark 4 runs Scala 2.13, so this package cannot load; use ..._2.13")
+    wanted = [match for match in parts.values() if match and match[2].partition("_")[0] not in PRESENT]
+    if not wanted:
+        return ()
+    line = '    <dependency org="{}" name="{}" rev="{}" conf="default->default"/>'
+    text = IVY_FILE.format(dependencies="\n".join(line.format(*match.groups()) for match in wanted))
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="job-", dir=run_folder()) as scratch:
+            ivy_file = Path(scratch) / "job.xml"
+            ivy_file.write_text(text)
+            _fetch(ivy_file, folder, JOB_CONSEQUENCE)
+
+    folder = cached_folder(f"jars/job-{sha256(text.encode()).hexdigest()[:16]}", fill)
+    present = {_artifact(jar) for jar in _spark_ivy().parent.glob("*.jar")}
+    return tuple(sorted(jar for jar in folder.glob("*.jar") if _artifact(jar) not in present))
+
+
+def _artifact(jar: Path) -> str:
+    return re.split(r"-\d", jar.name)[0]
 
 
 def broker_version() -> str:

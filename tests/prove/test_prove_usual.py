@@ -1,17 +1,21 @@
 """`prove` runs the jobs of other people: clusters' settings, arguments, notebooks, waiting loops, several queries."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
 
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
-from spark_rtm.prove.subjects import job, target
+from spark_rtm.prove.subjects import job, samples, target
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.build import topics_of
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -129,9 +133,194 @@ def test_magic_lines_of_a_notebook_are_no_code_and_lines_keep_their_numbers(tmp_
     assert ".start()" in lines[number]
 
 
+NOTEBOOK = """# Databricks notebook source
+# MAGIC %md
+# MAGIC # Words
+# COMMAND ----------
+# MAGIC %pip install confluent-kafka
+# COMMAND ----------
+# MAGIC %run ./setup/names $topic="usual"
+# COMMAND ----------
+from pyspark.dbutils import DBUtils
+from databricks.sdk.runtime import dbutils as same
+from databricks.connect import DatabricksSession
+
+assert same is dbutils and DBUtils(spark) is dbutils
+spark = DatabricksSession.builder.getOrCreate()
+dbutils.widgets.dropdown("env", "dev", ["dev", "prod"])
+assert dbutils.widgets.getAll()["env"] == getArgument("env") == "dev"
+assert dbutils.secrets.get("kafka", "brokers") and not dbutils.secrets.list("kafka")
+assert [] == [file.path for file in dbutils.fs.ls("/Volumes/shop")] and str(dbutils.fs.head("/Volumes/shop/a"))
+assert 3 == dbutils.jobs.taskValues.get("before", "tries", default=3)
+assert str(dbutils.notebook.entry_point.getDbutils().notebook().getContext().notebookPath().get())
+assert spark.conf.get("pipelines.id") and sql("select 1").count() == 1
+# COMMAND ----------
+# MAGIC %sql
+# MAGIC create table shop.orders (id int)
+# COMMAND ----------
+stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", TOPIC).load()
+stream.display()
+display(stream, checkpointLocation="/Volumes/shop/checkpoints/a")
+display(stream, realTime="5 minutes", checkpointLocation="/Volumes/shop/checkpoints/b")
+writer = stream.select("value").writeStream.format("kafka").option("kafka.bootstrap.servers", servers)
+writer.option("topic", f"{TOPIC}-out").outputMode("update").trigger(realTime="5 minutes").start()
+dbutils.notebook.exit("done")
+raise AssertionError("the notebook has ended")
+"""
+NAMES = """# Databricks notebook source
+# MAGIC %run ./servers
+# COMMAND ----------
+TOPIC = dbutils.widgets.get("topic")
+with open("setup/topics.txt") as file:
+    assert TOPIC == file.read()
+"""
+
+
+@pytest.mark.parametrize("kind", ["py", "ipynb"])
+def test_usual_lines_of_a_notebook_do_not_stop_prove(kind: str, bench: Bench, tmp_path: Path) -> None:
+    """Magic lines, other notebooks, `dbutils`, `display`, and files of the project work as on Databricks."""
+    folder = tmp_path / "setup"
+    folder.mkdir()
+    (folder / "names.py").write_text(NAMES)
+    (folder / "servers.py").write_text("servers = dbutils.secrets.get('kafka', 'servers')\n")
+    (folder / "topics.txt").write_text("usual")
+    path = tmp_path / f"job.{kind}"
+    cells = NOTEBOOK.replace("# MAGIC ", "").split("# COMMAND ----------\n")
+    sources = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    path.write_text(NOTEBOOK if kind == "py" else json.dumps({"cells": sources}, indent=1))
+
+    caught = _record(bench, path).caught
+
+    assert ["console", "kafka"] == [query.sink for query in caught]
+    assert {"realTime='5 minutes'"} == {query.trigger for query in caught}
+    assert (29, 31) == tuple(query.line for query in caught) or kind == "ipynb"
+
+
+@pytest.mark.parametrize(
+    ("setting", "needed"),
+    [
+        ("", 202),
+        ("spark.conf.set('spark.sql.shuffle.partitions', 2)", 4),
+        ("spark.sql('SET spark.sql.shuffle.partitions = 3')", 5),
+    ],
+)
+def test_slots_are_counted_with_the_setting_that_the_job_gets(
+    setting: str, needed: int, bench: Bench, tmp_path: Path
+) -> None:
+    """A job that leaves the shuffle partitions to Spark needs 202 slots; the session of `prove` has its own setting."""
+    path = tmp_path / "job.py"
+    path.write_text(setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots"))
+    options = replace(OPTIONS, checks=frozenset({"slots"}))
+
+    verdicts = prove(bench, target.load(str(path)), options, lambda _: None)
+
+    (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]
+    assert f"{needed} task slots needed" in slots.evidence
+    assert (WRONG if needed == 202 else GOOD) == slots.status
+    assert "mode" in {verdict.check for verdict in verdicts if verdict.status == GOOD or needed == 202}
+
+
+AVRO = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "stars", "type": ["null", "int"]},
+        {"name": "price", "type": {"type": "double"}},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "level", "type": {"type": "enum", "name": "Level", "symbols": ["LOW", "HIGH"]}},
+        {"name": "before", "type": "Level"},
+        {"name": "sent_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+
+
+@pytest.mark.parametrize(("start", "header"), [(1, b""), (6, b"\0\0\0\0\1")], ids=["plain", "confluent"])
+def test_made_avro_records_are_decoded_by_the_query(start: int, header: bytes, spark: SparkSession) -> None:
+    """Spark reads each field; the records have Confluent's header if the query skips it, and pass its filters."""
+    stream = spark.readStream.format("rate").load().selectExpr("cast('' as binary) as value")
+
+    def decoded(rows: DataFrame) -> DataFrame:
+        framed = rows.select(F.expr(f"substring(value, {start})").alias("avro"))
+        fields = framed.select(from_avro("avro", json.dumps(AVRO)).alias("r")).select("r.*")
+        return fields.where("stars > 10 and not price >= 0.5 and level = 'HIGH'")
+
+    made = samples.made_samples(decoded(stream))
+
+    rows = decoded(spark.createDataFrame([(sent.value,) for sent in made], "value binary")).drop("sent_at").collect()
+    expected = [(f"a{n}", 11, -0.5, [f"a{n}"], "HIGH", "LOW") for n in (1, 2)]
+    assert expected == [tuple(row) for row in rows]
+    assert all((sent.value or b"").startswith(header) for sent in made)
+
+
+FIELDS = (
+    "select from_json(cast(value as string), 'device string, temp double, ok boolean, price string') as e from {rows}"
+)
+FILTERS = {
+    "one side": "e.temp > 80",
+    "between": "e.temp between 81.5 and 81.9",
+    "several": "80 >= e.temp and e.ok and e.device in ('x', 'y') and not e.device = 'x'",
+    "text": "e.device like 'sensor-%' and e.device is not null and not e.ok",
+    "cast": "cast(e.price as int) > 5",
+    "computed": "case when e.temp > 80 then 'hot' else 'cold' end = 'cold' and e.temp * 9 / 5 + 32 > 100",
+}
+
+
+@pytest.mark.parametrize("condition", FILTERS.values(), ids=FILTERS)
+def test_made_records_pass_the_filter_of_the_query(condition: str, spark: SparkSession) -> None:
+    """One of the records that `prove` makes from the comparisons in the plan gives a result."""
+
+    def kept(rows: DataFrame) -> DataFrame:
+        return spark.sql(FIELDS, rows=rows).where(condition)
+
+    rows = kept(spark.readStream.format("rate").load().selectExpr("cast('' as binary) as value"))
+    made = samples.made_samples(rows)
+    made += samples.other_samples(rows) if "case" in condition else []
+
+    table = spark.createDataFrame([(sent.value,) for sent in made], "value binary")
+    assert kept(table).count() > 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "value"),
+    [
+        ("get_json_object(cast(value as string), '$.order.total') > 5", b'{"order": {"total": "6"}}'),
+        ("cast(value as string) like '%ERROR%'", b"ERROR"),
+        ("from_csv(cast(value as string), 'id int, name string').id = 7", b"7,a1"),
+    ],
+    ids=["paths", "text", "csv"],
+)
+def test_records_are_made_without_a_json_schema(condition: str, value: bytes, spark: SparkSession) -> None:
+    """Paths, plain text and CSV give records too."""
+    rows = spark.readStream.format("rate").load().selectExpr("cast('' as binary) as value").where(condition)
+
+    assert value == samples.made_samples(rows)[0].value
+
+
+def test_filter_that_no_record_passes_is_named(bench: Bench, tmp_path: Path) -> None:
+    """A query without results is not judged, and the message names the filter and the option."""
+    path = tmp_path / "job.py"
+    path.write_text(
+        START.replace('select("value")', 'where("length(value) > 5000").select("value")').replace("usual", "long")
+    )
+
+    verdicts = prove(bench, target.load(str(path)), OPTIONS, lambda _: None)
+
+    (flow,) = [verdict for verdict in verdicts if verdict.check == "flow"]
+    assert UNCHECKED == flow.status
+    assert "the filter (length(value) > 5000) drops them" in flow.evidence
+    assert "--samples long=FILE.jsonl" in flow.fix
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("flag_notebook.py", ()), ("cli_job.py", ARGUMENTS), ("orders.ipynb", ()), ("two_speeds.py", ())],
+    [
+        ("flag_notebook.py", ()),
+        ("cli_job.py", ARGUMENTS),
+        ("orders.ipynb", ()),
+        ("two_speeds.py", ()),
+        ("avro_job.py", ()),
+    ],
 )
 def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], bench: Bench, tmp_path: Path) -> None:
     """Nothing is blamed on the job; a query that is micro-batch on purpose is named and not judged."""
@@ -142,7 +331,7 @@ def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], b
     loaded = target.load(str(path), arguments)
     verdicts = prove(bench, loaded, OPTIONS, lambda _step: None, lambda verdict: shown.append(verdict.text))
 
-    assert [] == [verdict.text for verdict in verdicts if verdict.status not in {GOOD, "unchecked"}]
+    assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
     assert sorted(shown) == sorted(verdict.text for verdict in verdicts)
     named = [verdict.evidence for verdict in verdicts if "not judged" in verdict.evidence]
     assert (1 if name == "two_speeds.py" else 0) == len(named)
@@ -160,13 +349,14 @@ def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], b
         ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that it calls"),
         ("import boto3\nint(boto3.client('ssm'))\n", "only placeholders for the modules 'boto3': pip install boto3"),
         ("from pyspark.sql.functions import col\ncol('a').cast(1)\n", "PySpark refuses this call without prove, too"),
+        ("# MAGIC %run ./setup\n", "job.py:1: %run ./setup: "),
         ("import dlt\n", "a pipeline (`dp`, `dlt`) runs only in its own engine"),
         (
             "from pyspark import pipelines as dp\n@dp.table\ndef rows():\n    pass\n",
             "a pipeline (`dp`, `dlt`) runs only",
         ),
     ],
-    ids=["arguments", "variable", "setting", "topic", "module", "file", "server", "client", "call", "dlt", "dp"],
+    ids=["arguments", "variable", "setting", "topic", "module", "file", "server", "client", "call", "run", "dlt", "dp"],
 )
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
     """A job that does not come to its wait gives no verdict on the mode, and the message names a remedy."""

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.other_engines.install.maven import IVY_FILES
 from spark_rtm.services.files.checksums import read_checksums
-from spark_rtm.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, pinned
+from spark_rtm.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, package_jars, pinned
 from tests.helpers import ivy_settings
 
 pytestmark = pytest.mark.spark
@@ -118,6 +118,32 @@ def test_command_without_network_ends_with_one_message(repository: Path) -> None
     assert result.returncode == 1
     assert result.stderr.startswith("cannot download the Maven packages org.apache.spark:spark-sql-kafka")
     assert "Traceback" not in result.stderr
+
+
+def test_packages_of_a_job_are_downloaded_once(repository: Path) -> None:
+    """A coordinate gives its jar; jars of Spark and of the set-up are left out, and the next call uses the cache."""
+    _publish(repository, "commons-csv-1.11.0.jar", "snappy-java-1.0.jar")
+    names = ["org.apache.commons:commons-csv:1.11.0", "org.xerial.snappy:snappy-java:1.0"]
+    names.append("org.apache.spark:spark-avro_2.13:9.9.9")
+
+    assert ["commons-csv-1.11.0.jar"] == _names_of(package_jars(names))
+    shutil.rmtree(repository)
+    assert ["commons-csv-1.11.0.jar"] == _names_of(package_jars(names))
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(
+    ("coordinate", "message"),
+    [
+        ("com.example:none_2.13:1.0", "com.example:none_2.13:1.0, and they are not .*, so the job cannot use them"),
+        ("com.example:old_2.12:1.0", "com.example:old_2.12:1.0: Spark 4 runs Scala 2.13"),
+        ("spark-avro", "--packages spark-avro: write GROUP:ARTIFACT:VERSION"),
+    ],
+)
+def test_package_that_cannot_be_used_is_named(coordinate: str, message: str) -> None:
+    """The message names the coordinate, the consequence and the remedy."""
+    with pytest.raises((RuntimeError, ValueError), match=message):
+        package_jars([coordinate])
 
 
 def test_failed_fetch_is_repeated_by_the_next_call(repository: Path, ivy_dir: Path) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.prove.subjects.filters import filters_of
 from spark_rtm.prove.subjects.samples import read_samples
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.testing.trial import latencies_ms
 
 WARM_UP_SECONDS = 2.0
+MAX_FILTERS = 2
 
 
 def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) -> list[Verdict]:
@@ -28,7 +30,10 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
         return [_verdict(subject, WRONG, f"the sample {text} ends the query", "correct the sample with --samples")]
     counts = [len(result) for result in predicted if not isinstance(result, Exception)]
     if not sum(counts):
-        return [_verdict(subject, UNCHECKED, f"none of {len(counts)} sample records gives a result", _fix(subject))]
+        filters = " and ".join(filters_of(subject.trial.rows)[:MAX_FILTERS])
+        cause = f"; the filter {filters} drops them" if filters else ""
+        evidence = f"none of {len(counts) + len(subject.others)} records gives a result{cause}"
+        return [_verdict(subject, UNCHECKED, evidence, _fix(subject))]
     number = round(WARM_UP_SECONDS * rate), round((WARM_UP_SECONDS + duration) * rate)
     records = list(islice(cycle(subject.samples), number[1]))
     per_record = list(islice(cycle(counts), number[1]))

@@ -29,10 +29,10 @@ PARTITION = 0
 
 def order_of(subject: Subject, slots: int) -> Order:
     """Return what the process that the check kills must run."""
-    trial = subject.trial
+    trial, bench = subject.trial, subject.bench
     folder = str(trial.folder)
     interval_ms = COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS
-    return Order(subject.origin, subject.bench.kafka, trial.target, folder, CHECKPOINT, interval_ms, slots)
+    return Order(subject.origin, bench.kafka, trial.target, folder, CHECKPOINT, interval_ms, slots, bench.packages)
 
 
 def restart(subject: Subject, process: OtherProcess) -> Verdict:

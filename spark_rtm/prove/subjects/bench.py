@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF
 from spark_rtm.services.files.run_folder import new_folder
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.local_server import running
+from spark_rtm.services.packages import IVY_DIR, avro_jars, is_fetched, package_jars
 from spark_rtm.services.spark import build_session
 
 DEFAULT_SLOTS = 16
@@ -48,10 +49,12 @@ class Bench:
     """Folder for checkpoints and logs, which is deleted after the run."""
     log: Path | None = None
     """File with the output of Spark."""
+    packages: tuple[str, ...] = ()
+    """Maven packages of the job."""
 
 
 @contextlib.contextmanager
-def bench(slots: int) -> Iterator[Bench]:
+def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     """
     Yield a session with `slots` task slots (0: the default) and a broker; end both when the block ends.
 
@@ -60,6 +63,7 @@ def bench(slots: int) -> Iterator[Bench]:
     # PySpark would print each error of a job's expressions as a JSON text of many lines.
     for name in QUERY_CONTEXT_LOGGERS:
         logging.getLogger(name).disabled = True
+    package_jars(packages)
     folder = new_folder("prove")
     log = folder / "spark.log"
     broker = LocalKafka()
@@ -69,10 +73,17 @@ def bench(slots: int) -> Iterator[Bench]:
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(stack.enter_context, running(broker))
             with _stderr_in(log):
-                spark = build_session("prove", slots=slots or DEFAULT_SLOTS, confs={**MIN_INTERVAL, **SURVIVE_ERRORS})
+                spark = session(slots, packages)
             stack.callback(_stop, spark)
             starting.result()
-        yield Bench(spark, broker.bootstrap_servers, folder, log)
+        yield Bench(spark, broker.bootstrap_servers, folder, log, tuple(packages))
+
+
+def session(slots: int, packages: Sequence[str] = ()) -> SparkSession:
+    """Return a session with `slots` task slots (0: the default), the packages, and the Avro functions if cached."""
+    jars = [*(avro_jars() if is_fetched(IVY_DIR / "avro.xml") else ()), *package_jars(packages)]
+    confs = {**MIN_INTERVAL, **SURVIVE_ERRORS, "spark.jars": ",".join(map(str, jars))}
+    return build_session("prove", slots=slots or DEFAULT_SLOTS, confs=confs)
 
 
 def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:

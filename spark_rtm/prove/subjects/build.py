@@ -2,11 +2,24 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+import pyarrow
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects import job
@@ -14,6 +27,21 @@ from spark_rtm.prove.subjects.recorders import Recording, subscribed
 from spark_rtm.prove.subjects.target import Job, Target
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import FLUSH_SECONDS, read_stream, read_table
+
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+SOURCE_ROW = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+        StructField("headers", ArrayType(HEADER)),
+    ]
+)
+"""One row of the Kafka source with the option `includeHeaders`."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +127,25 @@ class StaticQuery:
 def as_json(rows: DataFrame) -> DataFrame:
     """Return rows as Kafka sink rows."""
     return rows.select(F.to_json(F.struct("*")).alias("value"))
+
+
+def local_rows(spark: SparkSession, records: Iterable[Sent], topic: str) -> DataFrame:
+    """Return records as a static DataFrame of Kafka source rows."""
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "key": record.key,
+            "value": record.value,
+            "topic": topic,
+            "partition": 0,
+            "offset": offset,
+            "timestamp": now,
+            "timestampType": 1,
+            "headers": [{"key": name, "value": value} for name, value in record.headers] or None,
+        }
+        for offset, record in enumerate(records)
+    ]
+    # An Arrow table becomes a local relation, which Spark evaluates without a job; a list would become an RDD.
+    return spark.createDataFrame(
+        pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW, timezone="UTC")), SOURCE_ROW
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from spark_rtm.prove.subjects.samples import above_stream
+from spark_rtm.prove.subjects.filters import above_stream
 
 JSON, CSV, OTHER, NONE = "json", "csv", "other", ""
 OTHER_DECODERS = {
@@ -17,7 +17,9 @@ OTHER_DECODERS = {
     "CsvToStructs",
     "XmlToStructs",
     "AvroDataToCatalyst",
+    "FromAvro",
     "ProtobufDataToCatalyst",
+    "FromProtobuf",
     "RegExpExtract",
     "ParseJson",
 }

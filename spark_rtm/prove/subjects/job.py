@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,7 +27,17 @@ from pyspark.sql.streaming.query import StreamingQueryManager
 
 from spark_rtm.prove.subjects.batch_writers import TableCreator, TableReader, TableWriter
 from spark_rtm.prove.subjects.bench import end_now
-from spark_rtm.prove.subjects.placeholders import PACKAGES, Dbutils, JobEndedError, end_job, placeholders_for
+from spark_rtm.prove.subjects.placeholders import (
+    PACKAGES,
+    Dbutils,
+    JobEndedError,
+    databricks_modules,
+    display,
+    end_job,
+    notebook_names,
+    open_of,
+    placeholders_for,
+)
 from spark_rtm.prove.subjects.recorders import (
     MAX_SLEEPS,
     Recording,
@@ -34,15 +45,13 @@ from spark_rtm.prove.subjects.recorders import (
     StreamWriter,
     recorder,
 )
-from spark_rtm.prove.subjects.target import code_of, package_of, roots_of
+from spark_rtm.prove.subjects.settings import FLAG, conf_of, configured, flag_of, own_shuffles
+from spark_rtm.prove.subjects.target import RUN, code_of, package_of, roots_of
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
 AGAIN_SECONDS = 5.0
 ATTEMPTS = 3
-# The catalog of a package such as Delta, without which no table of the session can be named.
-CATALOG = "spark.sql.catalog.spark_catalog"
-FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 CANNOT = "prove could not run this"
 # Statements that change a table; views, functions and databases of the session are left to the job.
 SQL_WRITE = re.compile(
@@ -89,17 +98,18 @@ def _run(recording: Recording, seconds: float) -> None:
     for name, value in {FLAG: "true", **recording.confs}.items():
         with contextlib.suppress(PySparkException):
             recording.spark.conf.set(name, value)
-    names: dict[str, Any] = {"__name__": "__main__", "__file__": str(path), "__builtins__": builtins}
-    names["__package__"] = package_of(path)
-    names |= {"spark": recording.spark, "sc": recording.spark.sparkContext, "dbutils": Dbutils()}
-    names |= {"display": lambda *_, **__: None, "displayHTML": lambda *_, **__: None}
+    names = notebook_names(recording.spark, dbutils := Dbutils(end_job))
+    program = {"__name__": "__main__", "__file__": str(path), "__builtins__": builtins, "__package__": package_of(path)}
+    names |= {**program, RUN: partial(_run_notebook, names, dbutils)}
     sys.dont_write_bytecode = True
     try:
         with (
             _replaced(recording),
             _as_program(recording),
+            databricks_modules(names),
             _named(recording.kafka),
             contextlib.suppress(JobEndedError),
+            own_shuffles(recording),
             _limited(path, seconds),
         ):
             exec(code, names)
@@ -112,6 +122,21 @@ def _run(recording: Recording, seconds: float) -> None:
     except _LostError as error:
         line = f" at line {recording.line_of(error)}" if recording.line_of(error) else ""
         raise JobLostError(f"{path}{line} {error}") from None
+
+
+def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int, arguments: str) -> None:
+    """Run the notebook of a line `%run ./other $name="value"` with the names of the notebook that has the line."""
+    other, _, values = arguments.strip().partition(" ")
+    base = Path(path).parent / other.strip("\"'")
+    found = next(
+        (name for name in (base, *(base.with_name(base.name + s) for s in (".py", ".ipynb"))) if name.is_file()), None
+    )
+    if not found:
+        raise JobLostError(
+            f"{path}:{line}: %run {other}: {base}.py and {base}.ipynb do not exist; export the notebook to this place"
+        )
+    dbutils.set_arguments(values)
+    exec(compile(code_of(found), str(found), "exec"), names)
 
 
 @contextlib.contextmanager
@@ -179,12 +204,15 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (session, "readStream", recorder(StreamReader, recording)),
         (session, "read", recorder(TableReader, recording)),
         (session, "stop", end_job),
-        (session.Builder, "getOrCreate", lambda builder: _configured(recording.spark, builder)),
+        (session.Builder, "getOrCreate", lambda builder: configured(recording.spark, builder)),
         (frame, "writeStream", recorder(StreamWriter, recording)),
         (frame, "write", recorder(TableWriter, recording)),
-        (RuntimeConfig, "get", _conf_of(recording, RuntimeConfig.get)),
-        (SparkConf, "get", _flag_of(SparkConf.get)),
+        (RuntimeConfig, "get", conf_of(recording, RuntimeConfig.get)),
+        (SparkConf, "get", flag_of(SparkConf.get)),
         (time, "sleep", _sleep_of(recording, time.sleep)),
+        (frame, "display", display),
+        (builtins, "open", open_of(roots_of(recording.path), builtins.open)),
+        (io, "open", open_of(roots_of(recording.path), io.open)),
         (os, "_exit", _exit_of(os.getpid(), os._exit)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
@@ -197,45 +225,14 @@ def _replaced(recording: Recording) -> Iterator[None]:
             (session, "sql", _sql_of(recording, session.sql)),
         ]
     replaced = [(_definer(owner, name), name, value) for owner, name, value in replaced]
-    kept = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
+    kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in replaced]
     try:
         for owner, name, value in replaced:
             setattr(owner, name, value)
         yield
     finally:
         for owner, name, value in kept:
-            setattr(owner, name, value)
-
-
-def _configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
-    """Return the session of `prove` with the settings of the job that a running session accepts."""
-    for name, value in builder._options.items():  # noqa: SLF001 - the builder has no public getter
-        if name == CATALOG:
-            continue
-        with contextlib.suppress(PySparkException):
-            session.conf.set(name, value)
-    return session
-
-
-def _conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `spark.conf.get` that knows the settings of the job, and answers for those of Databricks."""
-
-    def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
-        if key in recording.confs:
-            return recording.confs[key]
-        try:
-            return get(conf, key, *default)
-        except PySparkException:
-            if key.startswith("spark.databricks."):
-                return f"prove-{key.rpartition('.')[2]}"
-            raise
-
-    return lambda conf, key, *default, **named: read(conf, key, *default, *named.values())
-
-
-def _flag_of(get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `SparkConf.get` of a cluster whose flag is set."""
-    return lambda conf, key, *default, **named: "true" if key == FLAG else get(conf, key, *default, **named)
+            setattr(owner, name, value) if value else delattr(owner, name)
 
 
 def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[[float], None]:
@@ -287,4 +284,4 @@ def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[...
 
 def _definer(owner: Any, name: str) -> Any:
     bases = owner.__mro__ if isinstance(owner, type) else (owner,)
-    return next(base for base in bases if name in vars(base))
+    return next((base for base in bases if name in vars(base)), owner)

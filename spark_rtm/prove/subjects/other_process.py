@@ -1,4 +1,4 @@
-"""Run a query in a process of its own, which the check of restarts kills in the way of `kill -9`."""
+"""Run a query in a process of its own, which the check of restarts kills like `kill -9`."""
 
 import contextlib
 import json
@@ -7,19 +7,26 @@ import re
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.build import Origin
-from spark_rtm.realtime.queries import wait_until
+from spark_rtm.prove.subjects.bench import Bench, jvm, session
+from spark_rtm.prove.subjects.build import Origin, rows_of
+from spark_rtm.prove.subjects.target import load
+from spark_rtm.realtime import control
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.services.child import Child, start_child, wait_until_ready
+from spark_rtm.testing.trial import Trial
 
-PROGRAM = "spark_rtm.prove.subjects.run_order"
+PROGRAM = f"import pathlib, sys; from {__name__} import main; main(pathlib.Path(sys.argv[1]))"
 ORDER, GO, RUNNING, COMMIT = "order.json", "go", "running", "commit"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
+# The process starts Spark while other checks run, and then waits for its turn.
+WAIT_SECONDS = 3_600.0
+POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class Order:
     checkpoint: str
     interval_ms: int
     slots: int
+    packages: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -86,9 +94,34 @@ def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
     # The process must find the modules of the user where this process has found them.
     paths = os.pathsep.join(path for path in sys.path if path)
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
-    command = [sys.executable, "-m", PROGRAM, str(folder)]
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
     child = start_child("the query in its own process", command, log_path=folder / "spark.log", env=env)
     try:
         yield OtherProcess(child, folder)
     finally:
         child.kill()
+
+
+def main(folder: Path) -> None:
+    """Start Spark, wait for `GO`, run the query, report the process id of the JVM, and commit at each `COMMIT`."""
+    content = json.loads((folder / ORDER).read_text())
+    order = Order(**{**content, "origin": Origin(**content["origin"])})
+    spark = session(order.slots, order.packages)
+    target = load(order.origin.target, order.origin.arguments, order.origin.confs)
+    wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")
+    rows = rows_of(spark, order.kafka, target, order.origin)
+    partitions: Mapping[str, int] = order.origin.partitions
+    trial = Trial(spark, order.kafka, rows, partitions, Path(order.checkpoints), order.target)
+    query = trial.start(order.checkpoint, order.interval_ms)
+    partial = folder / f"{RUNNING}.partial"
+    process = jvm()
+    partial.write_text(str(process.pid if process else ""))
+    partial.rename(folder / RUNNING)
+    obeys, pause = control.obeys(query), threading.Event()
+    while True:
+        raise_if_failed([query])
+        if (folder / COMMIT).exists():
+            if obeys:
+                control.commit(query)
+            (folder / COMMIT).unlink()
+        pause.wait(POLL_SECONDS)

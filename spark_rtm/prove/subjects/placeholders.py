@@ -1,19 +1,23 @@
-"""Answer for what a job has in production: `dbutils`, its running queries, and modules that are not installed."""
+"""Answer for what a job has in production: `dbutils`, running queries, and modules that are not installed."""
 
 import contextlib
+import os
+import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 # A job that asks its query more often waits in a loop.
 MAX_ASKED = 20
 SECRET = "prove-secret"
 """The checks look for this text in plans, logs and checkpoints."""
+ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
 # Clients and models that a query of Spark does without, by the names of their modules.
@@ -85,11 +89,15 @@ class Started:
 class Dbutils:
     """The parts of `dbutils` that jobs use; other parts accept every call."""
 
-    def __init__(self) -> None:
+    def __init__(self, exit_: Callable[..., Any] = lambda *_: None) -> None:
         self._widgets = dict[str, str]()
-        self.secrets = SimpleNamespace(get=secret, getBytes=lambda *names: secret(*names).encode())
+        self.secrets = SimpleNamespace(
+            get=secret, getBytes=lambda *names: secret(*names).encode(), list=lambda *_: [], listScopes=list
+        )
         self.widgets = SimpleNamespace(
             get=lambda name: self._widgets.get(name) or f"prove-{name}",
+            getArgument=lambda name, default="": self._widgets.get(name) or default or f"prove-{name}",
+            getAll=lambda: dict(self._widgets),
             text=self._define,
             dropdown=self._define,
             combobox=self._define,
@@ -97,9 +105,16 @@ class Dbutils:
             removeAll=self._widgets.clear,
             remove=lambda name: self._widgets.pop(name, None),
         )
+        self.notebook = SimpleNamespace(exit=exit_, run=lambda *_, **__: "", entry_point=Anything())
+        self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
+
+    def set_arguments(self, text: str) -> None:
+        """Set the widgets that `%run ./other $name="value"` gives to the other notebook."""
+        for name, *values in ARGUMENT.findall(text):
+            self._widgets[name] = "".join(values)
 
     def _define(self, name: str, default: str = "", *_: object, **keywords: Any) -> None:
-        self._widgets[name] = str(keywords.get("defaultValue", default))
+        self._widgets.setdefault(name, str(keywords.get("defaultValue", default)))
 
     def __getattr__(self, _name: str) -> "Anything":
         """Return an object for a part that is not listed above."""
@@ -120,9 +135,21 @@ class Anything:
         is_kept = len(arguments) == 1 and (callable(arguments[0]) or isinstance(arguments[0], SparkSession.Builder))
         return arguments[0] if is_kept else self
 
+    def __getitem__(self, _key: object) -> "Anything":
+        """Return the object itself."""
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return an iterator without items."""
+        return iter(())
+
     def __bool__(self) -> bool:
         """Return False."""
         return False
+
+    def __str__(self) -> str:
+        """Return a text that is not empty, such as a path needs."""
+        return "prove"
 
     def __enter__(self) -> "Anything":
         """Return the object itself."""
@@ -172,6 +199,65 @@ def placeholders_for(names: Collection[str]) -> Iterator[None]:
         sys.meta_path.remove(finder)
         for name in [name for name, module in sys.modules.items() if isinstance(module, _Module)]:
             del sys.modules[name]
+
+
+def display(rows: Any = None, *_: object, **options: Any) -> None:
+    """Start a query if a notebook displays a stream in real-time mode; show nothing."""
+    # The code of a job runs again on static rows, and must start the same queries.
+    if isinstance(rows, DataFrame) and "realTime" in options:
+        writer = rows.writeStream.format("console").outputMode(options.get("outputMode", "update"))
+        writer.trigger(realTime=options["realTime"]).start()  # type: ignore[call-overload]
+
+
+def notebook_names(spark: SparkSession, dbutils: Dbutils) -> dict[str, Any]:
+    """Return what a notebook finds without an import."""
+    return {
+        "spark": spark,
+        "sc": spark.sparkContext,
+        "sql": spark.sql,
+        "table": spark.table,
+        "dbutils": dbutils,
+        "getArgument": dbutils.widgets.getArgument,
+        "display": display,
+        "displayHTML": display,
+    }
+
+
+@contextlib.contextmanager
+def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
+    """Provide the modules of Databricks through which a file gets `dbutils` or its session."""
+    contents: dict[str, Mapping[str, Any]] = {
+        "pyspark.dbutils": {"DBUtils": lambda *_: names["dbutils"]},
+        "databricks.sdk.runtime": names,
+        "databricks.connect": {"DatabricksSession": SparkSession},
+    }
+    before = {name: sys.modules.get(name) for name in contents}
+    for name, content in contents.items():
+        sys.modules[name] = ModuleType(name)
+        vars(sys.modules[name]).update(content)
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            sys.modules.pop(name)
+            if module:
+                sys.modules[name] = module
+
+
+def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `open` that also looks for a relative file, such as a schema, in the folders of a job."""
+
+    def find(file: Any, mode: str = "r", *arguments: Any, **named: Any) -> Any:
+        if isinstance(file, str | os.PathLike) and "r" in mode and not Path(file).exists():
+            file = next((folder / file for folder in folders if (folder / file).is_file()), file)
+        return open_(file, mode, *arguments, **named)
+
+    return find
+
+
+def _task_value(_task: str = "", key: str = "", default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
+    value = default if debugValue is None else debugValue
+    return f"prove-{key}" if value is None else value
 
 
 def secret(scope: str = "", key: str = "", **names: str) -> str:

@@ -68,6 +68,8 @@ class Recording:
     arguments: tuple[str, ...] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings of the job from its cluster or from `spark-submit`."""
+    has_default_shuffles: bool = False
+    """Whether the job leaves `spark.sql.shuffle.partitions` to Spark."""
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     side_effects: bool = False
     """Whether the batch writes of the job run; those to Kafka use the broker of `prove` in any case."""

@@ -1,10 +1,14 @@
-"""Read the user's sample records, or make some from the JSON schema in the plan of the query."""
+"""Read the user's sample records, or make some from the schemas and the comparisons in the plan of the query."""
 
 import json
 import re
+import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    IntegralType,
     MapType,
     NumericType,
     StringType,
@@ -22,15 +27,16 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_rtm.prove.subjects.filters import Node, Plan, path_of, plan_of
 from spark_rtm.testing.records import Sent, as_sent
 
 ENVELOPE = {"key", "value"}
 TIME_NAMES = ("ts", "time", "timestamp", "at", "date")
 UNITS = ("ms", "millis", "seconds", "us", "micros")
-# `topic#3 = clicks`, `level#12 IN (INFO,WARN)`, and `record#12.level IN (INFO,WARN)` for a field of a struct.
-COMPARISON = re.compile(r"(?P<column>\w+)#\d+L?(?:\.(?P<field>\w+))? (?:IN \(|= )(?P<text>[\w.-]+)(?=[,)])")
+MAX_FIELDS, MAX_VALUES, MAX_RECORDS = 4, 8, 60
+MAX_HEADER = 20
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
-"""Records for a query without a JSON schema in its plan."""
+"""Records for a query without a schema in its plan."""
 
 
 def read_samples(path: Path) -> list[Sent]:
@@ -49,23 +55,50 @@ def read_samples(path: Path) -> list[Sent]:
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:
-    """Return two records for each JSON schema that `rows` applies to its stream, or `DEFAULT` if there is none."""
-    plan = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
-    schemas = {json.dumps(schema): schema for schema in _schemas(above_stream(plan))}
-    made = [_of(StructType.fromJson(schema), number) for schema in schemas.values() for number in (1, 2)]
-    compared = compared_texts(rows)
-    for fields in made:
-        fields.update({name: text for name, text in compared.items() if isinstance(fields.get(name), str)})
-    return [as_sent((f"a{n % 2 + 1}", value)) for n, value in enumerate(made)] or list(DEFAULT)
+    """Return two records for each schema that `rows` applies to its stream, or `DEFAULT` if there is none."""
+    plan = plan_of(rows)
+    return [sent(_Choice(plan, number)) for sent in _makers(plan) for number in (1, 2)]
+
+
+def other_samples(rows: DataFrame) -> list[Sent]:
+    """Return further records for a query from which `made_samples` give no result: other sides of its literals."""
+    plan, found = plan_of(rows), list[Sent]()
+    for sent in _makers(plan):
+        sent(first := _Choice(plan, 1))
+        fields = sorted(name for name, count in first.counts.items() if count > 1)[:MAX_FIELDS]
+        picks = product(*(range(min(first.counts[name], MAX_VALUES)) for name in fields))
+        for chosen in islice(sorted(picks, key=sum), 1, MAX_RECORDS):
+            found.append(sent(_Choice(plan, 1, dict(zip(fields, chosen, strict=True)))))
+    return found
 
 
 def compared_texts(rows: DataFrame) -> dict[str, str]:
-    """Return the first text with which the query compares each column, so the records made pass a filter."""
+    """Return the first text with which the query compares each column."""
     found = dict[str, str]()
-    plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
-    for match in COMPARISON.finditer(plan):
-        found.setdefault(match["field"] or match["column"], match["text"])
+    for comparison in plan_of(rows, of_stream=False).comparisons:
+        text = comparison.value[0] if comparison.operator == "In" else comparison.value
+        if comparison.operator in {"EqualTo", "EqualNullSafe", "In"} and isinstance(text, str):
+            for name in comparison.names:
+                found.setdefault(name, text)
     return found
+
+
+@dataclass
+class _Choice:
+    """The values of the fields of one record."""
+
+    plan: Plan
+    number: int
+    picks: Mapping[str, int] = field(default_factory=dict)
+    """Positions among the candidates of a field; the first by default."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Numbers of candidates of the fields that have been asked for."""
+
+    def __call__(self, name: str, default: Any, allowed: Sequence[Any] = ()) -> Any:
+        """Return the value of a field, which is one of `allowed` if there are any."""
+        found = [value for value in self.plan.candidates(name, default) if not allowed or value in allowed]
+        self.counts[name] = len(found)
+        return found[self.picks.get(name, 0)]
 
 
 def fields_of(sample: Sent) -> dict[str, Any] | None:
@@ -95,54 +128,126 @@ def _record(line: str) -> Sent:
     return Sent(line.encode())
 
 
-def above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """
-    Return the operators that process the stream: those that have a streaming source below them.
-
-    `plan` lists the operators from the root, each followed by its children. Without a stream, all operators are kept.
-    """
-    kept = list[dict[str, Any]]()
-
-    def visit(position: int) -> tuple[int, bool]:
-        node = plan[position]
-        following, has_stream = position + 1, "StreamingRelation" in node["class"]
-        for _ in range(node["num-children"]):
-            following, found = visit(following)
-            has_stream |= found
-        if has_stream:
-            kept.append(node)
-        return following, has_stream
-
-    visit(0)
-    return kept or plan
+def _makers(plan: Plan) -> list[Callable[[_Choice], Sent]]:
+    """Return what makes a record for each schema of the query: of JSON, Avro, CSV or paths in JSON."""
+    found, paths = dict[str, Callable[[_Choice], Any]](), list[str]()
+    for node in (node for _, tree in plan.expressions for node in tree.all()):
+        schema = node.content.get("schema")
+        if node.kind in {"JsonToStructs", "CsvToStructs"} and isinstance(schema, dict) and "fields" in schema:
+            kind = StructType.fromJson(schema)
+            make = _csv if node.kind == "CsvToStructs" else _of
+            found.setdefault(json.dumps([node.kind, schema]), partial(make, kind))
+        elif node.kind in {"FromAvro", "AvroDataToCatalyst"}:
+            text = node.content["jsonFormatSchema"] if node.kind == "AvroDataToCatalyst" else path_of(node)[0]
+            found.setdefault(text, partial(_framed, _header(plan, node), json.loads(text)))
+        elif node.kind in {"GetJsonObject", "VariantGet", "JsonTuple"}:
+            paths += path_of(node)
+    if paths:
+        found["paths"] = partial(_of_paths, list(dict.fromkeys(paths)))
+    return [partial(_sent, make) for make in found.values()] or [_text_record]
 
 
-def _schemas(node: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(node, list):
-        for part in node:
-            yield from _schemas(part)
-    elif isinstance(node, dict):
-        schema = node.get("schema")
-        if str(node.get("class", "")).endswith("JsonToStructs") and isinstance(schema, dict) and "fields" in schema:
-            yield schema
-        for part in node.values():
-            yield from _schemas(part)
+def _sent(make: Callable[[_Choice], Any], choice: _Choice) -> Sent:
+    key, value = f"a{choice.number}", make(choice)
+    return Sent(value, key.encode()) if isinstance(value, bytes) else as_sent((key, value))
 
 
-def _of(kind: DataType, number: int, name: str = "") -> Any:
-    match kind:
-        case StructType():
-            # The field that holds malformed text is never sent.
-            return {f.name: _of(f.dataType, number, f.name) for f in kind if "corrupt" not in f.name}
-        case ArrayType():
-            return [_of(kind.elementType, number)]
-        case MapType():
-            return {"a": _of(kind.valueType, number)}
-        case StringType() | BinaryType() | TimestampType() | DateType():
-            return _text(kind, number, name)
-        case NumericType():
-            return int(time.time() * 1000) if is_time(name) else number
-    return number == 1 if isinstance(kind, BooleanType) else None
+def _text_record(choice: _Choice) -> Sent:
+    default = DEFAULT[choice.number - 1]
+    return Sent(str(choice("value", (default.value or b"").decode())).encode(), default.key)
+
+
+def _csv(kind: StructType, choice: _Choice) -> bytes:
+    return ",".join("" if value is None else str(value) for value in _of(kind, choice).values()).encode()
+
+
+def _of_paths(paths: list[str], choice: _Choice) -> dict[str, Any]:
+    """Return an object with a text at each path, such as `$.order.id`."""
+    found = dict[str, Any]()
+    for path in paths:
+        names, inner = re.findall(r"\w+", path), found
+        for name in names[:-1]:
+            inner = inner.setdefault(name, {}) if isinstance(inner.get(name, {}), dict) else {}
+        if names:
+            inner.setdefault(names[-1], choice(names[-1], _text(StringType(), choice.number, names[-1])))
+    return found
+
+
+def _header(plan: Plan, node: Node) -> bytes:
+    """Return what stands before the Avro data: the header of Confluent if the query skips the first bytes."""
+    skipped = [inner for child in node.children[:1] for inner in plan.behind(child) if inner.kind == "Substring"]
+    starts = [int(text) for inner in skipped for text in path_of(inner)[:1] if text.isdigit()]
+    return bytes(starts[0] - 2) + b"\1" if starts and 2 <= starts[0] <= MAX_HEADER else b""
+
+
+def _framed(header: bytes, schema: Any, choice: _Choice) -> bytes:
+    return header + _avro(schema, choice, "", {})
+
+
+def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> bytes:
+    """Return a value of an Avro schema in the binary encoding of Avro."""
+    if isinstance(schema, list):
+        chosen = next((n for n, kind in enumerate(schema) if kind != "null"), 0)
+        return _long(chosen) + _avro(schema[chosen], choice, name, named)
+    if isinstance(schema, str):
+        return _avro(named.get(schema.rpartition(".")[2], {"type": schema}), choice, name, named)
+    if "name" in schema:
+        named[schema["name"].rpartition(".")[2]] = schema
+    kind = schema["type"]
+    if kind in ("int", "long", "float", "double", "boolean"):
+        return _avro_number(kind, choice, name, schema.get("logicalType", ""))
+    if kind in ("string", "bytes"):
+        text = str(choice(name, _text(StringType(), choice.number, name))).encode()
+        return _long(len(text)) + text
+    parts: dict[str, Callable[[], bytes]] = {
+        "record": lambda: b"".join(_avro(f["type"], choice, f["name"], named) for f in schema["fields"]),
+        "array": lambda: _long(1) + _avro(schema["items"], choice, name, named) + b"\0",
+        "map": lambda: _long(1) + b"\2a" + _avro(schema["values"], choice, name, named) + b"\0",
+        "fixed": lambda: bytes(schema["size"]),
+        "null": bytes,
+        "enum": lambda: _long(schema["symbols"].index(choice(name, schema["symbols"][0], schema["symbols"]))),
+    }
+    return parts[kind]() if isinstance(kind, str) else _avro(kind, choice, name, named)
+
+
+def _avro_number(kind: str, choice: _Choice, name: str, logical: str) -> bytes:
+    if kind == "boolean":
+        return bytes([bool(choice(name, choice.number == 1))])
+    if kind in {"float", "double"}:
+        return struct.pack("<f" if kind == "float" else "<d", choice(name, float(choice.number)))
+    if kind == "long" and (is_time(name) or "timestamp" in logical):
+        return _long(int(time.time() * (1_000_000 if "micros" in logical else 1000)))
+    return _long(choice(name, choice.number))
+
+
+def _long(value: int) -> bytes:
+    """Return a number as Avro writes it: doubled, or doubled and negated, in groups of seven bits."""
+    value, found = (value * 2 if value >= 0 else -2 * value - 1), bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _of(kind: DataType, choice: _Choice, name: str = "") -> Any:
+    if isinstance(kind, StructType):
+        # The field that holds malformed text is never sent.
+        return {f.name: _of(f.dataType, choice, f.name) for f in kind if "corrupt" not in f.name}
+    if isinstance(kind, ArrayType | MapType):
+        inner = _of(kind.elementType if isinstance(kind, ArrayType) else kind.valueType, choice, name)
+        return [inner] if isinstance(kind, ArrayType) else {"a": inner}
+    if isinstance(kind, BinaryType | TimestampType | DateType):
+        return _text(kind, choice.number, name)
+    if isinstance(kind, NumericType) and is_time(name):
+        return int(time.time() * 1000)
+    defaults: dict[type[DataType], Any] = {
+        StringType: _text(kind, choice.number, name),
+        IntegralType: choice.number,
+        NumericType: float(choice.number),
+        BooleanType: choice.number == 1,
+    }
+    found = next((value for base, value in defaults.items() if isinstance(kind, base)), None)
+    return None if found is None else choice(name, found)
 
 
 def _text(kind: DataType, number: int, name: str) -> str:

@@ -2,34 +2,21 @@
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-import pyarrow
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, utils
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import DataFrame
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench, in_time
-from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, rows_of, topics_of
+from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, local_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.samples import compared_texts, made_samples
+from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
 from spark_rtm.prove.subjects.target import Target, TargetError
 from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.realtime.slots import slots_needed
@@ -38,20 +25,6 @@ from spark_rtm.testing.trial import Trial, new_checkpoints
 
 KEPT_BYTES = 1_000
 EVALUATION_SECONDS = 120.0
-HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-SOURCE_ROW = StructType(
-    [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
-        StructField("headers", ArrayType(HEADER)),
-    ]
-)
-"""One row of the Kafka source with the option `includeHeaders`."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +43,12 @@ class Subject:
     rows_of: Callable[[list[Sent]], DataFrame]
     """What a batch query makes of some records."""
     origin: Origin
+    others: list[Sent] = field(default_factory=list)
+    """Records to try if the samples, which `prove` has made, give no result."""
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
+    has_default_shuffles: bool = False
+    """Whether a job leaves `spark.sql.shuffle.partitions` to its session, which is not that of `prove`."""
     topics: set[str] = field(default_factory=set)
     """The topic in the options of the sink, and those that the rows evaluated so far have named."""
     is_made: bool = False
@@ -81,6 +58,19 @@ class Subject:
     def is_stateful(self) -> bool:
         """Whether the query has a shuffle; in real-time mode, only stateful operators and `repartition` have one."""
         return slots_needed(self.trial.rows, 0) > 0
+
+    def with_results(self) -> "Subject":
+        """Return the subject with other samples if those that `prove` has made give no result."""
+        if not self.others or any(isinstance(result, list) and result for result in self.evaluate_all(self.samples)):
+            return self
+        found = list[Sent]()
+        for record in self.others:
+            (result,) = self.evaluate_all([record])
+            if isinstance(result, list) and result:
+                found.append(record)
+            if len(found) == len(self.samples):
+                break
+        return replace(self, samples=found) if found else self
 
     def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
         """
@@ -142,14 +132,15 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
         for table, topic in tables.items():
             trial.fill(topic, samples.get(table, []))
         static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in target.tables}
-        given = samples.get(target.stream, [])
-        own = given or adapted(rows, made_samples(rows))
+        own, others = _records(rows, given := samples.get(target.stream, []))
         stream = next(iter(origin.partitions))
 
         def evaluate(records: list[Sent]) -> DataFrame:
             return target.transform(local_rows(bench.spark, records, stream), **static)
 
-        yield Subject(bench, target.path, target.line, target.stream, trial, own, evaluate, origin, is_made=not given)
+        yield Subject(
+            bench, target.path, target.line, target.stream, trial, own, evaluate, origin, others, is_made=not given
+        )
     finally:
         trial.close(*topics)
         shutil.rmtree(folder, ignore_errors=True)
@@ -188,8 +179,7 @@ def subject_of_job(
 
     try:
         trial.forget()
-        given = samples.get(first, [])
-        own = given or adapted(rows, made_samples(rows))
+        own, others = _records(rows, given := samples.get(first, []))
         yield Subject(
             bench,
             recording.path,
@@ -198,10 +188,10 @@ def subject_of_job(
             trial,
             own,
             lambda records: static_query().rows_of(records),
-            Origin(
-                str(recording.path), topics, {}, number, recording.side_effects, recording.arguments, recording.confs
-            ),
+            _origin(recording, topics, number),
+            others,
             (*names, *recording.tables),
+            recording.has_default_shuffles,
             {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
             is_made=not given,
         )
@@ -210,31 +200,21 @@ def subject_of_job(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _origin(recording: Recording, topics: Mapping[str, int], number: int) -> Origin:
+    path, effects = str(recording.path), recording.side_effects
+    return Origin(path, topics, {}, number, effects, recording.arguments, recording.confs)
+
+
+def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent]]:
+    """Return the records to send, and those to try if these give no result."""
+    if given:
+        return given, []
+    return adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows))
+
+
 def has_null_topic(outputs: list[Received]) -> bool:
     """Return whether a row has a null topic, which ends the query."""
     return any(output.topic is None for output in outputs)
-
-
-def local_rows(spark: SparkSession, records: Iterable[Sent], topic: str) -> DataFrame:
-    """Return records as a static DataFrame of Kafka source rows."""
-    now = datetime.now(UTC)
-    rows = [
-        {
-            "key": record.key,
-            "value": record.value,
-            "topic": topic,
-            "partition": 0,
-            "offset": offset,
-            "timestamp": now,
-            "timestampType": 1,
-            "headers": [{"key": name, "value": value} for name, value in record.headers] or None,
-        }
-        for offset, record in enumerate(records)
-    ]
-    # An Arrow table becomes a local relation, which Spark evaluates without a job; a list would become an RDD.
-    return spark.createDataFrame(
-        pyarrow.Table.from_pylist(rows, to_arrow_schema(SOURCE_ROW, timezone="UTC")), SOURCE_ROW
-    )
 
 
 @contextmanager

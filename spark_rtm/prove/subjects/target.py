@@ -4,6 +4,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
@@ -14,6 +15,10 @@ from typing import Any, get_type_hints
 from pyspark.sql import DataFrame
 
 from spark_rtm.lint.files.notebooks import cells_of_json
+
+RUN = "__run_notebook__"
+MAGIC_RUN = re.compile(r"# MAGIC %run ")
+OTHER_CELL = re.compile(r"\s*%(?:%(?!time|capture|python)\w|(?:md|sql|scala|r|sh|fs)\b)")
 
 
 class TargetError(ValueError):
@@ -53,16 +58,29 @@ class Job:
 
 
 def code_of(path: Path) -> str:
-    """Return the Python code of a job; each line of a notebook keeps its number, and magic lines become comments."""
+    """
+    Return the Python code of a job; each line of a notebook keeps its number.
+
+    Magic lines and cells in other languages become comments, except `%run`, which becomes a call of `RUN`.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
-        return text
+        lines = text.splitlines()
+        return "\n".join(_line(path, line[8:], n) if MAGIC_RUN.match(line) else line for n, line in enumerate(lines, 1))
     code = list[str]()
     for cell in (cell for cell in cells_of_json(text) if cell.kind == "python"):
+        is_other = bool(OTHER_CELL.match(cell.text))
         for line, number in zip(cell.text.splitlines(), cell.lines, strict=False):
             code += [""] * (number - 1 - len(code))
-            code.append(f"# {line}" if line.lstrip().startswith(("%", "!")) else line)
+            code.append(f"# {line}" if is_other else _line(path, line, number))
     return "\n".join(code)
+
+
+def _line(path: Path, line: str, number: int) -> str:
+    words = line.strip()
+    if words.startswith("%run "):
+        return f"{RUN}({str(path)!r}, {number}, {words[5:]!r})"
+    return f"# {line}" if words.startswith(("%", "!")) else line
 
 
 def roots_of(path: Path) -> list[Path]:

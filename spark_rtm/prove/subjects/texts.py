@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
-from spark_rtm.prove.subjects.samples import compared_texts, fields_of
+from spark_rtm.prove.subjects.samples import compared_texts, fields_of, is_time
 from spark_rtm.testing.records import Sent
 
 COLUMN = r"(?:\w+#\d+L?\.)?(?P<column>\w+)(?:#\d+L?)?"
@@ -21,6 +21,7 @@ PARSED = re.compile(
 SPLIT = re.compile(rf"split\({COLUMN}, (?P<separator>.{{1,4}}?), -1\)(?: AS (?P<name>\w+#\d+))?")
 ITEM = r"\[(?P<index>\d+)\](?: as (?P<kind>\w+))?"
 DECODER = re.compile(r"from_(?:json|csv|avro|xml|protobuf)\(|get_json_object|json_tuple|variant", re.IGNORECASE)
+MADE = re.compile(r"a\d")
 MOMENT, DATE = "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd"
 NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
 # The letters of Java's patterns, the longer ones first, and those of `strftime`.
@@ -43,7 +44,9 @@ def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
             continue
         fields = fields_of(sent) or {}
         texts = {name: text for name, text in parsed_texts(plan, number).items() if name not in kept}
-        changed = {name: text for name, text in texts.items() if isinstance(fields.get(name), str)}
+        # Another text passes a filter of the query.
+        changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
+        changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
         found.append(Sent(json.dumps(fields | changed).encode(), sent.key) if changed else sent)
     return found
 

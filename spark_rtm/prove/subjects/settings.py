@@ -1,0 +1,62 @@
+"""Answer what a job asks for its settings, and note those that it sets."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.conf import RuntimeConfig
+
+from spark_rtm.prove.subjects.recorders import Recording
+
+# The catalog of a package such as Delta, without which no table of the session can be named.
+CATALOG = "spark.sql.catalog.spark_catalog"
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+SHUFFLES = "spark.sql.shuffle.partitions"
+
+
+def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
+    """Return the session of `prove` with the settings of the job that a running session accepts."""
+    for name, value in builder._options.items():  # noqa: SLF001 - the builder has no public getter
+        if name == CATALOG:
+            continue
+        with contextlib.suppress(PySparkException):
+            session.conf.set(name, value)
+    return session
+
+
+@contextlib.contextmanager
+def own_shuffles(recording: Recording) -> Iterator[None]:
+    """Note whether the job sets its shuffle partitions; if not, they are those of `prove` after the block."""
+    conf, confs = recording.spark.conf, recording.confs
+    before = str(conf.get(SHUFFLES))
+    if SHUFFLES not in confs:
+        conf.unset(SHUFFLES)
+    try:
+        yield
+    finally:
+        recording.has_default_shuffles = SHUFFLES not in conf.getAll
+        if recording.has_default_shuffles:
+            conf.set(SHUFFLES, before)
+
+
+def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `spark.conf.get` that knows the settings of the job, and answers for those of Databricks."""
+
+    def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
+        if key in recording.confs:
+            return recording.confs[key]
+        try:
+            return get(conf, key, *default)
+        except PySparkException:
+            if key.startswith(("spark.databricks.", "pipelines.")):
+                return f"prove-{key.rpartition('.')[2]}"
+            raise
+
+    return lambda conf, key, *default, **named: read(conf, key, *default, *named.values())
+
+
+def flag_of(get: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `SparkConf.get` of a cluster whose flag is set."""
+    return lambda conf, key, *default, **named: "true" if key == FLAG else get(conf, key, *default, **named)
