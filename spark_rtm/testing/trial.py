@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -150,7 +151,9 @@ class Trial:
 
         def is_committed() -> bool:
             if can_end and not self._is_committed(query):
-                control.commit(query, deadline_seconds)
+                # A query that fails right now has given up its sources, and has its exception a little later.
+                with suppress(control.ControlError):
+                    control.commit(query, deadline_seconds)
             return self._is_committed(query)
 
         wait_until(is_committed, deadline_seconds, "the commit of all records", [query])

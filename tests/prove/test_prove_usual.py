@@ -210,7 +210,7 @@ def test_slots_are_counted_with_the_setting_that_the_job_gets(
     """A job that leaves the shuffle partitions to Spark needs 202 slots; the session of `prove` has its own setting."""
     path = tmp_path / "job.py"
     path.write_text(setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots"))
-    options = replace(OPTIONS, checks=frozenset({"slots"}))
+    options = replace(OPTIONS, checks=frozenset({"slots", "mode"}))
 
     verdicts = prove(bench, target.load(str(path)), options, lambda _: None)
 

@@ -50,7 +50,9 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
     results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
-    good = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
+    # Of the samples that prove has made, some may stand on the other side of a condition, and be rejected.
+    samples = [sample] if subject.is_made else subject.samples
+    good = zip(samples, subject.evaluate_all(samples), strict=True)
     outcome = outcome_of(
         records, results, [(one, output) for one, result in good if isinstance(result, list) for output in result]
     )
@@ -217,6 +219,8 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _best_sample(subject: Subject) -> Sent:
-    results = subject.evaluate_all(subject.samples)
-    useful = [s for s, result in zip(subject.samples, results, strict=True) if isinstance(result, list) and result]
-    return useful[0] if useful else subject.samples[0]
+    """Return the first sample with a result; a result that holds its bytes may be that of a rejected one."""
+    results = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
+    useful = [(sample, result) for sample, result in results if isinstance(result, list) and result]
+    plain = [sample for sample, result in useful if not any(_keeps(output, sample) for output in result)]
+    return [*plain, *(sample for sample, _ in useful), *subject.samples][0]

@@ -33,6 +33,7 @@ PATTERNS = {
     "Levenshtein": "levenshtein",
 }
 """Expressions whose time can grow faster than their text, by class."""
+SEPARATOR = re.compile(r"\bfrom_csv\([^\n]*?\((?:sep|delimiter),(.+?)\), ")
 STEP = re.compile(r"\.([\w-]+)|\['([^']+)'\]")
 
 
@@ -82,12 +83,17 @@ class _Tree:
 
 def decoding(rows: DataFrame) -> Decoding:
     """Return how a query decodes the records of its stream."""
-    plan = rows._jdf.queryExecution().analyzed().toJSON()  # noqa: SLF001 - PySpark has no plan as JSON
-    return decoding_of(above_stream(json.loads(plan)))
+    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no plan as JSON
+    separator = SEPARATOR.search(plan.toString())
+    return decoding_of(above_stream(json.loads(plan.toJSON())), separator[1] if separator else ",")
 
 
-def decoding_of(operators: Sequence[Mapping[str, Any]]) -> Decoding:
-    """Return how the operators of a plan, as Spark writes them in JSON, decode the records of their stream."""
+def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") -> Decoding:
+    """
+    Return how the operators of a plan, as Spark writes them in JSON, decode the records of their stream.
+
+    This JSON leaves out the options of `from_csv`, so the separator comes from the plan as text.
+    """
     trees = [
         tree for operator in operators for value in operator.values() for root in _roots(value) for tree in root.below()
     ]
@@ -99,10 +105,6 @@ def decoding_of(operators: Sequence[Mapping[str, Any]]) -> Decoding:
     if fields := [*_schemas(trees, "JsonToStructs"), *_paths(trees)]:
         return Decoding(JSON, _merged(fields), patterns=patterns)
     if fields := list(_schemas(trees, "CsvToStructs")):
-        separators = [tree.node.get("options") or {} for tree in trees if tree.name == "CsvToStructs"]
-        separator = next(
-            (str(options[name]) for options in separators for name in ("sep", "delimiter") if name in options), ","
-        )
         return Decoding(CSV, _merged(fields), separator, patterns)
     if columns := _columns(trees):
         return Decoding(CSV, columns[1], columns[0], patterns)
