@@ -32,10 +32,7 @@ dbutils.widgets.text("checkpoints", "")
 servers, checkpoints = dbutils.widgets.get("bootstrap_servers"), dbutils.widgets.get("checkpoints")
 
 clicks = (
-    spark.readStream.format("kafka")
-    .option("kafka.bootstrap.servers", servers)
-    .option("subscribe", "clicks")
-    .load()
+    spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "clicks").load()
 )
 shouts = clicks.selectExpr("key", "upper(try_validate_utf8(cast(value as string))) as value")
 query = (

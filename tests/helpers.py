@@ -1,13 +1,13 @@
 """Helper functions that several test folders share."""
 
 import functools
-import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
@@ -68,12 +68,11 @@ def ivy_settings(folder: Path) -> Path:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process with this id exists."""
+    """Return whether a process with this id runs; one that has ended may still wait for its parent."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return True
 
 
 def new_topic(kafka: str, partitions: int) -> str:

@@ -127,6 +127,9 @@ class HopClient:
         try:
             eventually(lambda: contents() == expected, DEADLINE_SECONDS, "the results of the rule")
         except AssertionError:
-            # This comparison shows the difference.
-            assert expected == contents()
-            raise
+            found = contents()
+            wrong = {key: (row, found.get(key)) for key, row in expected.items() if row != found.get(key)}
+            raise AssertionError(
+                f"{len(wrong)} of {len(expected)} rows differ, such as {dict(list(wrong.items())[:3])}; "
+                f"unexpected: {sorted(set(found) - set(expected))[:3]}"
+            ) from None
