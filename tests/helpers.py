@@ -1,13 +1,16 @@
 """Helper functions that several test folders share."""
 
 import functools
+import os
+import shutil
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
+import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
@@ -64,6 +67,16 @@ def ivy_settings(folder: Path) -> Path:
     """Write Ivy settings next to `folder` that resolve packages only from it; return the path of the settings."""
     path = folder.with_name("ivysettings.xml")
     path.write_text(IVY_SETTINGS.format(folder=folder))
+    return path
+
+
+def program(names: Sequence[str], unchecked: str, package: str) -> str:
+    """Return the path of the first of these programs; without one, a test fails in CI and is skipped elsewhere."""
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        report = pytest.fail if os.environ.get("CI") else pytest.skip
+        install = f"on Debian `apt-get install --no-install-recommends {package}` installs one"
+        report(f"none of {', '.join(names)} on this machine, so {unchecked}; {install}")
     return path
 
 

@@ -26,10 +26,9 @@ IMPORT_LINTER = tomllib.loads((files.ROOT / "pyproject.toml").read_text(encoding
 FORBIDDEN_IN_TESTS = {"sleep", "mock", "magicmock", "patch", "xfail"}
 # Only root can lend a server another user, and not every machine has the packaged Java or a Chromium; CI has them all.
 MAY_SKIP = {
-    "tests/monitoring/prometheus.py",
+    "tests/helpers.py",
     "tests/services/test_postgres.py",
     "tests/services/test_java.py",
-    "tests/site/conftest.py",
 }
 
 

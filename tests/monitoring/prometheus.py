@@ -1,8 +1,6 @@
 """Run the Prometheus server of this machine, with the alert rules, on one exporter."""
 
 import json
-import os
-import shutil
 import subprocess
 import urllib.error
 import urllib.request
@@ -11,26 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from scripts.pack import files
 from spark_rtm.services.child import free_ports
+from tests import helpers
 from tests.helpers import eventually
 
 FOLDER = files.ROOT / "spark_rtm" / "monitoring"
 RULES = FOLDER / "alerts.yml"
 OFTEN = "200ms"
-INSTALL = "install it, on Debian with `apt-get install --no-install-recommends prometheus`"
 
 
 def program(name: str) -> str:
-    """Return the path of `prometheus` or `promtool`; without them, a test fails in CI and is skipped elsewhere."""
-    path = shutil.which(name)
-    if path is None:
-        report = pytest.fail if os.environ.get("CI") else pytest.skip
-        report(f"no {name} on this machine, so the alert rules were not checked by it; {INSTALL}")
-    return path
+    """Return the path of `prometheus` or `promtool`."""
+    return helpers.program([name], "it did not check the alert rules", "prometheus")
 
 
 class Prometheus:

@@ -3,7 +3,6 @@
 import fcntl
 import functools
 import os
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -14,10 +13,10 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts.pack import files
+from tests.helpers import program
 from tests.site.helpers import BUILD, SUBPATH, Document, documents
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-INSTALL = "install one, on Debian with `apt-get install --no-install-recommends chromium`"
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -62,10 +61,7 @@ def address(built: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Yield the machine's Chromium in headless mode."""
-    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if path is None:
-        report = pytest.fail if os.environ.get("CI") else pytest.skip
-        report(f"no Chromium among {', '.join(CHROMIUM)}, so the site was not tested in a browser; {INSTALL}")
+    path = program(CHROMIUM, "the site was not tested in a browser", "chromium")
     with sync_playwright() as driver:
         # Chromium cannot use its sandbox when it runs as root, as in a container. The pages are trusted.
         chromium = driver.chromium.launch(executable_path=path, chromium_sandbox=False)
