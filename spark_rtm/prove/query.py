@@ -15,7 +15,7 @@ from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
 from spark_rtm.prove.subjects.other_process import other_process
-from spark_rtm.prove.subjects.settings import SHUFFLES
+from spark_rtm.prove.subjects.settings import SHUFFLES, set_for_now
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.failure import failure_of
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
@@ -116,8 +116,8 @@ def _not_restarted(
 def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
     """Return the verdict on the task slots, and whether the session of `prove` has enough of them."""
     partitions, free = sum(examined.trial.partitions.values()), options.slots or slots_total(examined.bench.spark)
-    conf = examined.trial.rows.sparkSession.conf
-    own = str(conf.get(SHUFFLES))
+    session = examined.trial.rows.sparkSession
+    own = str(session.conf.get(SHUFFLES))
     needed = slots_needed(examined.trial.rows, partitions)
     if needed > free:
         effect = (
@@ -130,11 +130,8 @@ def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
         return Verdict("slots", WRONG, evidence, fix, SLOTS_PAGE, str(examined.path), examined.line), False
     evidence = f"{_parts(needed, partitions, own)}, {free} available"
     if needed > partitions and examined.has_default_shuffles:
-        conf.set(SHUFFLES, DEFAULT_SHUFFLES)
-        try:
+        with set_for_now(session, {SHUFFLES: DEFAULT_SHUFFLES}):
             needed = slots_needed(examined.trial.rows.select("*"), partitions)
-        finally:
-            conf.set(SHUFFLES, own)
         if needed > free:
             evidence = (
                 f"{_parts(needed, partitions, DEFAULT_SHUFFLES)}, {free} available: the job leaves this setting to "

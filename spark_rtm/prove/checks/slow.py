@@ -23,6 +23,7 @@ from spark_rtm.prove.checks.hostile import columns_of
 from spark_rtm.prove.subjects.bench import in_time
 from spark_rtm.prove.subjects.decoding import Decoding
 from spark_rtm.prove.subjects.samples import fields_of
+from spark_rtm.prove.subjects.settings import set_for_now
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.failure import line_of_call
 from spark_rtm.prove.verdicts.verdict import WRONG, Verdict
@@ -269,17 +270,8 @@ def _clock(subject: Subject, sample: Sent) -> Iterator[Clock]:
             raise TimeoutError
         return _seconds(subject, records, limit)
 
-    before = {name: session.conf.get(name, None) for name in SEQUENTIAL}
-    try:
-        for name, value in SEQUENTIAL.items():
-            session.conf.set(name, value)
+    with set_for_now(session, SEQUENTIAL):
         yield clock
-    finally:
-        for name, kept in before.items():
-            if kept is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, kept)
 
 
 def _seconds(subject: Subject, records: Sequence[Sent], limit: float) -> float:

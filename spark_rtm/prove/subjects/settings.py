@@ -1,7 +1,7 @@
 """Answer what a job asks for its settings, and note those that it sets."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -39,6 +39,22 @@ def own_shuffles(recording: Recording) -> Iterator[None]:
         recording.has_default_shuffles = SHUFFLES not in conf.getAll
         if recording.has_default_shuffles:
             conf.set(SHUFFLES, before)
+
+
+@contextlib.contextmanager
+def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[None]:
+    """Set settings of a session while the block runs."""
+    before = {name: session.conf.get(name, None) for name in confs}
+    try:
+        for name, value in confs.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, kept in before.items():
+            if kept is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, kept)
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
